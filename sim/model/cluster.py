@@ -1,0 +1,57 @@
+"""Where the job runs: task managers, network, checkpoint storage, Flink's version profile.  Frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Cluster", "Debloat", "NetworkMemory", "Storage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Debloat:
+    """taskmanager.network.memory.buffer-debloat.*"""
+
+    period_ns: int = 200_000_000
+    target_ns: int = 1_000_000_000
+    samples: int = 20
+    threshold_percent: int = 25
+    min_bytes: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMemory:
+    """Buffers as Flink counts them (protocols: A.1)."""
+
+    segment_bytes: int = 32768
+    starting_segment_bytes: int = 32768  # first buffer size with debloating on: 1024 in 2.x
+    exclusive_per_channel: int = 2
+    floating_per_gate: int = 8
+    max_per_channel: int = 10
+    overdraft: int = 20  # 5 in 1.20
+    buffer_timeout_ns: int = 100_000_000  # -1: never, 0: after each record
+    debloat: Debloat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Placement: isolated = one task manager per subtask; single = one in all; spread = one per subtask index."""
+
+    placement: Literal["isolated", "single", "spread"] = "isolated"
+    latency_ns: int = 0  # one way, between task managers
+    nic_bytes_per_second: int | None = None  # outgoing, per task manager; None: never the limit
+    network: NetworkMemory = NetworkMemory()
+    profile: Literal["1.20", "2.x"] = "2.x"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Checkpoint storage: every open file is one stream."""
+
+    bytes_per_second: int | None = None  # per stream; None: unlimited
+    close_ns: int = 0  # latency added to each file
+    metadata_ns: int = 0  # latency of the _metadata file the coordinator writes
+    read_bytes_per_second: int | None = None
+    inline_threshold_bytes: int = 20 * 1024  # smaller state travels in the acknowledgement, no file
+    slow_probability: float = 0.0  # a file is slow with this probability ...
+    slow_factor: int = 1  # ... bandwidth divided, latency multiplied

@@ -1,0 +1,89 @@
+"""The job as its author sees it: vertices, edges, service, state.  Frozen; knows nothing of time or protocols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+__all__ = ["Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
+
+ShipStrategy = Literal["forward", "rescale", "rebalance", "hash", "broadcast", "global"]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean (lognormal, erlang)."""
+
+    mean: int  # ns or bytes, as its owner says
+    kind: Literal["constant", "exponential", "lognormal", "erlang", "uniform"] = "constant"
+    cv: float = 1.0  # lognormal: any > 0; erlang: in (0, 1]; others ignore it
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """From `start_ns` on, `per_second` records are due each second and subtask (0: none)."""
+
+    start_ns: int
+    per_second: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
+
+    rates: tuple[Rate, ...] = ()  # per subtask; empty: unlimited
+    total: int | None = None  # records per subtask; None: unbounded
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Keyed state of a whole vertex, spread over its subtasks by key group."""
+
+    bytes: int
+    backend: Literal["hashmap", "rocksdb"] = "hashmap"
+    update_share: Fraction = Fraction(0)  # share of the records that rewrite an entry
+    value_bytes: int = 1000  # size of the entry rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An operator's own work per snapshot, beside its state [ns]; each is paid with `probability`."""
+
+    pre_barrier_ns: int = 0  # prepareSnapshotPreBarrier: task thread, before the barrier is forwarded
+    sync_ns: int = 0  # snapshotState: task thread, after the barrier
+    async_ns: int = 0  # asynchronous phase
+    probability: Fraction = Fraction(1)
+    operator_state_bytes: int = 0  # per subtask: written as a file of its own after the keyed state; 0 = no such file
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    upstream: str
+    ship: ShipStrategy = "hash"
+    weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: uniform
+    service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
+    record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """One chain of operators; its parallel instances are the subtasks."""
+
+    name: str
+    parallelism: int = 1
+    max_parallelism: int = 128  # key groups
+    source: Source | None = None
+    inputs: tuple[Input, ...] = ()
+    service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
+    fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
+    state: State | None = None
+    snapshot: Snapshot = Snapshot()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    vertices: tuple[Vertex, ...]  # in topological order
+
+    def vertex(self, name: str) -> Vertex:
+        return next(v for v in self.vertices if v.name == name)

@@ -1,0 +1,45 @@
+"""One concrete run: a job on a cluster with one checkpoint strategy.  What `simulate` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Cluster, Storage
+from sim.model.job import Job
+
+__all__ = ["Overheads", "Run", "Scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """What no configuration says [ns]: measured once per environment, the same for every run (see calibration)."""
+
+    trigger_ns: int = 3_000_000  # trigger timestamp -> trigger call executed by a source's task thread
+    barrier_ns: int = 1_000_000  # a task's handling of one completed barrier: mail, options, storage location
+    acknowledge_ns: int = 3_000_000  # end of the asynchronous phase -> acknowledgement processed by the coordinator
+    complete_ns: int = 3_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
+    notify_ns: int = 1_000_000  # coordinator -> task notification
+    first_trigger_ns: int = 40_000_000  # all tasks running -> first trigger (2.x profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    duration_ns: int
+    warmup_ns: int = 0
+    seed: int = 1
+    replications: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    question: str  # the first comment of the file
+    name: str
+    job: Job
+    checkpoint: CheckpointOptions
+    run: Run
+    cluster: Cluster = Cluster()
+    storage: Storage = Storage()
+    overheads: Overheads = Overheads()
+    expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
+    axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values
