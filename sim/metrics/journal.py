@@ -1,0 +1,54 @@
+"""What happened, in order: an append-only list of rows that every table, story and picture is made from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Entry", "Happening", "Journal"]
+
+
+class Happening(StrEnum):
+    """Each kind of row; the numbers are times in ns or volumes in bytes as the line says."""
+
+    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp
+    REFUSED = "refused"  # a trigger that never got an id
+    FIRST_BARRIER = "first barrier"  # number: start delay
+    LAST_BARRIER = "last barrier"  # number: alignment duration
+    SNAPSHOT_BEGUN = "snapshot begun"  # all phases follow in this task; number: 1 if unaligned
+    BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
+    OUTPUT_CONVERTED = "output converted"  # number: bytes of output captured
+    INPUT_PRIORITISED = "input prioritised"
+    INPUT_CAPTURED = "input captured"  # number: bytes of input captured
+    SYNC_FINISHED = "sync finished"
+    INPUTS_RESUMED = "inputs resumed"
+    STATE_WRITTEN = "state written"  # number: bytes
+    CHANNEL_STATE_WRITTEN = "channel state written"  # number: bytes
+    ASYNC_FINISHED = "async finished"
+    ACKNOWLEDGED = "acknowledged"
+    DECLINED = "declined"
+    LAST_ACKNOWLEDGED = "last acknowledged"
+    COMPLETED = "completed"  # _metadata is durable
+    ABORTED = "aborted"  # detail: the reason
+    CANCELLATION_FORWARDED = "cancellation forwarded"
+    NOTIFIED_COMPLETE = "notified complete"
+    NOTIFIED_ABORTED = "notified aborted"
+    JOB_FAILED = "job failed"  # detail: the reason
+
+
+class Entry(NamedTuple):
+    time_ns: int
+    happening: Happening
+    checkpoint: int = -1
+    task: int = -1  # -1: the coordinator
+    number: int = 0
+    detail: str = ""
+
+
+class Journal(list[Entry]):
+    def note(self, time_ns: int, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
+        self.append(Entry(time_ns, happening, checkpoint, task, number, detail))
+
+    def story(self, checkpoint: int) -> list[Entry]:
+        """Everything about one checkpoint, in order."""
+        return [row for row in self if row.checkpoint == checkpoint]

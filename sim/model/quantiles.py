@@ -1,0 +1,81 @@
+"""Distributions as integer quantile tables: entry i is the mean of the i-th of n equally likely slices.
+
+Slice means (not midpoints) keep the mean of the distribution, tail included.  The tables are what `draw` indexes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from statistics import NormalDist
+
+from sim.model.job import Distribution
+
+__all__ = ["SLICES", "quantile_table", "share_table"]
+
+SLICES = 4096
+
+
+@lru_cache(maxsize=256)
+def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
+    """The law as `slices` integers in ascending order (one entry if it is constant); unit of the law's mean."""
+    if law.kind == "constant" or law.mean == 0:
+        return (law.mean,)
+    partial_mean = _PARTIAL_MEANS[law.kind](law)  # u -> E[X; X below its u-quantile] / mean
+    edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
+    return tuple(round(law.mean * slices * (b - a)) for a, b in zip(edges, edges[1:], strict=False))
+
+
+def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:
+    """Index i fills its share of the table (rounded on the cumulative sum, so the shares add up)."""
+    total = sum(shares)
+    edges = [0] + [round(slices * part / total) for part in accumulate(shares)]
+    return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
+
+
+def _exponential(_: Distribution) -> Callable[[float], float]:
+    return lambda u: u + (1 - u) * math.log1p(-u)
+
+
+def _uniform(_: Distribution) -> Callable[[float], float]:
+    return lambda u: u * u  # on [0, 2 mean]
+
+
+def _lognormal(law: Distribution) -> Callable[[float], float]:
+    sigma = math.sqrt(math.log1p(law.cv**2))
+    normal = NormalDist()
+    return lambda u: 0.0 if u == 0 else normal.cdf(normal.inv_cdf(u) - sigma)
+
+
+def _erlang(law: Distribution) -> Callable[[float], float]:
+    """k stages with k = round(1 / cv^2); E[X; X < q] = mean * F(k + 1, q)."""
+    stages = max(1, round(1 / law.cv**2))
+
+    def cdf(k: int, x: float) -> float:
+        term, tail = math.exp(-x), 0.0
+        for i in range(k):
+            tail += term
+            term *= x / (i + 1)
+        return 1 - tail
+
+    def partial(u: float) -> float:
+        if u == 0:
+            return 0.0
+        low, high = 0.0, stages * 40.0
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if cdf(stages, middle) < u else (low, middle)
+        return cdf(stages + 1, high)
+
+    return partial
+
+
+_PARTIAL_MEANS: dict[str, Callable[[Distribution], Callable[[float], float]]] = {
+    "exponential": _exponential,
+    "uniform": _uniform,
+    "lognormal": _lognormal,
+    "erlang": _erlang,
+}

@@ -1,0 +1,44 @@
+"""One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
+
+Control events due at t run before data events at t; a notice suspends the data plane until nothing more is due at t
+(rule E3 of `sim.plane.interface`).  Time is integer nanoseconds: a float delay is a TypeError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import simpy
+
+from sim.plane.interface import DataPlane, Kind, Notice
+
+__all__ = ["FOREVER", "TwoPlaneEnvironment"]
+
+FOREVER = 1 << 61
+"""Later than any run [ns]: what `peek()` is clamped to when no control event is scheduled."""
+
+
+class TwoPlaneEnvironment(simpy.Environment):
+    """`on_notice` is called at the notice's time; what it schedules runs before the data plane goes on."""
+
+    def __init__(self, plane: DataPlane, on_notice: Callable[[Notice], None]) -> None:
+        super().__init__(initial_time=0)
+        self.plane = plane
+        self.on_notice = on_notice
+
+    def step(self) -> None:
+        """Let the data plane catch up with the next control event, then process that event."""
+        while (notice := self.plane.advance(self._next_control())).kind != Kind.QUIET:
+            self._now = notice.time
+            self.on_notice(notice)
+        super().step()
+
+    def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: int = 0) -> None:
+        if not isinstance(delay, int):
+            raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")
+        super().schedule(event, priority, delay)
+
+    def _next_control(self) -> int:
+        upcoming = self.peek()
+        return FOREVER if upcoming == float("inf") else int(upcoming)

@@ -1,0 +1,111 @@
+"""Scenario -> what the data plane is told: names become numbers, distributions become tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sim.model.job import Input, Job, Source, Vertex
+from sim.model.quantiles import quantile_table, share_table
+from sim.model.scenario import Scenario
+from sim.plane import interface as plane
+
+__all__ = ["hosts", "plane_spec"]
+
+_SHIP = {
+    "forward": plane.Ship.FORWARD,
+    "rescale": plane.Ship.RESCALE,
+    "rebalance": plane.Ship.REBALANCE,
+    "hash": plane.Ship.HASH,
+    "broadcast": plane.Ship.BROADCAST,
+    "global": plane.Ship.GLOBAL,
+}
+_SECOND = 1_000_000_000
+
+
+def plane_spec(scenario: Scenario, *, digests: bool = False) -> plane.PlaneSpec:
+    """The data plane of a scenario; every random stream hangs on the run's seed and the names of vertices and edges."""
+    job, network = scenario.job, scenario.cluster.network
+    number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
+    edges = [_edge(job, number, reader, inlet) for reader in job.vertices for inlet in reader.inputs]
+    debloat = network.debloat
+    return plane.PlaneSpec(
+        vertices=tuple(_vertex(vertex) for vertex in job.vertices),
+        edges=tuple(edges),
+        hosts=hosts(scenario),
+        seed=scenario.run.seed,
+        latency_ns=scenario.cluster.latency_ns,
+        nic=_nic(scenario.cluster.nic_bytes_per_second),
+        segment_bytes=network.segment_bytes,
+        starting_buffer_bytes=network.starting_segment_bytes if debloat else network.segment_bytes,
+        exclusive=network.exclusive_per_channel,
+        floating=network.floating_per_gate,
+        max_per_channel=network.max_per_channel,
+        overdraft=network.overdraft,
+        buffer_timeout_ns=network.buffer_timeout_ns,
+        debloating=debloat
+        and plane.Debloating(debloat.period_ns, debloat.target_ns, debloat.samples, debloat.threshold_percent, debloat.min_bytes),
+        digests=digests,
+    )
+
+
+def hosts(scenario: Scenario) -> tuple[int, ...]:
+    """The task manager of each task: one each (isolated), one for all (single), one per subtask index (spread)."""
+    subtasks = [i for vertex in scenario.job.vertices for i in range(vertex.parallelism)]
+    placement = scenario.cluster.placement
+    if placement == "isolated":
+        return tuple(range(len(subtasks)))
+    return tuple(0 if placement == "single" else i for i in subtasks)
+
+
+def _vertex(vertex: Vertex) -> plane.Vertex:
+    laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
+    source = None if vertex.source is None else _source(vertex.source)
+    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source)
+
+
+def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:
+    writer = job.vertex(inlet.upstream)
+    return plane.Edge(
+        name=f"{writer.name}->{reader.name}#{reader.inputs.index(inlet)}",
+        upstream=number[writer.name],
+        downstream=number[reader.name],
+        ship=_SHIP[inlet.ship],
+        record_bytes=quantile_table(inlet.record_bytes),
+        weights=share_table(inlet.weights) if inlet.weights else (),
+        fan_out=(writer.fan_out.numerator, writer.fan_out.denominator),
+    )
+
+
+def _source(source: Source) -> plane.Source:
+    """Piecewise constant rates -> segments that begin at a record ordinal; nothing is due while the rate is 0.
+
+    A record that falls between two segments is due when the next segment's rate has completed it.
+    """
+    segments, due = [], Fraction(0)  # records due before the segment begins
+    for i, rate in enumerate(source.rates):
+        until = source.rates[i + 1].start_ns if i + 1 < len(source.rates) else None
+        if rate.per_second > 0:
+            first = -(-due.numerator // due.denominator)
+            per_second = rate.per_second
+            lead = Fraction(first) - due  # part of a record still missing at the start
+            start_ns = rate.start_ns + round(lead / per_second * _SECOND)
+            segments.append(plane.RateSegment(first, start_ns, per_second.numerator, per_second.denominator * _SECOND))
+        if until is not None:
+            due += rate.per_second * (until - rate.start_ns) / _SECOND
+    total = -1 if source.total is None else source.total
+    if source.rates and source.rates[-1].per_second == 0:  # the log ends with the last segment that has records
+        last = -(-due.numerator // due.denominator)
+        total = last if total < 0 else min(total, last)
+    return plane.Source(tuple(_without_empty(segments)), total)
+
+
+def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:
+    """A segment shorter than one record has no record of its own."""
+    return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1].first > row.first]
+
+
+def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:
+    if bytes_per_second is None:
+        return None
+    ratio = Fraction(bytes_per_second, _SECOND)
+    return ratio.numerator, ratio.denominator
