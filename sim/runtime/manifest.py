@@ -1,0 +1,47 @@
+"""What a run was: effective scenario, seed, code version.  Same manifest, same bytes, on any engine or machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sim.model.scenario import Scenario
+
+__all__ = ["code_version", "identity", "manifest"]
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def manifest(scenario: Scenario) -> dict[str, Any]:
+    """JSON-ready description of a run.  The engine is not part of it: all engines give the same bytes."""
+    return {"scenario": _plain(scenario), "seed": scenario.run.seed, "code_version": code_version()}
+
+
+def identity(scenario: Scenario) -> str:
+    """Content hash of the manifest: names result files, so that a sweep can resume and never mixes versions."""
+    text = json.dumps(manifest(scenario), sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+@cache
+def code_version() -> str:
+    """Hash over the package's source: any change of the code is a new version."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,54 @@
+"""What a simulation gives back: tables, the journal, the manifest; and how they are kept in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.metrics.journal import Journal
+from sim.model.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One run.  Columns and units of the tables: `sim.metrics.schema`."""
+
+    scenario: Scenario
+    checkpoints: pd.DataFrame  # one row per checkpoint
+    subtasks: pd.DataFrame  # one row per checkpoint and subtask
+    tasks: pd.DataFrame  # one row per subtask, totals of the run
+    series: pd.DataFrame  # one row per second and vertex
+    journal: Journal
+    manifest: dict[str, Any]
+    job_status: str  # RUNNING, or FAILED: and the reason
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        return {"checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series}
+
+    def write(self, folder: Path) -> None:
+        """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in self.tables.items():
+            _replace(folder / f"{name}.parquet", lambda path, table=table: table.to_parquet(path, index=False))
+        text = json.dumps({**self.manifest, "job_status": self.job_status}, indent=1, sort_keys=True)
+        _replace(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+        rows = "".join(json.dumps(entry) + "\n" for entry in self.journal)
+        _replace(folder / "journal.jsonl", lambda path: path.write_text(rows))
+
+
+def _replace(path: Path, write: Any) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
