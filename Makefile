@@ -1,0 +1,40 @@
+# Everything a checkout needs: the first call makes .venv, later calls reuse it.
+# uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
+.POSIX:
+.SUFFIXES:
+.PHONY: run test test-slow lint nightly clean
+
+PY ?= python3
+SCENARIO ?= scenarios/p4-severe.yaml
+PROFILE ?= dev
+BIN = .venv/bin
+
+run: .venv/.made-core
+	$(BIN)/ckptsim run $(SCENARIO)
+
+# ruff and mypy run among the tests (tests/test_lint.py): one summary says all.
+test: .venv/.made-test
+	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: .venv/.made-slow
+	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+lint: .venv/.made-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+nightly: .venv/.made-slow
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Which extras a stamp stands for.  Later ones include the earlier ones, so that `make test` never undoes `make test-slow`.
+.venv/.made-core: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" . && touch $@
+
+.venv/.made-test: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[test]' && touch .venv/.made-core $@
+
+.venv/.made-slow: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[test,spark,notebook]' && touch .venv/.made-core .venv/.made-test $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

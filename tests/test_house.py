@@ -1,0 +1,182 @@
+"""The rules of the house: who may import whom, which words belong to which room, how long a file may grow."""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SIM = ROOT / "sim"
+
+# A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
+LEAVES = {"model", "units"}
+BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "metrics", "checkers"}
+BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "units": set(),
+    "model": {"units"},
+    "scenario": LEAVES,
+    "protocol": LEAVES,  # never the plane ...
+    "plane": LEAVES,  # ... nor the plane the protocol
+    "storage": LEAVES,
+    "metrics": LEAVES,
+    "checkers": LEAVES | {"metrics"},  # they read the journal
+    "runtime": BELOW_RUNTIME,
+    "analysis": {"units"},  # reads tables only
+    "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
+    "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
+    "sweep": BELOW_CLI,
+    "report": BELOW_CLI | {"recordings", "calibration"},
+    "cli": BELOW_CLI | {"recordings", "calibration", "sweep", "report"},
+    "__init__": {"scenario", "runtime", "analysis"},  # the front door: sim.simulate
+    "__main__": {"cli"},
+}
+
+# The compiler and the event engine each have one door.
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    "numba": ("plane/jit.py",),
+    "simpy": ("runtime/", "storage/"),
+    "pyspark": ("sweep/",),
+}
+
+# You know the room of a line by its words.  Names in code count; prose is free.
+WORDS: dict[str, set[str]] = {
+    "plane": {"queue", "queues", "queued", "credit", "credits", "buffer", "buffers", "marker", "markers"},
+    "protocol": {"checkpoint", "checkpoints", "barrier", "barriers", "align", "aligned", "alignment", "acknowledge", "acknowledged"},
+    "storage": {"bandwidth", "node", "nodes", "upload", "uploads"},
+}
+# ... but these belong to both: (room, word) -> why
+SHARED_WORDS: dict[tuple[str, str], str] = {
+    ("protocol", "upload"): "a command; how long it takes is storage's business",
+    ("protocol", "uploads"): "the same",
+    ("plane", "barriers"): "the name of a series of marker numbers; the plane never asks what it means",
+    ("storage", "checkpoint"): "CheckpointStorage is Flink's name for the whole room",
+}
+
+MAX_LINES = 400
+
+
+def modules() -> Iterator[Path]:
+    yield from sorted(SIM.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SIM).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything a module imports, relative imports resolved, `from sim import units` as sim.units."""
+    package = ("sim", *path.relative_to(SIM).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            source = ".".join(filter(None, (base, node.module)))
+            if source == "sim":
+                yield from ((node.lineno, f"sim.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, source
+
+
+def words(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, word) of the names a module defines or uses: `OutputQueue.poll_all` is output, queue, poll, all."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        name = next((getattr(node, field) for field in ("id", "attr", "arg", "name") if isinstance(getattr(node, field, None), str)), "")
+        line = getattr(node, "lineno", 0)
+        yield from ((line, word.lower()) for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
+
+
+def test_imports_point_one_way():
+    """Each room imports only what the table above allows."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {room(path)} must not import {name}"
+        for path in modules()
+        for line, name in imports(path)
+        if name.startswith("sim.") and name.split(".")[1] not in MAY_IMPORT.get(room(path), set()) | {room(path)}
+    ]
+
+    assert wrong == []
+
+
+def test_the_table_itself_points_one_way():
+    """No two rooms may import each other: the table has no cycle, so `protocol` and `plane` cannot meet by a detour."""
+    reachable = {name: set(below) for name, below in MAY_IMPORT.items()}
+    for _ in MAY_IMPORT:
+        for below in reachable.values():
+            below.update(*(reachable[name] for name in list(below)))
+
+    assert [] == [name for name, below in reachable.items() if name in below]
+    assert "plane" not in reachable["protocol"]
+    assert "protocol" not in reachable["plane"]
+
+
+def test_every_room_stands_in_the_table():
+    """A new room says first what it may know."""
+    assert {room(path) for path in modules()} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_one_door_per_engine(library):
+    """Compiler, event engine and Spark are imported where the house says, nowhere else."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in modules()
+        for line, name in imports(path)
+        if name.split(".")[0] == library and not path.relative_to(SIM).as_posix().startswith(ONLY_IN[library])
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("here", WORDS)
+def test_each_room_keeps_to_its_words(here):
+    """A name that needs the words of another room belongs to runtime, which knows both."""
+    foreign = set().union(*(theirs for there, theirs in WORDS.items() if there != here)) - WORDS[here]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: '{word}' is not a word of {here}"
+        for path in modules()
+        if room(path) == here
+        for line, word in words(path)
+        if word in foreign and (here, word) not in SHARED_WORDS
+    ]
+
+    assert wrong == []
+
+
+def test_no_file_is_too_long():
+    """400 lines are the limit, 120 are typical."""
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in modules()}
+
+    assert {} == {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+
+def test_every_module_opens_with_what_it_is_about():
+    """A module that holds code has a docstring."""
+    silent = [path for path in modules() if (tree := ast.parse(path.read_text())).body and ast.get_docstring(tree) is None]
+
+    assert [] == silent
+
+
+def test_the_tests_mirror_the_package():
+    """tests/x/ holds the tests of sim/x/, and every room that holds code is tested."""
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("test_*.py"))}
+    rooms = {path.name for path in SIM.iterdir() if any(file.stat().st_size for file in path.rglob("*.py"))}
+
+    assert set() == folders - rooms, "folders of tests without a room"
+    assert set() == rooms - folders, "rooms without tests"
+
+
+def test_test_files_have_names_of_their_own():
+    """A name in the summary says which file it is."""
+    names = sorted(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+
+    assert [] == [first for first, second in pairwise(names) if first == second]
+
+
+def test_the_constraints_name_no_registry():
+    """Versions are pinned, where they come from is the machine's business."""
+    assert "://" not in (ROOT / "constraints.txt").read_text()
