@@ -1,0 +1,15 @@
+"""Flink's checkpointing as pure state machines: an event goes in, the next state and commands come out.
+
+Nothing here takes time, moves data or draws a number.  Every event carries `now` [ns]; timers, uploads and calls are
+commands, and whoever carries a command out sends its outcome back as an event::
+
+    coordinator, commands = coordinator.on(event)   # coordinator.CheckpointCoordinator.configured(options), one per job
+    task, commands = task.on(event)                 # task.TaskCheckpointing.configured(strategy, gates=2, ...), one per subtask
+
+vocabulary.py, task_vocabulary.py   every event and command, a line each
+options.py, forced.py               what a barrier carries; which edges force it to align
+timer.py, requests.py, failures.py  the coordinator's clock, queue and counter; coordinator.py joins them
+barriers/                           what a task does about barriers, over all its gates
+snapshot.py                         the phases of one snapshot; task.py joins barriers and snapshots
+strategies/                         one page per way of checkpointing
+"""

@@ -1,0 +1,84 @@
+"""How one barrier travels: the options inside it.  They travel *in* the barrier and may differ per edge.
+
+Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites them is `forced.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+__all__ = ["Alignment", "BarrierOptions", "Traits"]
+
+
+class Alignment(Enum):
+    """What a reader of this barrier does (CheckpointOptions.AlignmentType)."""
+
+    AT_LEAST_ONCE = "at-least-once"  # counts it, never blocks
+    ALIGNED = "aligned"  # waits for the others; with a timeout until the deadline at most
+    UNALIGNED = "unaligned"  # snapshots at the first one
+    FORCED_ALIGNED = "forced-aligned"  # waits on this edge only; the reader goes on as the checkpoint was meant
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How the marker of a barrier moves: three plain facts."""
+
+    priority: bool  # overtakes data
+    blocking: bool  # nothing follows it before the reader resumes
+    announced: bool  # reader is told of its arrival, writer of its departure
+
+
+_TRAITS = {
+    Alignment.AT_LEAST_ONCE: Traits(priority=False, blocking=False, announced=False),
+    Alignment.ALIGNED: Traits(priority=False, blocking=True, announced=False),
+    Alignment.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
+    Alignment.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierOptions:
+    trigger_ns: int  # t0 of the checkpoint
+    alignment: Alignment = Alignment.ALIGNED
+    aligned_timeout_ns: int | None = None  # counted from t0; None: never; only (forced) aligned barriers have one
+    savepoint: bool = False
+
+    @property
+    def unaligned(self) -> bool:
+        return self.alignment is Alignment.UNALIGNED
+
+    @property
+    def timeoutable(self) -> bool:
+        """Aligned until the deadline (a forced aligned barrier never is: CheckpointOptions.isTimeoutable)."""
+        return self.alignment is Alignment.ALIGNED and self.aligned_timeout_ns is not None
+
+    @property
+    def deadline_ns(self) -> int:
+        """When a timeoutable barrier turns unaligned [ns]: one clock for all tasks (FLINK-23041)."""
+        assert self.aligned_timeout_ns is not None, "only a timeoutable barrier has a deadline"
+        return self.trigger_ns + self.aligned_timeout_ns
+
+    @property
+    def traits(self) -> Traits:
+        return replace(_TRAITS[self.alignment], announced=self.timeoutable)
+
+    @property
+    def needs_channel_state(self) -> bool:
+        """Whether in-flight data may belong to the snapshot (CheckpointOptions.needsChannelState)."""
+        return self.unaligned or self.timeoutable
+
+    def as_unaligned(self) -> BarrierOptions:
+        """After the timeout (CheckpointOptions.toUnaligned): it keeps nothing of its deadline."""
+        return replace(self, alignment=Alignment.UNALIGNED, aligned_timeout_ns=None)
+
+    def on_forced_edge(self) -> BarrierOptions:
+        """What an edge without support for unaligned checkpoints carries (withUnalignedUnsupported)."""
+        return replace(self, alignment=Alignment.FORCED_ALIGNED) if self.needs_channel_state else self
+
+    def restored(self) -> BarrierOptions:
+        """What a task reached by a forced aligned barrier writes to its own outputs (withUnalignedSupported)."""
+        if self.alignment is not Alignment.FORCED_ALIGNED:
+            return self
+        meant = Alignment.UNALIGNED if self.aligned_timeout_ns is None else Alignment.ALIGNED
+        return replace(self, alignment=meant)

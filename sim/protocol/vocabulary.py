@@ -1,0 +1,296 @@
+"""All events and commands of the protocol machines: everything they are told and everything they ask for.
+
+Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
+handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands of
+one tuple are carried out in its order.  A timer that fires late, twice or after its reason is gone is ignored by the machine that
+armed it, so nobody has to take timers back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sim.protocol.options import BarrierOptions
+from sim.protocol.reasons import FailureReason
+
+# ---------------------------------------------------------------------------------------------- shared nouns
+
+
+class RequestKind(Enum):
+    """Why somebody wants a checkpoint."""
+
+    PERIODIC = "periodic"  # the timer: obeys min-pause and max-concurrent
+    MANUAL = "manual"  # a user, or the final checkpoint: obeys max-concurrent only
+    SAVEPOINT = "savepoint"  # always aligned; first in the queue; forced (obeys neither) iff unaligned checkpoints are off
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who takes part (DefaultCheckpointPlan): task numbers.  Finished tasks are in neither set."""
+
+    trigger: frozenset[int]  # sources, or running tasks without running predecessors
+    wait_for: frozenset[int]  # must acknowledge; also hear of completion and abortion
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTimes:
+    """What a task measures about its part of one checkpoint [ns] (CheckpointMetrics; protocol phases beyond Flink's marked +)."""
+
+    first_barrier_ns: int  # + when the first barrier (or the trigger call) was processed
+    start_delay_ns: int  # t0 -> first barrier, never negative
+    alignment_ns: int  # first -> last barrier; 0 for triggered tasks
+    pre_barrier_ns: int  # + prepareSnapshotPreBarrier
+    forward_ns: int  # + writing the barrier to all outputs
+    sync_ns: int
+    async_ns: int  # end of sync -> all parts written, waits included
+    unaligned: bool  # the snapshot was taken at its first barrier
+
+
+class Phase(Enum):
+    """The steps of one snapshot inside a task (SubtaskCheckpointCoordinatorImpl#checkpointState)."""
+
+    PRE_BARRIER = "pre-barrier"  # task thread; records may still leave downstream
+    FORWARD_BARRIER = "forward-barrier"  # task thread; to every output
+    SYNC = "sync"  # task thread; state frozen
+    RESUME_INPUTS = "resume-inputs"  # no time; the task thread goes back to records
+    ASYNC = "async"  # the task's one asynchronous thread
+    ACKNOWLEDGE = "acknowledge"  # a message to the coordinator
+
+
+class Work(Enum):
+    """What a phase consists of; the runtime knows what each costs."""
+
+    OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375
+    OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
+    STATE_SYNC = "state-sync"  # the state backend's synchronous part
+    KEYED_STATE = "keyed-state"  # upload; then
+    OPERATOR_STATE = "operator-state"  # the next file, in the same thread
+    OPERATOR_ASYNC = "operator-async"  # asynchronous work of the operators
+
+
+# ---------------------------------------------------------------------------------------------- coordinator: events
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStarted:
+    """The job runs: periodic checkpoints may begin, the first one `first_delay_ns` from now (see timer.first_trigger_delay)."""
+
+    now: int
+    first_delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStopped:
+    """The job fails over or ends: everything pending and queued is aborted."""
+
+    now: int
+    reason: FailureReason = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicTimerFired:
+    """The wake-up of ArmPeriodicTimer."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRequested:
+    """Somebody other than the timer wants one."""
+
+    now: int
+    kind: RequestKind
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerReady:
+    """Answer to PrepareTrigger after its overhead.  `plan` None: not all required tasks run, or `failure`."""
+
+    now: int
+    plan: Plan | None
+    failure: FailureReason = FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING  # of a missing plan
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A task's acknowledgement is processed by the coordinator."""
+
+    now: int
+    task: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A task's decline is processed by the coordinator."""
+
+    now: int
+    task: int
+    checkpoint: int
+    reason: FailureReason
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTimedOut:
+    """The wake-up of ArmCheckpointTimeout."""
+
+    now: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataWritten:
+    """Answer to WriteMetadata: `_metadata` is durable, or it failed."""
+
+    now: int
+    checkpoint: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StateDiscarded:
+    """Answer to DiscardState: the files are gone."""
+
+    now: int
+    checkpoint: int
+
+
+CoordinatorEvent = (
+    SchedulerStarted | SchedulerStopped | PeriodicTimerFired | CheckpointRequested | TriggerReady
+    | Acknowledged | Declined | CheckpointTimedOut | MetadataWritten | StateDiscarded
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- coordinator: commands
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPeriodicTimer:
+    """Send PeriodicTimerFired at `at_ns` (replaces the one armed before)."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPeriodicTimer:
+    """No periodic checkpoints until further notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareTrigger:
+    """Plan, take an id, make the directory: answer TriggerReady.  t0 is taken already."""
+
+    trigger_ns: int
+    kind: RequestKind
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerTasks:
+    """Call these tasks; each gets TriggerReceived when its thread executes the call."""
+
+    checkpoint: int
+    tasks: frozenset[int]
+    options: BarrierOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCheckpointTimeout:
+    """Send CheckpointTimedOut at `at_ns`."""
+
+    checkpoint: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMetadata:
+    """All have acknowledged: write `_metadata`, answer MetadataWritten."""
+
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyComplete:
+    """Tell these tasks (and the committers) that a checkpoint is complete."""
+
+    checkpoint: int
+    tasks: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyAborted:
+    """Tell these tasks that a checkpoint is aborted: each gets AbortNotified."""
+
+    checkpoint: int
+    tasks: frozenset[int]
+    latest_completed: int  # 0: none
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardState:
+    """Delete what a subsumed or aborted checkpoint stored; answer StateDiscarded (unanswered ones stop the triggering)."""
+
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardLateState:
+    """An acknowledgement came after its checkpoint was gone: delete what only this task stored (no answer)."""
+
+    checkpoint: int
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailJob:
+    """More counted failures than tolerated."""
+
+    reason: FailureReason
+    task: int | None = None  # the declining task, if it was one
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRefused:
+    """For the journal: a request ended without a checkpoint id (counts.failed includes refused triggers)."""
+
+    kind: RequestKind
+    reason: FailureReason
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTriggered:
+    """For the journal: a checkpoint got its id; `plan` says who takes part."""
+
+    checkpoint: int
+    trigger_ns: int
+    kind: RequestKind
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCompleted:
+    """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns; the metadata is not in it."""
+
+    checkpoint: int
+    kind: RequestKind
+    trigger_ns: int
+    latest_ack_ns: int
+    completed_ns: int  # metadata durable
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFailed:
+    """For the journal: end_to_end_duration = failed_ns - trigger_ns."""
+
+    checkpoint: int
+    kind: RequestKind
+    reason: FailureReason
+    trigger_ns: int
+    latest_ack_ns: int  # -1: none
+    failed_ns: int
+    acknowledged: frozenset[int]
+
+
+CoordinatorCommand = (
+    ArmPeriodicTimer | CancelPeriodicTimer | PrepareTrigger | TriggerTasks | ArmCheckpointTimeout | WriteMetadata | NotifyComplete
+    | NotifyAborted | DiscardState | DiscardLateState | FailJob | RecordRefused | RecordTriggered | RecordCompleted | RecordFailed
+)  # fmt: skip
