@@ -34,6 +34,13 @@ class TwoPlaneEnvironment(simpy.Environment):
             self.on_notice(notice)
         super().step()
 
+    def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
+        """Have `action` called `delay_ns` from now; at once in this event's turn if the delay is 0."""
+        if delay_ns == 0:
+            action()
+        else:
+            self.timeout(delay_ns).callbacks.append(lambda _: action())
+
     def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: int = 0) -> None:
         if not isinstance(delay, int):
             raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")

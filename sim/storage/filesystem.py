@@ -32,13 +32,17 @@ class CheckpointStorage:
         """Process: create a file, write `size_bytes`, close it."""
         yield self.env.timeout(self.transfer_ns(size_bytes, *name))
         yield self.env.timeout(self.close_ns(*name))
-        self.files_written += 1
-        self.bytes_written += size_bytes
+        self.note_file(size_bytes)
 
     def write_metadata(self) -> Generator[simpy.Event, None, None]:
         """Process: the _metadata file of a checkpoint (Flink: on the coordinator's I/O thread)."""
         yield self.env.timeout(self.options.metadata_ns)
+        self.note_file(0)
+
+    def note_file(self, size_bytes: int) -> None:
+        """Count a file that was closed."""
         self.files_written += 1
+        self.bytes_written += size_bytes
 
     def transfer_ns(self, size_bytes: int, *name: str | int) -> int:
         """Time to push `size_bytes` through one stream."""

@@ -1,0 +1,32 @@
+"""The options a barrier carries: markers are numbers in the plane, this remembers what each was sent with.
+
+Options may differ per edge (forced aligned ones) and per writer (one that timed out sends unaligned barriers).
+"""
+
+from __future__ import annotations
+
+from sim.protocol.options import BarrierOptions
+
+__all__ = ["BarriersInTransit"]
+
+_KEPT = 64
+"""Checkpoints remembered; Flink's trackers keep 50."""
+
+
+class BarriersInTransit:
+    def __init__(self) -> None:
+        self._sent: dict[int, dict[tuple[int, int], BarrierOptions]] = {}
+
+    def send(self, checkpoint: int, writer: int, edge: int, options: BarrierOptions) -> None:
+        if checkpoint not in self._sent:
+            self._sent[checkpoint] = {}
+            for old in [number for number in self._sent if number <= checkpoint - _KEPT]:
+                del self._sent[old]
+        self._sent[checkpoint][writer, edge] = options
+
+    def options(self, checkpoint: int, writer: int, edge: int) -> BarrierOptions:
+        return self._sent[checkpoint][writer, edge]
+
+    def announced_options(self, checkpoint: int, edge: int) -> BarrierOptions:
+        """Those of any timeoutable barrier on this edge: an announcement tells the deadline, and that is the same for all."""
+        return next(row for (_, e), row in self._sent[checkpoint].items() if e == edge and row.timeoutable)
