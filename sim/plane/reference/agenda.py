@@ -1,0 +1,75 @@
+"""When things happen: the event list, the work list and the pending notices (E1-E3)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from sim.plane.interface import Kind, Notice
+from sim.plane.reference.parts import Event
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Channel, Task
+
+__all__ = ["Agenda"]
+
+
+class Agenda:
+    """Time, what is due now (work) and later (events), and what has been reported but not yet returned (notices)."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.work: deque[Channel | Task] = deque()  # a channel: SEND, a task: TURN
+        self.events: list[Event] = []
+        self.notices: deque[Notice] = deque()
+        self.reports = 0  # notices ever reported: tells a turn whether it reported one (T10)
+        self.pushed = 0
+
+    def append_work(self, item: Channel | Task) -> None:
+        """E2: first in, first out, every item at most once."""
+        if item not in self.work:
+            self.work.append(item)
+
+    def wake(self, task: Task) -> None:
+        """TURN, unless the thread is in service or held."""
+        if not task.in_service and not task.held:
+            self.append_work(task)
+
+    def at(self, time: int, rank: int, kind: str, payload: object, order: int | None = None) -> Event:
+        """Put an event on the list; without an explicit order, equal times of a rank keep the order of calls."""
+        self.pushed += 1
+        event = Event(time, rank, self.pushed if order is None else order, kind, payload)
+        heapq.heappush(self.events, event)
+        return event
+
+    def drop(self, event: Event) -> None:
+        self.events.remove(event)
+        heapq.heapify(self.events)
+
+    def report(self, kind: Kind, task: Task, **fields: Any) -> None:
+        self.reports += 1
+        self.notices.append(Notice(self.now, kind, task.number, **fields))
+
+    def run_work(self, item: Channel | Task) -> None:
+        raise NotImplementedError
+
+    def run_event(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def advance(self, until: int) -> Notice:
+        """E3: pending notices first; then work before events, and nothing at `until` itself."""
+        if self.notices:
+            return self.notices.popleft()
+        while self.now < until:
+            if self.work:
+                self.run_work(self.work.popleft())
+            elif self.events and self.events[0].time < until:
+                event = heapq.heappop(self.events)
+                self.now = event.time
+                self.run_event(event)
+            else:
+                self.now = until
+            if self.notices:
+                return self.notices.popleft()
+        return Notice(self.now, Kind.QUIET)

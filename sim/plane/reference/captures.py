@@ -1,0 +1,74 @@
+"""Captures: which in-flight bytes belong to a number, and which buffers stay pinned meanwhile (rules C1-C5)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from sim.plane.reference.parts import Buffer, Slice
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Channel, Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["Captures"]
+
+
+class Captures:
+    def __init__(self, plane: ReferencePlane) -> None:
+        self.plane = plane
+
+    def begin(self, task: Task, number: int) -> None:
+        """C1, C4: all input channels, from now until the marker of that number arrives."""
+        self.release(task)
+        for channel in task.channels_in:
+            channel.capture = number
+            channel.capture_from = channel.consumed
+            channel.cap_in = 0
+            channel.pinning = True
+            for element in channel.received:
+                if isinstance(element, Slice):
+                    self.pin_slice(element)
+            self.try_finish(channel)
+
+    def try_finish(self, channel: Channel) -> None:
+        """C2: the marker bounds what is captured: bytes before it whose record is not in service."""
+        if channel.capture and channel.mark == channel.capture:
+            channel.capture = 0
+            channel.cap_in = channel.mark_at - channel.capture_from
+            channel.pinning = False
+
+    def overtake(self, channel: Channel, place: int) -> int:
+        """C3, C4: capture and pin the data in the sender's queue before a place; returns its unsent bytes."""
+        overtaken = [element for element in islice(channel.queue, place) if isinstance(element, Buffer)]
+        for buffer in overtaken:
+            if not buffer.pinned:
+                buffer.pinned = True
+                channel.pinned_buffers.append(buffer)
+        channel.cap_out = sum(buffer.end - buffer.sent for buffer in overtaken)
+        return channel.cap_out
+
+    def pin_slice(self, data: Slice) -> None:
+        """C4: recycled meanwhile, it gives nothing back.  Local data stays in the writer's buffers."""
+        data.pinned = True
+        data.channel.pinned_slices.append(data)
+
+    def captured(self, task: Task) -> tuple[int, int]:
+        """C5."""
+        inputs = sum(c.arrived - c.capture_from if c.capture else c.cap_in for c in task.channels_in)
+        return inputs, sum(c.cap_out for c in task.channels_out)
+
+    def release(self, task: Task) -> None:
+        """C4: unpin everything of the task; what was recycled or sent meanwhile is given back now."""
+        for channel in task.channels_in:
+            channel.pinning = False
+            pinned, channel.pinned_slices = channel.pinned_slices, []
+            for data in pinned:
+                data.pinned = False
+            for data in sorted((d for d in pinned if d.recycled), key=lambda d: d.floating):  # exclusive ones first
+                self.plane.receiving.give_back(data)
+        for channel in task.channels_out:
+            buffers, channel.pinned_buffers = channel.pinned_buffers, []
+            for buffer in buffers:
+                buffer.pinned = False
+                self.plane.output.settle(buffer)

@@ -1,0 +1,117 @@
+"""What is never lost: bytes, segments, receive buffers, credits, places in the ready lists, time.  Assertions are its product."""
+
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.plane.interface import Marker
+from sim.plane.reference.parts import Buffer, Slice
+from sim.plane.reference.tables import spent
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Channel, Gate, Partition, Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["check"]
+
+
+def equal(story: str, expected: int, actual: int) -> None:
+    assert expected == actual, f"{story}: expected {expected}, found {actual}"
+
+
+def check(plane: ReferencePlane) -> None:
+    """Raise AssertionError with the story of the first violation."""
+    for channel in plane.all_channels:
+        check_bytes(plane, channel)
+        if not channel.local:
+            check_credits(plane, channel)
+    for partition in plane.all_partitions:
+        check_pool(partition)
+    for gate in plane.all_gates:
+        check_gate(gate, plane.spec.floating)
+    for task in plane.all_tasks:
+        check_task(plane, task)
+
+
+def name(channel: Channel) -> str:
+    return f"channel {channel.number} ({channel.edge.name}, task {channel.writer.number} to {channel.reader.number})"
+
+
+def under_way(plane: ReferencePlane, channel: Channel) -> list[Slice]:
+    return [element for owner, element, _ in plane.messages("arrive") if owner is channel and isinstance(element, Slice)]
+
+
+def received(channel: Channel) -> list[Slice]:
+    return [element for element in channel.received if isinstance(element, Slice)]
+
+
+def check_bytes(plane: ReferencePlane, channel: Channel) -> None:
+    """B2, and every byte stands in exactly one place."""
+    who = name(channel)
+    offsets = (channel.written, channel.sent, channel.arrived, channel.taken, channel.consumed)
+    assert list(offsets) == sorted(offsets, reverse=True), f"{who}: offsets out of order {offsets}"
+    assert channel.consumed >= 0, f"{who}: negative offset"
+    position = channel.sent
+    for place, buffer in enumerate(channel.unsent):
+        equal(f"{who}: buffer {place} of the sender's queue begins at", position, buffer.sent)
+        assert buffer.begin <= buffer.sent <= buffer.end <= buffer.begin + buffer.capacity, f"{who}: buffer {place} overflows"
+        position = buffer.end
+    equal(f"{who}: bytes appended by the writer", channel.written, position)
+    for element in list(channel.queue)[:-1]:
+        assert isinstance(element, Marker) or element.closed, f"{who}: an open buffer is not the last element"
+    equal(f"{who}: bytes under way", channel.sent - channel.arrived, sum(data.length for data in under_way(plane, channel)))
+    equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in received(channel)))
+
+
+def check_credits(plane: ReferencePlane, channel: Channel) -> None:
+    """Every free buffer of the receiver is a credit somewhere; every buffer of its own is somewhere."""
+    who = name(channel)
+    coming = sum(n for owner, kind, n in plane.messages("told") if owner is channel and kind == "credit")
+    assert channel.credit >= 0, f"{who}: credit {channel.credit} below 0"
+    announced = channel.credit + coming + len(under_way(plane, channel))
+    equal(f"{who}: free buffers announced as credits", channel.free - channel.unannounced, announced)
+    exclusive = channel.ex_free + sum(not data.floating for data in in_use(channel))
+    equal(f"{who}: exclusive buffers", channel.exclusive, exclusive)
+    assert channel.waiting == (channel in channel.gate.listeners), f"{who}: waiting {channel.waiting}, listeners disagree"
+
+
+def in_use(channel: Channel) -> list[Slice]:
+    """Receive buffers that hold data: queued, being read, or read and pinned."""
+    current = channel.reader.current
+    reading = [current] if current is not None and current.channel is channel else []
+    return received(channel) + reading + [data for data in channel.pinned_slices if data.recycled]
+
+
+def check_gate(gate: Gate, floating: int) -> None:
+    """Floating buffers are idle or lent to one channel; who has something to poll stands in the lists once."""
+    who = f"gate {gate.number} of task {gate.task.number}"
+    remote = [channel for channel in gate.channels if not channel.local]
+    lent = sum(c.fl_free + sum(data.floating for data in in_use(c)) for c in remote)
+    equal(f"{who}: floating buffers", floating, gate.idle_floating + lent)
+    assert len(set(gate.ready)) == len(gate.ready), f"{who}: a channel stands twice in the ready list"
+    for channel in remote:
+        assert bool(channel.received) == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
+    assert bool(gate.ready) == (gate in gate.task.ready_gates), f"{who}: ready channels and the task's gate list disagree"
+
+
+def check_pool(partition: Partition) -> None:
+    """O1: every segment in use is a buffer that is queued, read by a local reader, or pinned."""
+    who = f"pool of task {partition.task.number}, edge {partition.edge.name}"
+    equal(f"{who}: segments used", sum(channel.count for channel in partition.channels), partition.used)
+    assert 0 <= partition.used <= partition.size + partition.overdraft, f"{who}: {partition.used} segments of {partition.size}"
+    for channel in partition.channels:
+        held: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
+        current = channel.reader.current
+        if current is not None and current.channel is channel and current.buffer is not None:
+            held.add(current.buffer)
+        equal(f"{who}: segments of {name(channel)}", len(held), channel.count)
+
+
+def check_task(plane: ReferencePlane, task: Task) -> None:
+    """T12, S7: time is spent once, watched markers are those in the queues."""
+    who = f"task {task.number}"
+    equal(f"{who}: ns accounted for", plane.now, sum(spent(task, plane.now)))
+    assert not (task.in_service and task.held), f"{who}: held while serving"
+    equal(f"{who}: copies not yet written", bool(task.emission), task.rest > 0)

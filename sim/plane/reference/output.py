@@ -1,0 +1,122 @@
+"""Output: the pool of segments, writing records into buffers, flushing (rules O1-O7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.model.random import draw
+from sim.plane.interface import Ship, State
+from sim.plane.reference.parts import Buffer, law
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Channel, Partition, Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["Output"]
+
+
+class Output:
+    def __init__(self, plane: ReferencePlane) -> None:
+        self.plane = plane
+
+    def plan(self, task: Task, k: int) -> None:
+        """O5: the writes that record k leaves behind, partition by partition."""
+        for partition in task.partitions:
+            num, den = partition.edge.fan_out
+            for _ in range((k + 1) * num // den - k * num // den):
+                task.emission.extend(self.route(partition, partition.copies))
+                partition.copies += 1
+
+    def route(self, partition: Partition, m: int) -> list[Channel]:
+        """O5: the channels of the m-th copy ever on a partition."""
+        edge, channels = partition.edge, partition.channels
+        p = len(channels)
+        match edge.ship:
+            case Ship.HASH if edge.weights:
+                return [channels[law(edge.weights, partition.routes, m)]]
+            case Ship.HASH:
+                return [channels[(draw(partition.routes, m) * p) >> 32]]
+            case Ship.REBALANCE:
+                return [channels[(((draw(partition.start, 0) * p) >> 32) + m) % p]]
+            case Ship.RESCALE:
+                return [channels[m % p]]
+            case Ship.BROADCAST:
+                return channels
+            case _:  # forward: its only channel; global: channel 0
+                return [channels[0]]
+
+    def emit(self, task: Task) -> bool:
+        """Write what is planned; False: a segment was refused and the task stays HARD inside the record."""
+        while task.emission:
+            channel = task.emission[0]
+            if task.rest == 0:
+                task.rest = channel.size(channel.records_out)
+            if not self.write(task, channel):
+                return False
+            task.emission.popleft()
+            channel.records_out += 1
+            task.records_out += 1
+            if self.plane.identities and task.serving is not None:
+                channel.identities.append(task.serving)
+        if self.plane.spec.buffer_timeout_ns == 0:  # O6
+            self.flush(task)
+        return True
+
+    def write(self, task: Task, channel: Channel) -> bool:
+        """O4: append the rest of the record to the channel's buffers."""
+        segment_bytes = self.plane.spec.segment_bytes
+        while task.rest > 0:
+            buffer = channel.open
+            if buffer is None:
+                if not channel.partition.grants:  # O3
+                    return False
+                buffer = self.open(channel)
+            if task.rest > buffer.capacity - buffer.fill and buffer.capacity < segment_bytes and not channel.partition.available:
+                buffer.capacity = min(segment_bytes, buffer.fill + task.rest)
+            n = min(task.rest, buffer.capacity - buffer.fill)
+            buffer.end += n
+            channel.written += n
+            task.rest -= n
+            if buffer.fill == buffer.capacity:
+                buffer.closed = True
+                self.plane.sending.offer(channel)
+        return True
+
+    def open(self, channel: Channel) -> Buffer:
+        """O1: a segment is taken when a buffer is opened."""
+        channel.partition.used += 1
+        channel.count += 1
+        buffer = Buffer(channel, channel.written, channel.written, channel.written, channel.buffer_bytes)
+        channel.queue.append(buffer)
+        return buffer
+
+    def close(self, channel: Channel) -> None:
+        """M1: nothing is appended to the open buffer any more; O7 if all of it is sent already."""
+        buffer = channel.open
+        if buffer is None:
+            return
+        buffer.closed = True
+        if buffer.sent == buffer.end:
+            channel.queue.remove(buffer)
+            channel.flush = channel.flush and bool(channel.queue)
+            self.settle(buffer)
+
+    def flush(self, task: Task) -> None:
+        """O6: whatever waits in the sender queues of the task may leave, closed or not."""
+        for channel in task.channels_out:
+            if any(buffer.sent < buffer.end for buffer in channel.unsent):
+                channel.flush = True
+                self.plane.sending.offer(channel)
+
+    def settle(self, buffer: Buffer) -> None:
+        """O7: give the segment back if nobody needs the buffer any more (a capture does, C4)."""
+        if buffer.done and not buffer.pinned:
+            self.give_back(buffer.channel)
+
+    def give_back(self, channel: Channel) -> None:
+        """O7."""
+        channel.partition.used -= 1
+        channel.count -= 1
+        writer = channel.writer
+        if writer.emission or (writer.state == State.SOFT and writer.output_available):
+            self.plane.wake(writer)

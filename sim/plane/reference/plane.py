@@ -1,0 +1,227 @@
+"""The reference plane: built from a specification, it runs events and takes verbs; the rules are in the files beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from sim.model.random import Stream, draw, stream
+from sim.plane.interface import BARRIERS, Marker, PlaneSpec, State
+from sim.plane.layout import Layout, layout
+from sim.plane.reference.agenda import Agenda
+from sim.plane.reference.captures import Captures
+from sim.plane.reference.conservation import check
+from sim.plane.reference.debloat import Debloat
+from sim.plane.reference.markers import Markers
+from sim.plane.reference.output import Output
+from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
+from sim.plane.reference.receiving import Receiving
+from sim.plane.reference.sending import Sending
+from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
+from sim.plane.reference.thread import Thread
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["ReferencePlane"]
+
+
+class ReferencePlane(Agenda):
+    """A data plane that can be read beside the interface.  With `identities` records carry (source task, ordinal)."""
+
+    def __init__(self, spec: PlaneSpec, *, identities: bool = False) -> None:
+        super().__init__()
+        self.spec = spec
+        self.identities = identities
+        self.output = Output(self)
+        self.sending = Sending(self)
+        self.receiving = Receiving(self)
+        self.thread = Thread(self)
+        self.markers = Markers(self)
+        self.captures = Captures(self)
+        self.debloat = Debloat(self)
+        self.build(layout(spec))
+        self.rank_lines()
+        self.start_timers()
+        for task in self.all_tasks:  # E2
+            self.append_work(task)
+
+    # ------------------------------------------------------------------------------------------------ construction
+
+    def stream(self, *names: str | int) -> Stream:
+        return stream(self.spec.seed, *names)
+
+    def build(self, plan: Layout) -> None:
+        """N1-N4: tasks, partitions, gates and channels in the order of their numbers."""
+        spec = self.spec
+        self.all_tasks = [self.new_task(t, v, i) for t, (v, i) in enumerate(zip(plan.vertex, plan.subtask, strict=True))]
+        self.all_partitions = [self.new_partition(self.all_tasks[t], e, len(members)) for t, e, members in plan.partitions]
+        self.all_gates = [self.new_gate(g, self.all_tasks[t], e) for g, (t, e, _) in enumerate(plan.gates)]
+        self.all_channels = [
+            self.new_channel(c, plan.edge[c], self.all_tasks[plan.writer[c]], self.all_tasks[plan.reader[c]],
+                             self.all_partitions[plan.partition[c]], self.all_gates[plan.gate[c]], local=plan.local[c])
+            for c in range(len(plan.edge))
+        ]  # fmt: skip
+        for partition, (_, _, members) in zip(self.all_partitions, plan.partitions, strict=True):
+            partition.channels = [self.all_channels[c] for c in members]
+        for gate, (_, _, readers) in zip(self.all_gates, plan.gates, strict=True):
+            gate.channels = [self.all_channels[c] for c in readers]
+        if len(spec.hosts) != len(self.all_tasks):
+            raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
+
+    def new_task(self, number: int, vertex: int, subtask: int) -> Task:
+        row = self.spec.vertices[vertex]
+        return Task(number, row, subtask, self.stream("service", row.name, subtask))
+
+    def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
+        spec, row = self.spec, self.spec.edges[edge]
+        partition = Partition(
+            task, edge, row, self.stream("route", row.name, task.subtask), self.stream("start", row.name, task.subtask),
+            channels * spec.exclusive + spec.floating, spec.overdraft, spec.max_per_channel,
+        )  # fmt: skip
+        task.partitions.append(partition)
+        return partition
+
+    def new_gate(self, number: int, task: Task, edge: int) -> Gate:
+        start = self.spec.starting_buffer_bytes
+        gate = Gate(number, task, len(task.gates), edge, self.spec.floating, previous=start, last=start << 32)
+        task.gates.append(gate)
+        return gate
+
+    def new_channel(
+        self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
+    ) -> Channel:
+        spec, row = self.spec, self.spec.edges[edge]
+        sizes = self.stream("size", row.name, writer.subtask, reader.subtask)
+        channel = Channel(number, writer, reader, partition, gate, row, local, sizes, spec.starting_buffer_bytes, spec.exclusive)
+        if not local:  # R1
+            channel.ex_free = channel.credit = channel.required = spec.exclusive
+        return channel
+
+    def rank_lines(self) -> None:
+        """E1: tasks, the reverse line, the forward lines by host, the flush timer, the debloat timer."""
+        hosts = sorted(set(self.spec.hosts)) if self.spec.nic is not None else [0]
+        self.rank_reverse = len(self.all_tasks)
+        self.rank_of_host = {host: self.rank_reverse + 1 + i for i, host in enumerate(hosts)}
+        self.rank_flush = self.rank_reverse + 1 + len(hosts)
+        self.rank_debloat = self.rank_flush + 1
+
+    def rank_line(self, host: int) -> int:
+        return self.rank_of_host[host]
+
+    def start_timers(self) -> None:
+        """F1, D1: a random phase each, so that tasks do not flush and gates do not measure in step."""
+        timeout, debloating = self.spec.buffer_timeout_ns, self.spec.debloating
+        for task in self.all_tasks:
+            if timeout > 0 and task.partitions:
+                u = draw(self.stream("flush", task.vertex.name, task.subtask), 0)
+                self.at(1 + ((u * timeout) >> 32), self.rank_flush, "flush", task, task.number)
+        for gate in self.all_gates:
+            if debloating is not None:
+                u = draw(self.stream("debloat", self.spec.edges[gate.edge_number].name, gate.task.subtask), 0)
+                self.at(1 + ((u * debloating.period_ns) >> 32), self.rank_debloat, "debloat", gate, gate.number)
+
+    # ------------------------------------------------------------------------------------------------ events (E1, E2)
+
+    def run_work(self, item: Channel | Task) -> None:
+        if isinstance(item, Task):
+            self.thread.turn(item)
+        else:
+            self.sending.send(item)
+
+    def run_event(self, event: Event) -> None:
+        match event.kind, event.payload:
+            case "served", Task() as task:
+                task.alarm = None
+                self.thread.end_service(task)
+            case "wake-up", Task() as task:
+                task.alarm = None
+                self.wake(task)
+            case "told", (Channel() as channel, str(kind), int(n)):
+                self.sending.be_told(channel, kind, n)
+            case "arrive", (Channel() as channel, Slice() | Marker() as element, int(backlog)):
+                self.receiving.arrive(channel, element, backlog)
+            case "flush", Task() as task:
+                self.output.flush(task)
+                self.at(self.now + self.spec.buffer_timeout_ns, self.rank_flush, "flush", task, task.number)
+            case "debloat", Gate() as gate if self.spec.debloating is not None:
+                self.debloat.run(gate, self.spec.debloating)
+                self.at(self.now + self.spec.debloating.period_ns, self.rank_debloat, "debloat", gate, gate.number)
+            case unknown:
+                raise AssertionError(f"unknown event {unknown}")
+
+    def wake_if_idle_or_soft(self, task: Task) -> None:
+        if task.state in (State.IDLE, State.SOFT):
+            self.wake(task)
+
+    # ------------------------------------------------------------------------------------------------ verbs (E4)
+
+    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+        return self.markers.forward(self.all_tasks[task], marker, edge)
+
+    def convert_output(self, task: int, number: int) -> int:
+        return self.markers.convert_output(self.all_tasks[task], number)
+
+    def prioritise(self, task: int, number: int) -> None:
+        self.markers.prioritise(self.all_tasks[task], number)
+
+    def resume(self, task: int) -> None:
+        self.markers.resume(self.all_tasks[task])
+
+    def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+        self.markers.settle(self.all_tasks[task], number, series)
+
+    def capture(self, task: int, number: int) -> None:
+        self.captures.begin(self.all_tasks[task], number)
+
+    def captured(self, task: int) -> tuple[int, int]:
+        return self.captures.captured(self.all_tasks[task])
+
+    def release_capture(self, task: int) -> None:
+        self.captures.release(self.all_tasks[task])
+
+    def interrupt(self, task: int) -> None:
+        self.all_tasks[task].interrupted = True
+        self.wake_if_idle_or_soft(self.all_tasks[task])
+
+    def hold(self, task: int) -> None:
+        row = self.all_tasks[task]
+        if row.in_service or row.emission:
+            raise ValueError(f"task {task} cannot be held: it is inside a record ({row.state.name})")
+        row.held = True
+        self.thread.drop_alarm(row)
+        self.thread.enter(row, State.HELD)
+
+    def release(self, task: int) -> None:
+        row = self.all_tasks[task]
+        if not row.held:
+            raise ValueError(f"task {task} cannot be released: it is not held ({row.state.name})")
+        row.held = False
+        self.wake(row)
+
+    def scale(self, task: int, num: int, den: int) -> None:
+        self.all_tasks[task].slow = (num, den)
+
+    # ------------------------------------------------------------------------------------------------ tables
+
+    def tasks(self) -> np.ndarray:
+        return task_table(self)
+
+    def channels(self) -> np.ndarray:
+        return channel_table(self)
+
+    def partitions(self) -> np.ndarray:
+        return partition_table(self)
+
+    def gates(self) -> np.ndarray:
+        return gate_table(self)
+
+    def check(self) -> None:
+        check(self)
+
+    def served_records(self, task: int) -> list[Identity]:
+        """The source records a task has served so far, in order; only with `identities`."""
+        return self.all_tasks[task].served_records
+
+    def messages(self, kind: str) -> list[tuple[Channel, object, int]]:
+        """What is under way on the lines ("arrive": elements, "told": messages to senders)."""
+        return [cast("tuple[Channel, object, int]", event.payload) for event in self.events if event.kind == kind]

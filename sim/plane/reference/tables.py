@@ -1,0 +1,67 @@
+"""The plane's tables: one structured array of int64 columns per kind of thing, columns as named in the interface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.plane.interface import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sim.plane.reference.parts import Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["channel_table", "gate_table", "partition_table", "task_table"]
+
+TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
+         "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
+CHANNELS = ("written", "sent", "arrived", "taken", "consumed", "records_in", "records_out", "credit", "blocked", "queued",
+            "received", "buffer_bytes", "cap_in", "cap_out", "digest")  # fmt: skip
+PARTITIONS = ("task", "edge", "used", "size", "available")
+GATES = ("task", "edge", "idle_floating", "buffer_bytes")
+
+
+def table(names: tuple[str, ...], rows: Iterable[tuple[int, ...]]) -> np.ndarray:
+    return np.array(list(rows), dtype=[(name, np.int64) for name in names])
+
+
+def spent(task: Task, now: int) -> list[int]:
+    """T12: ns per state up to now."""
+    times = list(task.spent)
+    times[task.state] += now - task.since
+    return times
+
+
+def task_row(task: Task, now: int) -> tuple[int, ...]:
+    times = spent(task, now)
+    return (
+        task.state, task.served, task.records_out,
+        sum(c.taken for c in task.channels_in), sum(c.written for c in task.channels_out), task.buffers_in, task.buffers_out,
+        times[State.BUSY] + times[State.HELD], times[State.IDLE], times[State.SOFT], times[State.HARD], task.digest,
+    )  # fmt: skip
+
+
+def task_table(plane: ReferencePlane) -> np.ndarray:
+    return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))
+
+
+def channel_table(plane: ReferencePlane) -> np.ndarray:
+    return table(
+        CHANNELS,
+        (
+            (c.written, c.sent, c.arrived, c.taken, c.consumed, c.records_in, c.records_out, c.credit, int(c.blocked), len(c.queue),
+             len(c.received), c.buffer_bytes, c.cap_in, c.cap_out, c.digest)
+            for c in plane.all_channels
+        ),
+    )  # fmt: skip
+
+
+def partition_table(plane: ReferencePlane) -> np.ndarray:
+    return table(PARTITIONS, ((p.task.number, p.edge_number, p.used, p.size, int(p.available)) for p in plane.all_partitions))
+
+
+def gate_table(plane: ReferencePlane) -> np.ndarray:
+    return table(GATES, ((g.task.number, g.edge_number, g.idle_floating, g.previous) for g in plane.all_gates))

@@ -1,0 +1,195 @@
+"""The task thread: what one turn does, service, polling (rules T1-T12, W1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.plane.interface import Kind, Marker, State
+from sim.plane.reference.parts import Slice, fold, law
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Channel, Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["Thread", "due"]
+
+
+def due(task: Task, i: int) -> int:
+    """W1: when record i of a source may be read."""
+    source = task.vertex.source
+    segments = [segment for segment in source.segments if segment.first <= i] if source is not None else []
+    if not segments:
+        return 0
+    segment = segments[-1]
+    return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+
+
+class Thread:
+    def __init__(self, plane: ReferencePlane) -> None:
+        self.plane = plane
+
+    def enter(self, task: Task, state: State) -> None:
+        """T12: every instant belongs to the state entered last."""
+        if state == task.state:
+            return
+        task.spent[task.state] += self.plane.now - task.since
+        task.since = self.plane.now
+        task.state = state
+        if self.plane.spec.digests:
+            task.digest = fold(task.digest, self.plane.now, state)
+
+    def turn(self, task: Task) -> None:
+        """The work item TURN."""
+        if task.in_service or task.held:  # T1
+            return
+        if task.emission and not self.plane.output.emit(task):  # T2
+            return
+        before = self.plane.reports
+        self.go_on(task)
+        if self.plane.reports > before:  # T10
+            self.plane.wake(task)
+
+    def go_on(self, task: Task) -> None:
+        """T3 to T9 until the thread has something to do, nothing to do, or something to report."""
+        before = self.plane.reports
+        while True:
+            if task.interrupted:  # T3
+                task.interrupted = False
+                self.plane.report(Kind.SAFE, task)
+                return
+            while task.priority:  # T4
+                self.plane.markers.process(*task.priority.popleft())
+                if self.plane.reports > before:
+                    return
+            if not task.output_available:  # T5
+                self.enter(task, State.SOFT)
+                return
+            if not task.gates:
+                self.serve_source(task)
+                return
+            if not self.serve_input(task) or self.plane.reports > before:
+                return
+
+    def serve_source(self, task: Task) -> None:
+        """T6."""
+        source = task.vertex.source
+        if source is not None and source.total == task.served:
+            if not task.exhausted:
+                task.exhausted = True
+                self.plane.report(Kind.EXHAUSTED, task)
+            else:
+                self.enter(task, State.IDLE)
+            return
+        at = due(task, task.served)
+        if at <= self.plane.now:
+            if self.plane.identities:
+                task.serving = (task.number, task.served)
+            self.begin_service(task, 0)
+        else:
+            self.enter(task, State.IDLE)
+            self.set_alarm(task, at, "wake-up")
+
+    def serve_input(self, task: Task) -> bool:
+        """T7 to T9; True: a marker was processed and the turn continues at T3."""
+        while True:
+            if task.current is not None and self.take_record(task, task.current):
+                return False
+            if task.current is not None:  # T8
+                self.finish_current(task, task.current)
+            for gate in task.gates:  # D2
+                if not gate.ready:
+                    self.plane.debloat.pause(gate)
+            polled = self.poll(task)
+            if polled is None:
+                self.enter(task, State.IDLE)
+                return False
+            channel, element = polled
+            if isinstance(element, Marker):
+                self.plane.markers.process(channel, element)
+                return True
+            task.current = element
+
+    def take_record(self, task: Task, data: Slice) -> bool:
+        """T7: begin the service of the next record if it is here as a whole."""
+        channel = data.channel
+        end = channel.consumed + channel.size(channel.records_in)
+        if end > channel.taken:
+            return False
+        channel.consumed = end
+        channel.records_in += 1
+        if self.plane.identities:
+            task.serving = channel.identities.popleft()
+        if end == data.end:
+            self.finish_current(task, data)
+        self.begin_service(task, channel.gate.position)
+        return True
+
+    def finish_current(self, task: Task, data: Slice) -> None:
+        task.current = None
+        self.plane.receiving.recycle(data)
+
+    def poll(self, task: Task) -> tuple[Channel, Slice | Marker] | None:
+        """T9: the next element, round robin over gates and over the channels of a gate; None: there is none."""
+        while task.ready_gates:
+            gate = task.ready_gates.popleft()
+            channel = gate.ready.popleft()
+            # a local channel may have lost its head to a conversion or a priority marker since it became ready: an empty poll
+            element = self.take_from(channel) if self.has_element(channel) else None
+            if self.has_element(channel):
+                gate.ready.append(channel)
+            if gate.ready:
+                task.ready_gates.append(gate)
+            if element is not None:
+                self.plane.debloat.polled(gate, element)
+                return channel, element
+        return None
+
+    def has_element(self, channel: Channel) -> bool:
+        return self.plane.sending.sendable(channel) if channel.local else bool(channel.received)
+
+    def take_from(self, channel: Channel) -> Slice | Marker:
+        """T9: the first element of a channel; on a local channel sending, arrival and taking are one."""
+        element = self.plane.sending.take_head(channel) if channel.local else channel.received.popleft()
+        if isinstance(element, Marker):
+            if channel.local:
+                self.plane.receiving.mark(channel, element)
+            return element
+        channel.taken = element.end
+        channel.reader.buffers_in += 1
+        arrivals = 0
+        if channel.local:
+            channel.arrived = element.end
+            arrivals = 1
+        if self.plane.spec.digests:
+            for _ in range(arrivals + 1):
+                channel.digest = fold(channel.digest, self.plane.now, element.end, element.length)
+        return element
+
+    def begin_service(self, task: Task, gate: int) -> None:
+        """T11."""
+        num, den = task.slow
+        duration = max(1, law(task.vertex.service[gate], task.service, task.served) * num // den)
+        task.in_service = True
+        self.enter(task, State.BUSY)
+        self.set_alarm(task, self.plane.now + duration, "served")
+
+    def end_service(self, task: Task) -> None:
+        """T11: the outputs are written, the thread turns to whatever is next; a refused segment makes it HARD."""
+        task.in_service = False
+        if self.plane.identities and task.serving is not None:
+            task.served_records.append(task.serving)
+        self.plane.output.plan(task, task.served)
+        task.served += 1
+        if not self.plane.output.emit(task):
+            self.enter(task, State.HARD)
+        self.plane.append_work(task)
+
+    def set_alarm(self, task: Task, time: int, kind: str) -> None:
+        """E1: one pending event per task."""
+        self.drop_alarm(task)
+        task.alarm = self.plane.at(time, task.number, kind, task)
+
+    def drop_alarm(self, task: Task) -> None:
+        if task.alarm is not None:
+            self.plane.drop(task.alarm)
+            task.alarm = None
