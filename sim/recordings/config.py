@@ -1,0 +1,118 @@
+"""What was run: the configuration part of a recording, as the recorder writes it.
+
+Field names are the recorder's in snake case (`serviceUs` is `service_us`), units are in the names.  Keys unknown here are
+kept in `model_extra`, so that the importer can name them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+__all__ = ["Configuration", "FileSystem", "Node", "NodeInput"]
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
+
+
+class NodeInput(_Part):
+    upstream: Name = Field(alias="from")
+    exchange: Literal["keyby", "rebalance", "rescale", "broadcast", "forward"] = "keyby"
+
+
+class Node(_Part):
+    """One vertex of the job; nothing is chained."""
+
+    id: Name
+    kind: Literal["source", "join", "asyncwait", "op"] = "op"
+    parallelism: Annotated[int, Field(ge=1, le=32768)] = 1
+    inputs: tuple[NodeInput, ...] = ()
+
+    # sources
+    rate: Amount = 0  # records/s and subtask; 0: unlimited
+    total: Count | None = None  # records per subtask, then end of input
+    record_bytes: Count = 100  # on the wire between operators; 8 more on the hop that leaves the source
+
+    out_weights: tuple[Amount, ...] | None = None  # share of each subtask of the first keyed consumer
+    service_us: Amount = 0
+    service_us2: Amount | None = Field(default=None, alias="serviceUs2")  # second input of a join
+    service_jitter: Share = 0  # 0: constant, 1: exponential
+    selectivity: Amount = 1
+
+    state_keys: Count = 0  # over all subtasks
+    state_value_bytes: Count = 0
+    state_update_prob: Share = 0
+
+    prepare_ms: Amount = 0  # task thread, before the barrier is forwarded
+    snapshot_ms: Amount = 0  # task thread, after it
+    async_ms: Amount = 0
+    snap_prob: Share = 1  # a snapshot pays the three above with this probability
+    commit: Literal["none", "independent", "cascade"] = "none"
+    commit_ms: Amount = 0
+    fail_at_ms: Amount = 0  # since submission; 0: never
+    fail_subtask: Count = 0
+
+
+class FileSystem(_Part):
+    """Checkpoint storage with artificial delays, per open file."""
+
+    bytes_per_sec: Amount = 0  # 0: unlimited
+    read_bytes_per_sec: Amount = 0
+    create_ms: Amount = 0
+    close_ms: Amount = 0
+    metadata_close_ms: Amount = 0
+    slow_prob: Share = 0
+    slow_factor: Annotated[float, Field(ge=1, le=1e9)] = 1
+
+
+class Configuration(BaseModel):
+    """`config` of a recording."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: Name
+    family: str = ""
+    duration_s: Annotated[float, Field(gt=0, le=1e7)]
+    placement: Literal["isolated", "single", "spread"] = "isolated"
+    flink: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    fs: FileSystem = FileSystem()
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    actions: tuple[dict[str, object], ...] = ()  # requests made during the run: stop, savepoint, ...
+
+    @model_validator(mode="after")
+    def _is_a_graph(self) -> Self:
+        """Nodes stand in topological order and read what stands before them."""
+        known: set[str] = set()
+        for node in self.nodes:
+            if node.id in known:
+                raise ValueError(f"two nodes are called '{node.id}'")
+            if (node.kind == "source") != (not node.inputs):
+                raise ValueError(f"node '{node.id}': a source has no inputs, every other node has")
+            for edge in node.inputs:
+                if edge.upstream not in known:
+                    raise ValueError(f"node '{node.id}' reads '{edge.upstream}', which does not stand before it")
+            known.add(node.id)
+        return self
+
+    def node(self, name: str) -> Node:
+        return next(node for node in self.nodes if node.id == name)
+
+    def is_read(self, name: str) -> bool:
+        """Whether any node reads this one; the others are sinks."""
+        return any(edge.upstream == name for node in self.nodes for edge in node.inputs)
+
+    def emitted_bytes(self) -> dict[str, frozenset[int]]:
+        """Sizes of the records that can come out of each node: operators pass on what they read."""
+        sizes: dict[str, frozenset[int]] = {}
+        for node in self.nodes:
+            read = frozenset[int]().union(*(sizes[edge.upstream] for edge in node.inputs))
+            sizes[node.id] = read or frozenset({node.record_bytes})
+        return sizes

@@ -1,0 +1,48 @@
+"""What a recorded job did that a scenario cannot say yet: phrases for people, so that nothing is dropped in silence."""
+
+from __future__ import annotations
+
+from sim.recordings.config import Configuration, Node
+
+__all__ = ["not_modelled"]
+
+# How the recorder ran, not what it ran.
+RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
+
+
+def not_modelled(config: Configuration) -> list[str]:
+    """One phrase per feature, in the order of the configuration."""
+    phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
+    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in config.actions]
+    if config.flink.get("state.backend.type") == "rocksdb":
+        phrases.append("how RocksDB writes, compacts and uploads its files: its state is written as one full file per subtask")
+    phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
+    if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
+        phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")
+    for node in config.nodes:
+        phrases += [f"'{node.id}': {phrase}" for phrase in _of_node(config, node)]
+    return phrases
+
+
+def _of_node(config: Configuration, node: Node) -> list[str]:
+    phrases = [f"key '{key}'" for key in node.model_extra or {}]
+    phrases += [f"key '{key}' of an input" for edge in node.inputs for key in edge.model_extra or {}]
+    if node.kind == "asyncwait":
+        phrases.append("asynchronous I/O: its records in flight are neither limited nor part of a checkpoint")
+    if node.total:
+        phrases.append("the end of its input: finished tasks and the final checkpoint")
+    if node.commit == "independent":
+        phrases.append("the commit of its transactions on completion")
+    if node.commit == "cascade":
+        phrases.append("records held back until their checkpoint is complete")
+    if node.commit_ms:
+        phrases.append(f"{node.commit_ms:g} ms of work per commit")
+    if node.fail_at_ms:
+        phrases.append(f"the failure of subtask {node.fail_subtask} {node.fail_at_ms:g} ms after submission, and the recovery")
+    if 0 < node.service_jitter < 1:
+        phrases.append(f"service that is constant to {1 - node.service_jitter:.0%} and exponential to the rest: taken as constant")
+    if len(config.emitted_bytes()[node.id]) > 1 and config.is_read(node.id):
+        phrases.append("records of several sizes passed on: each is given the mean size")
+    if node.out_weights and len({other.parallelism for other in config.nodes for edge in other.inputs if edge.upstream == node.id}) > 1:
+        phrases.append("one skew for consumers of different parallelism")
+    return phrases

@@ -1,0 +1,83 @@
+"""Read a recording file, plain or compressed.  Whatever is wrong with it, the caller gets one `RecordingError` that says so."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sim.recordings.recording import FORMAT, Recording
+
+__all__ = ["LARGEST_BYTES", "RecordingError", "read"]
+
+LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
+_GZIP = b"\x1f\x8b"
+_SHOWN = 5  # mistakes named in one message
+
+
+class RecordingError(ValueError):
+    """The file is no recording we can read; the message names the file and what is wrong with it."""
+
+
+def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """The recording in a `.json` or `.json.gz` file (told apart by content, not by name)."""
+    path = Path(path)
+    document = _parse(path, _content(path, largest_bytes))
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
+    if document["format"] != FORMAT:
+        raise RecordingError(f"{path}: has the format {_quoted(document['format'])}; this version reads '{FORMAT}'")
+    try:
+        return Recording.model_validate(document)
+    except ValidationError as error:
+        raise RecordingError(f"{path}: {_summary(error)}") from None
+
+
+def _content(path: Path, largest_bytes: int) -> bytes:
+    """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+    if path.is_dir():
+        raise RecordingError(f"{path}: is a directory; name one recording in it")
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == _GZIP
+        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+            content = file.read(largest_bytes + 1)
+    except EOFError:
+        raise RecordingError(f"{path}: the compressed file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
+    except (OSError, ValueError) as error:  # ValueError: a name no file can have
+        raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if len(content) > largest_bytes:
+        raise RecordingError(f"{path}: holds more than {largest_bytes} bytes; no recording does")
+    return content
+
+
+def _parse(path: Path, content: bytes) -> Any:
+    if not content.strip():
+        raise RecordingError(f"{path}: is empty")
+    try:
+        return json.loads(content)
+    except UnicodeDecodeError:
+        raise RecordingError(f"{path}: is not JSON: it is no text") from None
+    except json.JSONDecodeError as error:
+        raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists in lists without end
+        raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
+
+
+def _summary(error: ValidationError) -> str:
+    """``checkpoints.list.3.id: Input should be a valid integer; ...``: the first few mistakes, and how many more."""
+    mistakes = error.errors(include_url=False)
+    named = [f"{'.'.join(map(str, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
+    more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
+    return "; ".join(named) + more
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,169 @@
+"""A recording -> the scenario a person would have written for that job.
+
+Only what was configured goes in; nothing that was observed.  What the recorded job did and a scenario cannot say yet is named, not dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sim.recordings.config import Configuration, FileSystem, Node
+from sim.recordings.not_modelled import not_modelled
+from sim.recordings.recording import Recording
+from sim.units import format_byte_rate, format_count, format_duration, format_number, format_rate, format_share, format_size
+
+__all__ = ["Import", "to_document"]
+
+SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
+# Size of the file every subtask writes beside its keyed state: what the serializers of the recorded job make of one counter,
+# of a counter and the slow element behind `asyncMs`, of a source's split.
+COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES = 199, 329, 266
+KEY_GROUPS = 128
+BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout")
+COMPARED = ["aligned", "unaligned", {"aligned-timeout": "1 s"}]
+SHIP = {"keyby": "hash"}  # the others have Flink's names
+
+
+class Import(NamedTuple):
+    """What `sim.scenario` writes to a file: the YAML tree, its first comment, further comments; and what got lost, one phrase each."""
+
+    document: dict[str, Any]
+    question: str
+    comments: list[str]
+    not_modelled: list[str]
+
+
+def to_document(recording: Recording, *, compare: bool = False) -> Import:
+    """The scenario of a recorded job: as it was configured, or (`compare`) under three kinds of barriers."""
+    config = recording.config
+    lost = not_modelled(config)
+    checkpoint: dict[str, Any] = {}
+    flink = {key: value for key, value in config.flink.items() if not (compare and key in BARRIER_OPTIONS)}
+    if compare:
+        checkpoint["barriers"] = COMPARED
+    if "execution.checkpointing.timeout" not in flink:
+        checkpoint["timeout"] = "10 min"
+    checkpoint["tolerable-failed"] = 1000  # the recorder's way of saying: any number
+    document = {
+        "version": 1,
+        "job": {node.id: _vertex(config, node) for node in config.nodes},
+        "checkpoint": checkpoint,
+        "flink": flink,
+        "cluster": {
+            "placement": config.placement,
+            "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x",
+            "network": {"buffer-timeout": "100 ms"},
+        },
+        "storage": _storage(config.fs),
+        "run": {"duration": format_duration(round(config.duration_s * 10**9))},
+    }
+    comments = [f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."]
+    comments += [f"Not modelled: {what}." for what in lost]
+    return Import(document, _question(recording, compare=compare), comments, lost)
+
+
+def _question(recording: Recording, *, compare: bool) -> str:
+    if compare:
+        job = re.sub(r"-(aligned|unaligned|timeout-\w+)$", "", recording.name)
+        return f"How would the recorded job '{job}' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    return f"How does the recorded job '{recording.name}' checkpoint, configured as it was?"
+
+
+def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
+    vertex: dict[str, Any] = {}
+    if node.kind == "source":
+        vertex["source"] = _source(node)
+    else:
+        vertex["input"] = {edge.upstream: _edge(config, node, i) for i, edge in enumerate(node.inputs)}
+        if not _service_per_input(node):
+            vertex["service"] = _service(node, node.service_us)
+        if config.is_read(node.id) and (size := _record(config, node)) is not None:
+            vertex["record"] = format_size(size)
+        if node.selectivity != 1:
+            vertex["fan-out"] = format_number(_exact(node.selectivity))
+    vertex["parallelism"] = node.parallelism
+    if node.parallelism * 3 > KEY_GROUPS * 2:  # Flink's own choice would be more
+        vertex["max-parallelism"] = KEY_GROUPS
+    if node.state_keys * node.state_value_bytes:
+        vertex["state"] = _state(config, node)
+    vertex["snapshot"] = _snapshot(node)
+    return vertex
+
+
+def _source(node: Node) -> dict[str, Any]:
+    rate = format_rate(_exact(node.rate)) if node.rate else "unlimited"
+    source = {"rate-per-subtask": rate, "record": format_size(node.record_bytes + SOURCE_TIMESTAMP_BYTES)}
+    return source | ({"records-per-subtask": format_count(node.total)} if node.total else {})
+
+
+def _edge(config: Configuration, node: Node, i: int) -> str | dict[str, Any]:
+    """One input: the bare ship strategy if there is no more to say."""
+    edge = node.inputs[i]
+    details: dict[str, Any] = {"ship": SHIP.get(edge.exchange, edge.exchange)}
+    weights = config.node(edge.upstream).out_weights
+    if weights and edge.exchange == "keyby":
+        details["weights"] = [_plain(weight) for weight in weights]
+    if _service_per_input(node):
+        details["service"] = _service(node, node.service_us if i == 0 or node.service_us2 is None else node.service_us2)
+    return details if len(details) > 1 else details["ship"]
+
+
+def _service_per_input(node: Node) -> bool:
+    """Only a join tells its inputs apart; a union serves all alike."""
+    return node.kind == "join" and node.service_us2 not in (None, node.service_us)
+
+
+def _service(node: Node, mean_us: float) -> str | dict[str, str]:
+    mean = format_duration(round(mean_us * 1000))
+    return {"exponential": mean} if node.service_jitter == 1 else mean
+
+
+def _state(config: Configuration, node: Node) -> dict[str, str]:
+    state = {"size": format_size(node.state_keys * node.state_value_bytes)}
+    if config.flink.get("state.backend.type") == "rocksdb":
+        state["backend"] = "rocksdb"
+    return state | {"update": format_share(_exact(node.state_update_prob)), "value": format_size(node.state_value_bytes)}
+
+
+def _snapshot(node: Node) -> dict[str, Any]:
+    """The operator's own delays, and the small file every subtask writes."""
+    delays = {"pre-barrier": node.prepare_ms, "sync": node.snapshot_ms, "async": node.async_ms}
+    snapshot = {key: format_duration(round(delay * 10**6)) for key, delay in delays.items() if delay}
+    if snapshot and node.snap_prob < 1:
+        snapshot["probability"] = format_share(_exact(node.snap_prob))
+    own = SPLIT_FILE_BYTES if node.kind == "source" else COUNTER_AND_SLOW_FILE_BYTES if node.async_ms else COUNTER_FILE_BYTES
+    return snapshot | {"operator-state": format_size(own)}
+
+
+def _storage(fs: FileSystem) -> dict[str, Any]:
+    storage: dict[str, Any] = {}
+    if fs.bytes_per_sec:
+        storage["bandwidth"] = format_byte_rate(round(fs.bytes_per_sec))
+    if fs.read_bytes_per_sec:
+        storage["read-bandwidth"] = format_byte_rate(round(fs.read_bytes_per_sec))
+    storage["file-latency"] = format_duration(round((fs.create_ms + fs.close_ms) * 10**6))
+    storage["metadata-latency"] = format_duration(round((fs.create_ms + fs.metadata_close_ms) * 10**6))
+    storage["inline-threshold"] = "0 B"
+    if fs.slow_prob:
+        storage["slow"] = {"share": format_share(_exact(fs.slow_prob)), "factor": round(fs.slow_factor)}
+    return storage
+
+
+def _record(config: Configuration, node: Node) -> int | None:
+    """Size of the records an operator emits [bytes], if it is not that of the records it reads."""
+    sizes = config.emitted_bytes()
+    emitted = round(Fraction(sum(sizes[node.id]), len(sizes[node.id])))
+    timestamp = {edge.upstream: SOURCE_TIMESTAMP_BYTES * (config.node(edge.upstream).kind == "source") for edge in node.inputs}
+    read = {size + timestamp[name] for name in timestamp for size in sizes[name]}
+    return None if read == {emitted} else emitted
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal a person wrote, not its binary neighbour."""
+    return Fraction(str(value))
+
+
+def _plain(value: float) -> int | float:
+    return int(value) if value == int(value) else value
