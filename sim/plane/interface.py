@@ -369,6 +369,10 @@ class DataPlane(Protocol):
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
 
+    def polled(self, task: int) -> int:
+        """Bytes taken from all gates of the task so far (bytes_in of its row)."""
+        ...
+
     def tasks(self) -> np.ndarray:
         """One row per task: state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out (sent; local: polled),
         busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""

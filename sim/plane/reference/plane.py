@@ -203,6 +203,9 @@ class ReferencePlane(Agenda):
 
     # ------------------------------------------------------------------------------------------------ tables
 
+    def polled(self, task: int) -> int:
+        return sum(channel.taken for channel in self.all_tasks[task].channels_in)
+
     def tasks(self) -> np.ndarray:
         return task_table(self)
 

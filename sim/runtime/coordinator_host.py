@@ -1,0 +1,140 @@
+"""The JobManager where the planes meet: the coordinator machine's commands get their time and reach the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from sim.metrics.journal import Happening
+from sim.metrics.stats import CheckpointStats
+from sim.protocol import vocabulary as say
+from sim.protocol.reasons import FailureReason
+from sim.protocol.task_vocabulary import AbortNotified
+
+if TYPE_CHECKING:
+    from sim.runtime.world import World
+
+__all__ = ["CoordinatorHost"]
+
+
+class CoordinatorHost:
+    def __init__(self, world: World, machine: Any, plan: say.Plan) -> None:
+        self.world = world
+        self.env = world.env
+        self.machine = machine
+        self.plan = plan
+        self.overheads = world.scenario.overheads
+        self._timer: simpy.Event | None = None
+
+    def start(self, first_delay_ns: int) -> None:
+        """All tasks run."""
+        self.tell(say.SchedulerStarted(self.env.now, first_delay_ns))
+
+    def tell(self, event: say.CoordinatorEvent) -> None:
+        for command in self.machine.on(event):
+            _CARRY_OUT[type(command)](self, command)
+
+    def hear_acknowledgement(self, task: int, checkpoint: int) -> None:
+        """A task's acknowledgement sets out."""
+
+        def arrive() -> None:
+            stats = self.world.stats[checkpoint]
+            stats.of(task).ack_ns = self.env.now
+            if stats.status == "IN_PROGRESS":
+                stats.latest_ack_ns = self.env.now
+                stats.acknowledged += 1
+            self._note(Happening.ACKNOWLEDGED, checkpoint, task)
+            self.tell(say.Acknowledged(self.env.now, task, checkpoint))
+
+        self.env.call_in(self.overheads.acknowledge_ns, arrive)
+
+    def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
+        self.env.call_in(self.overheads.acknowledge_ns, lambda: self.tell(say.Declined(self.env.now, task, checkpoint, reason)))
+
+    def _note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
+        self.world.journal.note(self.env.now, happening, checkpoint, task, number, detail)
+
+    def _arm_periodic_timer(self, command: say.ArmPeriodicTimer) -> None:
+        timer = self.env.timeout(command.at_ns - self.env.now)
+        timer.callbacks.append(lambda event: self._timer is event and self.tell(say.PeriodicTimerFired(self.env.now)))
+        self._timer = timer
+
+    def _cancel_periodic_timer(self, command: say.CancelPeriodicTimer) -> None:
+        self._timer = None
+
+    def _prepare_trigger(self, command: say.PrepareTrigger) -> None:
+        self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(say.TriggerReady(self.env.now, self.plan)))
+
+    def _trigger_tasks(self, command: say.TriggerTasks) -> None:
+        for task in sorted(command.tasks):
+            self.world.tasks[task].trigger(command.checkpoint, command.options)
+
+    def _arm_checkpoint_timeout(self, command: say.ArmCheckpointTimeout) -> None:
+        event = lambda: self.tell(say.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
+        self.env.call_in(command.at_ns - self.env.now, event)
+
+    def _write_metadata(self, command: say.WriteMetadata) -> None:
+        self._note(Happening.LAST_ACKNOWLEDGED, command.checkpoint)
+        self.env.process(self._finalise(command.checkpoint))
+
+    def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
+        yield from self.world.storage.write_metadata()
+        yield self.env.timeout(self.overheads.complete_ns)
+        self.tell(say.MetadataWritten(self.env.now, checkpoint))
+
+    def _notify_complete(self, command: say.NotifyComplete) -> None:
+        self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
+
+    def _notify_aborted(self, command: say.NotifyAborted) -> None:
+        self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
+        for task in sorted(command.tasks):
+            mail = lambda host=self.world.tasks[task]: host.post(lambda now: AbortNotified(now, command.checkpoint))  # noqa: E731
+            self.env.call_in(self.overheads.notify_ns, mail)
+
+    def _discard_state(self, command: say.DiscardState) -> None:
+        self.tell(say.StateDiscarded(self.env.now, command.checkpoint))
+
+    def _discard_late_state(self, command: say.DiscardLateState) -> None:
+        """Private files of a late acknowledgement: deleted beside everything else."""
+
+    def _fail_job(self, command: say.FailJob) -> None:
+        self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
+        self.world.fail(f"tolerable failed checkpoints exceeded: {command.reason.name}")
+
+    def _record_refused(self, command: say.RecordRefused) -> None:
+        self._note(Happening.REFUSED, detail=command.reason.name)
+
+    def _record_triggered(self, command: say.RecordTriggered) -> None:
+        self.world.stats[command.checkpoint] = CheckpointStats(command.checkpoint, command.trigger_ns, len(command.plan.wait_for))
+        self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint)
+
+    def _record_completed(self, command: say.RecordCompleted) -> None:
+        stats = self.world.stats[command.checkpoint]
+        stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
+        self._note(Happening.COMPLETED, command.checkpoint)
+
+    def _record_failed(self, command: say.RecordFailed) -> None:
+        stats = self.world.stats[command.checkpoint]
+        stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
+        self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
+
+
+_CARRY_OUT: dict[type, Callable[[CoordinatorHost, Any], None]] = {
+    say.ArmPeriodicTimer: CoordinatorHost._arm_periodic_timer,
+    say.CancelPeriodicTimer: CoordinatorHost._cancel_periodic_timer,
+    say.PrepareTrigger: CoordinatorHost._prepare_trigger,
+    say.TriggerTasks: CoordinatorHost._trigger_tasks,
+    say.ArmCheckpointTimeout: CoordinatorHost._arm_checkpoint_timeout,
+    say.WriteMetadata: CoordinatorHost._write_metadata,
+    say.NotifyComplete: CoordinatorHost._notify_complete,
+    say.NotifyAborted: CoordinatorHost._notify_aborted,
+    say.DiscardState: CoordinatorHost._discard_state,
+    say.DiscardLateState: CoordinatorHost._discard_late_state,
+    say.FailJob: CoordinatorHost._fail_job,
+    say.RecordRefused: CoordinatorHost._record_refused,
+    say.RecordTriggered: CoordinatorHost._record_triggered,
+    say.RecordCompleted: CoordinatorHost._record_completed,
+    say.RecordFailed: CoordinatorHost._record_failed,
+}

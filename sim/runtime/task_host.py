@@ -1,0 +1,270 @@
+"""One task where the planes meet: notices and timers go to its protocol machine, the machine's commands get their time.
+
+Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from sim.metrics.journal import Happening
+from sim.plane.interface import BARRIERS, Kind, Marker, Notice, Trait
+from sim.protocol import task_vocabulary as say
+from sim.protocol.options import BarrierOptions
+from sim.protocol.vocabulary import Phase, Work
+from sim.runtime.in_flight import InFlightData
+from sim.runtime.state_snapshot import SubtaskState
+from sim.runtime.task_thread import TaskThread
+
+if TYPE_CHECKING:
+    from sim.runtime.world import World
+
+__all__ = ["CANCELLATIONS", "TaskHost"]
+
+CANCELLATIONS = 1
+"""The marker series of cancellation markers; a marker's number is its checkpoint."""
+
+
+class TaskHost:
+    def __init__(self, world: World, task: int, machine: Any, state: SubtaskState, in_flight: InFlightData) -> None:
+        self.world = world
+        self.env = world.env
+        self.plane = world.plane
+        self.task = task
+        self.machine = machine
+        self.state = state
+        self.in_flight = in_flight
+        self.thread = TaskThread(world.plane, task)
+        self.async_thread = simpy.Resource(world.env, capacity=1)
+        self._holding_async: dict[int, simpy.Event] = {}  # by checkpoint: ends its turn in the asynchronous thread
+        self._polled_at_first_barrier: dict[int, int] = {}
+
+    # ------------------------------------------------------------------------------------------ what the machine is told
+
+    def on_notice(self, notice: Notice) -> None:
+        """A notice of the data plane about this task."""
+        if notice.kind is Kind.SAFE:
+            self.thread.at_safe_point()
+        elif notice.kind is Kind.ARRIVED and notice.series == BARRIERS:
+            self._barrier_arrived(notice)
+        elif notice.kind is Kind.ARRIVED and notice.first:
+            self.tell(say.CancellationArrived(self.env.now, notice.gate, notice.number))
+        elif notice.kind is Kind.ANNOUNCED:
+            edge = self.world.gate_edge(self.task, notice.gate)
+            options = self.world.transit.announced_options(notice.number, edge)
+            self.tell(say.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
+        elif notice.kind is Kind.LEFT:
+            self.tell(say.OutputBarriersLeft(self.env.now, notice.number))
+
+    def post(self, event: Callable[[int], say.TaskEvent]) -> None:
+        """Tell the machine by mail: the event is made when the task thread gets to it."""
+        self.thread.post(lambda: self.tell(event(self.env.now)))
+
+    def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
+        """The coordinator's trigger call reaches the task manager."""
+        self._polled_at_first_barrier[checkpoint] = 0
+        self.post(lambda now: say.TriggerReceived(now, checkpoint, options))
+
+    def tell(self, event: say.TaskEvent) -> None:
+        for command in self.machine.on(event):
+            _CARRY_OUT[type(command)](self, command)
+
+    def _barrier_arrived(self, notice: Notice) -> None:
+        layout, now = self.world.layout, self.env.now
+        options = self.world.transit.options(notice.number, layout.writer[notice.channel], layout.edge[notice.channel])
+        if notice.number not in self._polled_at_first_barrier:
+            self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
+        # barriers are converted in a sender's queue at the deadline, never before it
+        priority = options.unaligned or (options.timeoutable and now >= options.deadline_ns)
+        self.tell(say.BarrierArrived(now, notice.gate, notice.number, options, notice.first, notice.last, priority))
+
+    # ------------------------------------------------------------------------------------------ what the machine asks for
+
+    def _note(self, happening: Happening, checkpoint: int, number: int = 0, detail: str = "") -> None:
+        self.world.journal.note(self.env.now, happening, checkpoint, self.task, number, detail)
+
+    def _capture_input(self, command: say.CaptureInput) -> None:
+        self.in_flight.capture_input(command.checkpoint)
+
+    def _finish_capture(self, command: say.FinishCapture) -> None:
+        self.in_flight.finish_capture(command.checkpoint)
+
+    def _resume_inputs(self, command: say.ResumeInputs) -> None:
+        self.plane.resume(self.task)
+        self._note(Happening.INPUTS_RESUMED, command.checkpoint)
+
+    def _settle_barriers(self, command: say.SettleBarriers) -> None:
+        self.plane.settle(self.task, command.checkpoint)
+
+    def _prioritise_input(self, command: say.PrioritiseInput) -> None:
+        self._note(Happening.INPUT_PRIORITISED, command.checkpoint)
+        self.plane.prioritise(self.task, command.checkpoint)
+
+    def _arm_alignment_timer(self, command: say.ArmAlignmentTimer) -> None:
+        self._mail_at(command.at_ns, lambda now: say.AlignmentTimedOut(now, command.checkpoint))
+
+    def _arm_output_timer(self, command: say.ArmOutputTimer) -> None:
+        self._mail_at(command.at_ns, lambda now: say.OutputTimedOut(now, command.checkpoint))
+
+    def _mail_at(self, at_ns: int, event: Callable[[int], say.TaskEvent]) -> None:
+        self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
+
+    def _cancel_alignment_timer(self, command: say.CancelAlignmentTimer) -> None:
+        """The machine ignores a wake-up whose reason is gone."""
+
+    def _decline(self, command: say.DeclineCheckpoint) -> None:
+        self._note(Happening.DECLINED, command.checkpoint, detail=command.reason.name)
+        self.world.coordinator.hear_decline(self.task, command.checkpoint, command.reason)
+
+    def _forward_cancellation(self, command: say.ForwardCancellation) -> None:
+        self._note(Happening.CANCELLATION_FORWARDED, command.checkpoint)
+        self.plane.forward(self.task, Marker(command.checkpoint, Trait.NONE, CANCELLATIONS))
+
+    def _run_pre_barrier(self, command: say.RunPreBarrier) -> None:
+        stats = self._stats(command.checkpoint)
+        stats.snapshot_begun_ns = self.env.now
+        polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
+        stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
+        self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
+        self._occupy(self._thread_ns(command.work, "pre_barrier", command.checkpoint), command.checkpoint, Phase.PRE_BARRIER)
+
+    def _forward_barrier(self, command: say.ForwardBarrier) -> None:
+        overtaken_bytes, watched = 0, False
+        for edge, forced in self.world.outputs(self.task):
+            options = command.options.on_forced_edge() if forced else command.options
+            self.world.transit.send(command.checkpoint, self.task, edge, options)
+            watched = watched or options.traits.announced
+            overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, _traits(options)), edge)
+        self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
+        self.in_flight.store_output(command.checkpoint, overtaken_bytes)
+        self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
+        if command.options.timeoutable and not watched:  # no queue a barrier could wait in
+            self.tell(say.OutputBarriersLeft(self.env.now, command.checkpoint))
+
+    def _convert_output(self, command: say.ConvertOutput) -> None:
+        overtaken_bytes = self.plane.convert_output(self.task, command.checkpoint)
+        self._note(Happening.OUTPUT_CONVERTED, command.checkpoint, overtaken_bytes)
+        self.in_flight.store_output(command.checkpoint, overtaken_bytes)
+
+    def _run_sync(self, command: say.RunSync) -> None:
+        self._occupy(self._thread_ns(command.work, "sync", command.checkpoint), command.checkpoint, Phase.SYNC)
+
+    def _release_task(self, command: say.ReleaseTask) -> None:
+        self.thread.vacate()
+
+    def _start_channel_state(self, command: say.StartChannelState) -> None:
+        self.in_flight.start(command.checkpoint)
+
+    def _finish_channel_state(self, command: say.FinishChannelState) -> None:
+        def written() -> None:
+            self._note(Happening.CHANNEL_STATE_WRITTEN, command.checkpoint, stats.persisted_bytes)
+            self.tell(say.ChannelStateWritten(self.env.now, command.checkpoint))
+
+        stats = self._stats(command.checkpoint)
+        stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.finish(command.checkpoint, written)
+
+    def _run_async(self, command: say.RunAsync) -> None:
+        self._note(Happening.SYNC_FINISHED, command.checkpoint)
+        self._stats(command.checkpoint).async_begun_ns = self.env.now
+        self._holding_async[command.checkpoint] = self.env.event()
+        self.env.process(self._async(command, self._holding_async[command.checkpoint]))
+
+    def _acknowledge(self, command: say.Acknowledge) -> None:
+        self._end_async(command.checkpoint)
+        stats, times = self._stats(command.checkpoint), command.times
+        stats.first_barrier_ns, stats.alignment_ns = times.first_barrier_ns, times.alignment_ns
+        stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
+        stats.state_bytes = self.state.total_bytes
+        self._note(Happening.ASYNC_FINISHED, command.checkpoint)
+        self.world.coordinator.hear_acknowledgement(self.task, command.checkpoint)
+
+    def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
+        self._end_async(command.checkpoint)
+        self.in_flight.cancel(command.checkpoint)
+        self._stats(command.checkpoint).aborted = True
+
+    # ------------------------------------------------------------------------------------------ time
+
+    def _stats(self, checkpoint: int) -> Any:
+        return self.world.stats[checkpoint].of(self.task)
+
+    def _thread_ns(self, work: tuple[Work, ...], phase: Any, checkpoint: int) -> int:
+        """What the task thread spends in a phase [ns]."""
+        own = {Work.OPERATOR_FLUSH, Work.OPERATOR_SYNC}
+        return self.state.work_ns(phase, checkpoint) if own & set(work) else 0
+
+    def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
+        if cost_ns:
+            self.thread.occupy()
+        self.env.call_in(cost_ns, lambda: self.tell(say.PhaseFinished(self.env.now, checkpoint, phase)))
+
+    def _async(self, command: say.RunAsync, ended: simpy.Event) -> Generator[simpy.Event, None, None]:
+        """Process: the task's one asynchronous thread works for this snapshot, and stays with it until `ended`."""
+        checkpoint = command.checkpoint
+        with self.async_thread.request() as turn:
+            yield turn | ended
+            stats = self._stats(checkpoint)
+            stats.async_queue_ns = self.env.now - stats.async_begun_ns
+            work = self.env.process(self._async_work(command))
+            yield work | ended
+            if work.is_alive:
+                work.interrupt()
+            elif not ended.triggered:
+                self.tell(say.PhaseFinished(self.env.now, checkpoint, Phase.ASYNC))
+                if not ended.triggered:
+                    yield ended
+
+    def _async_work(self, command: say.RunAsync) -> Generator[simpy.Event, None, None]:
+        try:
+            for work in command.work:
+                if work is Work.OPERATOR_ASYNC:
+                    yield self.env.timeout(self.state.work_ns("async", command.checkpoint))
+                elif work is Work.OPERATOR_FLUSH:
+                    yield self.env.timeout(self.state.work_ns("pre_barrier", command.checkpoint))
+                elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
+                    kind = "keyed" if work is Work.KEYED_STATE else "operator"
+                    yield from self.state.write(self.world.storage, kind, command.checkpoint)
+        except simpy.Interrupt:
+            return  # the snapshot was cancelled: its file is left behind
+        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.total_bytes)
+
+    def _end_async(self, checkpoint: int) -> None:
+        ended = self._holding_async.pop(checkpoint, None)
+        if ended is not None and not ended.triggered:
+            ended.succeed()
+
+
+def _traits(options: BarrierOptions) -> Trait:
+    how = options.traits
+    return (
+        (Trait.PRIORITY if how.priority else Trait.NONE)
+        | (Trait.BLOCKING if how.blocking else Trait.NONE)
+        | (Trait.ANNOUNCED if how.announced else Trait.NONE)
+    )
+
+
+_CARRY_OUT: dict[type, Callable[[TaskHost, Any], None]] = {
+    say.CaptureInput: TaskHost._capture_input,
+    say.FinishCapture: TaskHost._finish_capture,
+    say.ResumeInputs: TaskHost._resume_inputs,
+    say.SettleBarriers: TaskHost._settle_barriers,
+    say.PrioritiseInput: TaskHost._prioritise_input,
+    say.ArmAlignmentTimer: TaskHost._arm_alignment_timer,
+    say.CancelAlignmentTimer: TaskHost._cancel_alignment_timer,
+    say.DeclineCheckpoint: TaskHost._decline,
+    say.ForwardCancellation: TaskHost._forward_cancellation,
+    say.RunPreBarrier: TaskHost._run_pre_barrier,
+    say.ForwardBarrier: TaskHost._forward_barrier,
+    say.ArmOutputTimer: TaskHost._arm_output_timer,
+    say.ConvertOutput: TaskHost._convert_output,
+    say.RunSync: TaskHost._run_sync,
+    say.ReleaseTask: TaskHost._release_task,
+    say.StartChannelState: TaskHost._start_channel_state,
+    say.FinishChannelState: TaskHost._finish_channel_state,
+    say.RunAsync: TaskHost._run_async,
+    say.Acknowledge: TaskHost._acknowledge,
+    say.CancelSnapshot: TaskHost._cancel_snapshot,
+}
