@@ -27,6 +27,8 @@ def not_modelled(config: Configuration) -> list[str]:
 def _of_node(config: Configuration, node: Node) -> list[str]:
     phrases = [f"key '{key}'" for key in node.model_extra or {}]
     phrases += [f"key '{key}' of an input" for edge in node.inputs for key in edge.model_extra or {}]
+    if len({edge.upstream for edge in node.inputs}) < len(node.inputs):
+        phrases.append("two edges from the same node: one is kept")
     if node.kind == "asyncwait":
         phrases.append("asynchronous I/O: its records in flight are neither limited nor part of a checkpoint")
     if node.total:

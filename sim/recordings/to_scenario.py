@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from sim.recordings.config import Configuration, FileSystem, Node
 from sim.recordings.not_modelled import not_modelled
 from sim.recordings.recording import Recording
-from sim.units import format_byte_rate, format_count, format_duration, format_number, format_rate, format_share, format_size
+from sim.scenario.flink_keys import ALIASES
+from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
 
 __all__ = ["Import", "to_document"]
 
@@ -21,8 +22,16 @@ SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestam
 # of a counter and the slow element behind `asyncMs`, of a source's split.
 COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES = 199, 329, 266
 KEY_GROUPS = 128
-BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout")
-COMPARED = ["aligned", "unaligned", {"aligned-timeout": "1 s"}]
+# What the recorder sets beside the options it records, in Flink's words.
+FIXED_OPTIONS = {
+    "execution.checkpointing.timeout": "10 min",
+    "execution.checkpointing.tolerable-failed-checkpoints": 1000,  # any number
+    "execution.checkpointing.data-inline-threshold": 0,
+    "execution.buffer-timeout.interval": "100 ms",
+}
+TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
+BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
+ALIGNED_TIMEOUT = "1 s"  # compared where the recording has none of its own
 SHIP = {"keyby": "hash"}  # the others have Flink's names
 
 
@@ -39,23 +48,15 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
     """The scenario of a recorded job: as it was configured, or (`compare`) under three kinds of barriers."""
     config = recording.config
     lost = not_modelled(config)
-    checkpoint: dict[str, Any] = {}
-    flink = {key: value for key, value in config.flink.items() if not (compare and key in BARRIER_OPTIONS)}
+    document: dict[str, Any] = {"version": 1, "job": {node.id: _vertex(config, node) for node in config.nodes}}
+    flink = _flink(config)
     if compare:
-        checkpoint["barriers"] = COMPARED
-    if "execution.checkpointing.timeout" not in flink:
-        checkpoint["timeout"] = "10 min"
-    checkpoint["tolerable-failed"] = 1000  # the recorder's way of saying: any number
-    document = {
-        "version": 1,
-        "job": {node.id: _vertex(config, node) for node in config.nodes},
-        "checkpoint": checkpoint,
+        timeout = format_duration(parse_flink_duration(flink[TIMEOUT_OPTION])) if flink.get(TIMEOUT_OPTION) else ALIGNED_TIMEOUT
+        document["checkpoint"] = {"barriers": ["aligned", "unaligned", {"aligned-timeout": timeout}]}
+        flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
+    document |= {
         "flink": flink,
-        "cluster": {
-            "placement": config.placement,
-            "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x",
-            "network": {"buffer-timeout": "100 ms"},
-        },
+        "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},
         "storage": _storage(config.fs),
         "run": {"duration": format_duration(round(config.duration_s * 10**9))},
     }
@@ -69,6 +70,13 @@ def _question(recording: Recording, *, compare: bool) -> str:
         job = re.sub(r"-(aligned|unaligned|timeout-\w+)$", "", recording.name)
         return f"How would the recorded job '{job}' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
     return f"How does the recorded job '{recording.name}' checkpoint, configured as it was?"
+
+
+def _flink(config: Configuration) -> dict[str, Any]:
+    """Recorded and fixed options under their current names."""
+    words = {"true": True, "false": False}
+    recorded = {ALIASES.get(key, key): words.get(str(value), value) for key, value in config.flink.items()}
+    return FIXED_OPTIONS | recorded
 
 
 def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
@@ -94,8 +102,8 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
 
 def _source(node: Node) -> dict[str, Any]:
     rate = format_rate(_exact(node.rate)) if node.rate else "unlimited"
-    source = {"rate-per-subtask": rate, "record": format_size(node.record_bytes + SOURCE_TIMESTAMP_BYTES)}
-    return source | ({"records-per-subtask": format_count(node.total)} if node.total else {})
+    source: dict[str, Any] = {"rate-per-subtask": rate, "record": format_size(node.record_bytes + SOURCE_TIMESTAMP_BYTES)}
+    return source | ({"records-per-subtask": node.total} if node.total else {})
 
 
 def _edge(config: Configuration, node: Node, i: int) -> str | dict[str, Any]:
@@ -145,7 +153,6 @@ def _storage(fs: FileSystem) -> dict[str, Any]:
         storage["read-bandwidth"] = format_byte_rate(round(fs.read_bytes_per_sec))
     storage["file-latency"] = format_duration(round((fs.create_ms + fs.close_ms) * 10**6))
     storage["metadata-latency"] = format_duration(round((fs.create_ms + fs.metadata_close_ms) * 10**6))
-    storage["inline-threshold"] = "0 B"
     if fs.slow_prob:
         storage["slow"] = {"share": format_share(_exact(fs.slow_prob)), "factor": round(fs.slow_factor)}
     return storage

@@ -1,0 +1,212 @@
+"""A recording becomes the scenario of its job: everything that was configured, nothing that was observed, nothing dropped in silence."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.recordings import Recording, read, to_document
+
+DATA = Path(__file__).parent.parent / "data" / "recordings"
+FILES = sorted(DATA.glob("*.json.gz"))
+
+
+def document(name="p4-severe-unaligned"):
+    return json.loads(gzip.decompress((DATA / f"{name}.json.gz").read_bytes()))
+
+
+def imported(recorded, **options):
+    return to_document(Recording.model_validate(recorded), **options)
+
+
+def with_node(index, **changes):
+    """The import of p4-severe-unaligned (src, map, sink) with one node changed."""
+    recorded = document()
+    recorded["config"]["nodes"][index].update(changes)
+    return imported(recorded)
+
+
+def test_a_chain_reads_like_its_configuration():
+    """Source, map, sink: what a person would have written."""
+    scenario, question, comments, lost = to_document(read(DATA / "p4-severe-unaligned.json.gz"))
+
+    assert {
+        "src": {"source": {"rate-per-subtask": "unlimited", "record": "1008 B"}, "parallelism": 4, "snapshot": {"operator-state": "266 B"}},
+        "map": {
+            "input": {"src": "hash"}, "service": "100 us", "record": "1 kB", "parallelism": 4,
+            "state": {"size": "4 MB", "update": "10 %", "value": "1 kB"}, "snapshot": {"operator-state": "199 B"},
+        },
+        "sink": {"input": {"map": "hash"}, "service": "3 ms", "parallelism": 4, "snapshot": {"operator-state": "199 B"}},
+    } == scenario["job"]  # fmt: skip
+    assert {
+        "execution.checkpointing.interval": "4 s",
+        "execution.checkpointing.unaligned.enabled": True,
+        "execution.checkpointing.timeout": "10 min",
+        "execution.checkpointing.tolerable-failed-checkpoints": 1000,
+        "execution.checkpointing.data-inline-threshold": 0,
+        "execution.buffer-timeout.interval": "100 ms",
+    } == scenario["flink"]
+    assert {"placement": "isolated", "profile": "2.x"} == scenario["cluster"]
+    assert {"bandwidth": "100 MB/s", "file-latency": "20 ms", "metadata-latency": "20 ms"} == scenario["storage"]
+    assert {"duration": "48 s"} == scenario["run"]
+    assert question == "How does the recorded job 'p4-severe-unaligned' checkpoint, configured as it was?"
+    assert comments == ["Imported from the recording 'p4-severe-unaligned' of Flink 2.3.0: its configuration, nothing observed."]
+    assert [] == lost
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_nothing_observed_goes_in(path):
+    """Without any checkpoint, metric and event the scenario is the same: a prediction cannot have seen what it predicts."""
+    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    blind = {key: recorded[key] for key in ("format", "name", "family", "flink_version", "config")}
+    blind |= {"started_ms": 0, "ended_ms": 0, "checkpoints": {"counts": {}, "list": []}}
+
+    assert imported(blind) == imported(recorded)
+
+
+def test_three_kinds_of_barriers_are_compared_on_request():
+    """`compare` asks the other question: an axis instead of the recorded setting, with the recorded timeout if there is one."""
+    scenario, question, _, _ = to_document(read(DATA / "p4-severe-timeout-1s.json.gz"), compare=True)
+    recorded = document("p4-severe-timeout-1s")
+    recorded["config"]["flink"]["execution.checkpointing.aligned-checkpoint-timeout"] = "500ms"
+
+    assert {"barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}]} == scenario["checkpoint"]
+    assert [] == [key for key in scenario["flink"] if "align" in key]
+    assert question == "How would the recorded job 'p4-severe' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    assert {"aligned-timeout": "500 ms"} == imported(recorded, compare=True).document["checkpoint"]["barriers"][2]
+
+
+def test_a_recorded_option_wins_over_the_fixed_one():
+    """Each option stands once, under its current name."""
+    recorded = document()
+    recorded["config"]["flink"] = {"execution.checkpointing.timeout": "4 s", "execution.checkpointing.alignment-timeout": "1 s"}
+    flink = imported(recorded).document["flink"]
+
+    assert flink["execution.checkpointing.timeout"] == "4 s"
+    assert flink["execution.checkpointing.aligned-checkpoint-timeout"] == "1 s"
+    assert "execution.checkpointing.alignment-timeout" not in flink
+
+
+def test_weights_belong_to_the_reader():
+    """Skew is drawn by the writer and felt by the readers of the keyed edge."""
+    scenario = to_document(read(DATA / "p4-skew70-aligned.json.gz")).document
+
+    assert {"map": {"ship": "hash", "weights": [7, 1, 1, 1]}} == scenario["job"]["sink"]["input"]
+    assert {"src": "hash"} == scenario["job"]["map"]["input"]
+
+
+def test_a_join_may_serve_its_inputs_differently():
+    """One service time for both inputs, or one for each; a union has but one."""
+    recorded = document("join-fastslow-aligned")
+    same = imported(recorded).document["job"]["join"]
+    recorded["config"]["nodes"][2]["serviceUs2"] = 50
+    different = imported(recorded).document["job"]["join"]
+    del recorded["config"]["nodes"][2]["kind"]
+    union = imported(recorded).document["job"]["join"]
+
+    assert ({"a": "hash", "b": "hash"}, "2 ms") == (same["input"], same["service"])
+    assert {"a": {"ship": "hash", "service": "2 ms"}, "b": {"ship": "hash", "service": "50 us"}} == different["input"]
+    assert "service" not in different
+    assert ({"a": "hash", "b": "hash"}, "2 ms") == (union["input"], union["service"])
+
+
+def test_records_keep_their_size_behind_the_first_hop():
+    """A source's timestamp travels one hop; whoever passes records on passes them without it."""
+    job = to_document(read(DATA / "join-slowpath-aligned.json.gz")).document["job"]
+
+    assert ["1008 B", "1008 B"] == [job[name]["source"]["record"] for name in ("a", "b")]
+    assert job["slow"]["record"] == "1 kB"
+    assert "record" not in job["join"]  # nobody reads the join
+
+
+def test_every_delay_of_a_snapshot_is_there():
+    """Before the barrier, after it, asynchronously, with a probability."""
+    vertex = with_node(1, prepareMs=2000, snapshotMs=0.5, asyncMs=300, snapProb=0.08).document["job"]["map"]
+
+    delays = {"pre-barrier": "2 s", "sync": "500 us", "async": "300 ms", "probability": "8 %"}
+    assert delays | {"operator-state": "329 B"} == vertex["snapshot"]
+
+
+def test_storage_delays_and_slow_files_are_there():
+    """Latencies add, the share is exact, what is unlimited is not mentioned."""
+    recorded = document()
+    recorded["config"]["fs"] = {"readBytesPerSec": 2e7, "createMs": 5, "closeMs": 200, "slowProb": 0.02, "slowFactor": 20}
+
+    assert {
+        "read-bandwidth": "20 MB/s", "file-latency": "205 ms", "metadata-latency": "5 ms", "slow": {"share": "2 %", "factor": 20},
+    } == imported(recorded).document["storage"]  # fmt: skip
+
+
+def test_flink_1_is_another_profile():
+    """1.20 has configurable buffers, its constants differ."""
+    recorded = document() | {"flink_version": "1.20.3"}
+    recorded["config"]["flink"]["taskmanager.network.memory.buffers-per-channel"] = "4"
+    scenario = imported(recorded).document
+
+    assert scenario["cluster"]["profile"] == "1.20"
+    assert scenario["flink"]["taskmanager.network.memory.buffers-per-channel"] == "4"
+
+
+def test_exponential_service_and_fan_out():
+    """Jitter 1 is an exponential distribution; selectivity is records out per record in."""
+    vertex = with_node(1, serviceJitter=1, selectivity=0.5).document["job"]["map"]
+
+    assert {"exponential": "100 us"} == vertex["service"]
+    assert vertex["fan-out"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "phrase"),
+    [
+        (0, {"total": 6900}, "'src': the end of its input: finished tasks and the final checkpoint"),
+        (0, {"startDelayMs": 5}, "'src': key 'startDelayMs'"),
+        (1, {"inputs": [{"from": "src"}, {"from": "src"}]}, "'map': two edges from the same node"),
+        (1, {"kind": "asyncwait"}, "'map': asynchronous I/O"),
+        (1, {"serviceJitter": 0.25}, "'map': service that is constant to 75% and exponential to the rest"),
+        (1, {"outWeights": [1, 2, 3, 4], "inputs": [{"from": "src", "salt": 1}]}, "'map': key 'salt' of an input"),
+        (2, {"commit": "independent"}, "'sink': the commit of its transactions on completion"),
+        (2, {"commit": "cascade", "commitMs": 30}, "'sink': records held back until their checkpoint is complete"),
+        (2, {"commitMs": 30}, "'sink': 30 ms of work per commit"),
+        (2, {"failAtMs": 26000}, "'sink': the failure of subtask 0 26000 ms after submission, and the recovery"),
+    ],
+    ids=range(10),
+)
+def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
+    """In the returned list and in a comment of the scenario."""
+    _, _, comments, lost = with_node(index, **changes)
+
+    assert any(what.startswith(phrase) for what in lost)
+    assert any(comment.startswith(f"Not modelled: {phrase}") for comment in comments)
+
+
+def test_what_the_run_did_beside_its_job_is_named():
+    """Savepoints, RocksDB, keys nobody knows; the recorder's own settings are no loss."""
+    recorded = document()
+    recorded["config"] |= {"sample_s": 1, "heap": "3g", "wind": "strong", "actions": [{"at_s": 22, "do": "savepoint"}]}
+    recorded["config"]["flink"]["state.backend.type"] = "rocksdb"
+    scenario, _, _, lost = imported(recorded)
+
+    assert [
+        "configuration key 'wind'",
+        "request during the run: savepoint at 22 s",
+        "how RocksDB writes, compacts and uploads its files: its state is written as one full file per subtask",
+    ] == lost
+    assert scenario["job"]["map"]["state"]["backend"] == "rocksdb"
+
+
+def test_a_source_that_ends_is_told_how_many_records_it_has():
+    """Bounded sources can be written, only their end cannot."""
+    source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
+
+    assert {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900} == source
+
+
+def test_deep_and_wide_graphs_are_no_burden():
+    """Hostile: a hundred joins in a row, each reading the same node twice over, would be 2**100 paths."""
+    recorded = document()
+    nodes = [{"id": "n0", "kind": "source"}]
+    nodes += [{"id": f"n{i}", "kind": "join", "inputs": [{"from": f"n{i - 1}"}, {"from": f"n{max(0, i - 2)}"}]} for i in range(1, 100)]
+    recorded["config"]["nodes"] = nodes
+
+    assert len(imported(recorded).document["job"]) == 100
