@@ -15,7 +15,8 @@ from types import MappingProxyType
 
 __all__ = [
     "UnitError", "format_byte_rate", "format_count", "format_duration", "format_number", "format_rate", "format_share", "format_size",
-    "parse_byte_rate", "parse_count", "parse_duration", "parse_flink_duration", "parse_flink_size", "parse_number", "parse_rate", "parse_share", "parse_size",
+    "parse_byte_rate", "parse_count", "parse_duration", "parse_flink_duration", "parse_flink_size", "parse_number", "parse_rate",
+    "parse_share", "parse_size",
 ]
 
 LARGEST = 2**62
@@ -156,7 +157,7 @@ def format_duration(ns: int) -> str:
 
 def format_size(size: int) -> str:
     """The shortest exact text: ``format_size(32768) == "32 KiB"``, ``format_size(10**6) == "1 MB"``."""
-    texts = [text for unit, scale in reversed(SIZES.items()) if size >= scale and (text := _decimal(size, scale, unit))]
+    texts = [text for unit, scale in reversed(list(SIZES.items())) if size >= scale and (text := _decimal(size, scale, unit))]
     return min(texts, key=len, default="0 B")
 
 
@@ -178,8 +179,7 @@ def format_rate(per_second: Fraction | int | None) -> str:
 def format_count(count: int) -> str:
     """``format_count(20_000) == "20k"``."""
     text = _scaled(Fraction(count))
-    assert text is not None  # whole numbers have decimal texts
-    return text
+    return text or "0"  # whole numbers have decimal texts
 
 
 def format_share(share: Fraction) -> str:
@@ -244,7 +244,7 @@ def _decimal(value: int, scale: int, unit: str) -> str:
 
 def _scaled(value: Fraction) -> str | None:
     """The shortest of the texts with k, M or G; None if no decimal text is exact."""
-    texts = [text + suffix for suffix, scale in reversed(_COUNTS.items()) if value >= scale and (text := _exact(value / scale))]
+    texts = [text + suffix for suffix, scale in reversed(list(_COUNTS.items())) if value >= scale and (text := _exact(value / scale))]
     return min(texts, key=len) if texts else _exact(value)
 
 
@@ -271,7 +271,7 @@ def _quoted(text: object) -> str:
     return f"'{shown if len(shown) <= 40 else shown[:37] + '...'}'"
 
 
-def _parse_flink(text: object, units: dict[int, tuple[str, ...]], wanted: str) -> int:
+def _parse_flink(text: object, units: Mapping[int, tuple[str, ...]], wanted: str) -> int:
     match = None if isinstance(text, bool) else re.fullmatch(r"\s*([0-9]+)\s*([a-zµ]*)\s*", str(text).lower())
     scale = next((scale for scale, labels in units.items() if match and match[2] in labels), None)
     if match is None or scale is None:

@@ -1,0 +1,13 @@
+"""Scenario files: YAML that a person can read aloud <-> the frozen model.
+
+`load` and `loads` read, `write` writes, `schema` is the JSON Schema for editors.  A mistake is a `ScenarioError` with the place of
+everything that is wrong, never a traceback.
+"""
+
+from __future__ import annotations
+
+from sim.scenario.axes import Axis
+from sim.scenario.problems import Problem, ScenarioError
+from sim.scenario.study import Study, load, loads
+
+__all__ = ["Axis", "Problem", "ScenarioError", "Study", "load", "loads"]

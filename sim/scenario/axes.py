@@ -1,0 +1,92 @@
+"""Sweep axes: lists where one value is expected.  Axes are independent; their product is the study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from pydantic import BaseModel
+
+from sim.scenario.fields import Sweep
+from sim.scenario.problems import Path, Reading, dotted
+from sim.scenario.text import Mapping
+
+__all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
+
+MAX_CELLS = 20_000
+"""Combinations of one study."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One list of the document: where it stands, and its values as they are written."""
+
+    path: Path
+    name: str  # the dotted path, e.g. ``checkpoint.barriers``
+    values: tuple[str, ...]
+
+
+def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
+    """The axes in the order of the file."""
+    found = [Axis(path, dotted(path), tuple(_label(value) for value in _at(plain, path))) for path in _sweeps(document, ())]
+    found.sort(key=lambda axis: _position(plain, axis.path))
+    if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
+        axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in found)
+        reading.wrong((), f"lists {cells} combinations, at most {MAX_CELLS} are allowed: {axes}")
+    return tuple(found)
+
+
+def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:
+    """(document without axes, chosen values) of every combination; the last axis varies fastest."""
+    for chosen in product(*(range(len(axis.values)) for axis in axes)):
+        concrete = plain
+        for axis, index in zip(axes, chosen, strict=True):
+            concrete = _replace(concrete, axis.path, _at(plain, axis.path)[index])
+        yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
+
+
+def _sweeps(node: Any, path: Path) -> Iterator[Path]:
+    if isinstance(node, Sweep):
+        yield path
+    elif isinstance(node, BaseModel):
+        for name, info in type(node).model_fields.items():
+            yield from _sweeps(getattr(node, name), (*path, info.alias or name))
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield from _sweeps(value, (*path, key))
+
+
+def _at(plain: Any, path: Path) -> Any:
+    for step in path:
+        plain = plain[step]
+    return plain
+
+
+def _replace(plain: Any, path: Path, value: Any) -> Any:
+    """A copy with one value replaced; what is not on the path is shared."""
+    if not path:
+        return value
+    copy = Mapping(plain).at(plain.path)
+    copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
+    return copy
+
+
+def _position(plain: Any, path: Path) -> tuple[int, ...]:
+    """Where the path stands in the file, as positions among the keys of each mapping."""
+    position: tuple[int, ...] = ()
+    for step in path:
+        position = (*position, list(plain).index(step))
+        plain = plain[step]
+    return position
+
+
+def _label(value: Any) -> str:
+    """As written: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_label(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_label, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

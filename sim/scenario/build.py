@@ -1,0 +1,161 @@
+"""A document without axes -> the frozen model of one run, and every check that needs values.
+
+Fills in what Flink would: forward between unequal parallelisms becomes rebalance, max parallelism follows the parallelism,
+buffers follow the version profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import TypeVar
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.scenario import Overheads, Run, Scenario
+from sim.scenario import document as doc
+from sim.scenario.build_job import build_job
+from sim.scenario.flink_keys import CONSTANT_IN_2
+from sim.scenario.problems import Reading
+from sim.units import format_duration
+
+__all__ = ["build"]
+
+T = TypeVar("T")
+
+
+def build(
+    document: doc.Document, reading: Reading, folder: FilePath, *, question: str, name: str, axes: tuple[tuple[str, str], ...],
+) -> Scenario:
+    """The scenario; mistakes go to `reading`, and the caller looks there before using it."""
+    expect = [
+        (metric, condition)
+        for metric, given in (document.expect or {}).items()
+        for condition in (given if isinstance(given, list) else [given])
+    ]
+    return Scenario(
+        question=question, name=name, axes=axes, expect=tuple(expect),
+        job=build_job(document.job, reading, folder),
+        checkpoint=_checkpoint(document, reading),
+        run=_run(document.run, reading),
+        cluster=_cluster(document.cluster or doc.Cluster(), reading),
+        storage=_storage(document.storage or doc.Storage()),
+        overheads=_overheads(document.overheads or doc.Overheads()),
+    )
+
+
+def _given(default: T, **values: object) -> T:
+    """The default with every value that was written."""
+    return replace(default, **{key: value for key, value in values.items() if value is not None})  # type: ignore[type-var]
+
+
+def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
+    given, here = document.checkpoint, "checkpoint"
+    if isinstance(given.barriers, doc.AlignedTimeout):
+        if given.barriers.aligned_timeout == 0:
+            reading.wrong((here, "barriers"), "an aligned-timeout of 0 is unaligned from the start: write unaligned")
+        barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout)
+    else:
+        barriers = Barriers(given.barriers or "aligned")  # type: ignore[arg-type]  # checked by the document
+    options = _given(
+        CheckpointOptions(given.interval or None, barriers),
+        timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
+        tolerable_failed=given.tolerable_failed, subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
+        forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
+    )
+    if options.timeout_ns == 0:
+        reading.wrong((here, "timeout"), "a timeout of 0 fails every checkpoint: write at least '1 ms'")
+    if options.max_concurrent > 1 and barriers.kind in ("unaligned", "aligned-timeout"):
+        reading.wrong((here, "max-concurrent"), f"is {options.max_concurrent}, but Flink runs {barriers} checkpoints one by one: write 1")
+    if options.max_concurrent > 1 and options.min_pause_ns > 0:
+        reading.warn((here, "max-concurrent"), "has no effect: with a min-pause Flink runs one checkpoint at a time")
+        options = replace(options, max_concurrent=1)
+    for i, (upstream, downstream) in enumerate(options.forced_aligned):
+        reader = document.job.get(downstream)
+        if reader is None or upstream not in (reader.input or {}):
+            reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
+    return options
+
+
+def _run(given: doc.Run, reading: Reading) -> Run:
+    run = _given(Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications)
+    if run.duration_ns == 0:
+        reading.wrong(("run", "duration"), "is 0: nothing would happen")
+    elif run.warmup_ns >= run.duration_ns:
+        reading.wrong(("run", "warmup"), f"leaves nothing of the run: it must be shorter than {format_duration(run.duration_ns)}")
+    return run
+
+
+def _cluster(given: doc.Cluster, reading: Reading) -> Cluster:
+    return _given(
+        Cluster(network=_network(given, reading)),
+        placement=given.placement, latency_ns=given.latency, nic_bytes_per_second=given.nic or None, profile=given.profile,
+    )
+
+
+def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
+    given, here = cluster.network or doc.Network(), ("cluster", "network")
+    two = cluster.profile != "1.20"
+    ignored = {path[-1] for path in CONSTANT_IN_2 if two and _from_flink(path, reading)}
+    default = NetworkMemory() if given.segment_size is None else NetworkMemory(segment_bytes=given.segment_size)
+    network = _given(
+        replace(default, starting_segment_bytes=1024 if two else default.segment_bytes, overdraft=20 if two else 5),
+        starting_segment_bytes=given.starting_segment_size,
+        exclusive_per_channel=None if "buffers-per-channel" in ignored else given.buffers_per_channel,
+        floating_per_gate=None if "floating-buffers-per-gate" in ignored else given.floating_buffers_per_gate,
+        max_per_channel=None if "max-buffers-per-channel" in ignored else given.max_buffers_per_channel,
+        overdraft=None if "overdraft" in ignored else given.overdraft,
+        buffer_timeout_ns=given.buffer_timeout,
+        debloat=_debloat(given.debloat),
+    )
+    for path in sorted(CONSTANT_IN_2) if two else ():
+        constant = {"buffers-per-channel": 2, "floating-buffers-per-gate": 8, "max-buffers-per-channel": 10, "overdraft": 20}[path[-1]]
+        if path[-1] in ignored:
+            reading.warn(path, f"is ignored: Flink 2.x has no such option, it is {constant} (profile: 1.20 has it)")
+        elif getattr(given, path[-1].replace("-", "_")) not in (None, constant):
+            reading.warn(path, f"Flink 2.x has no such option, it is {constant} there; simulated as written all the same")
+    if network.segment_bytes < 4096 or network.segment_bytes & (network.segment_bytes - 1):
+        reading.wrong((*here, "segment-size"), f"{network.segment_bytes} B: Flink wants a power of two, 4 KiB or more")
+    if not 0 < network.starting_segment_bytes <= network.segment_bytes:
+        reading.wrong((*here, "starting-segment-size"), f"must lie between 1 B and the segment size, {network.segment_bytes} B")
+    _check_debloat(network, reading)
+    return network
+
+
+def _check_debloat(network: NetworkMemory, reading: Reading) -> None:
+    here = ("cluster", "network", "debloat")
+    if (debloat := network.debloat) is None:
+        return
+    for key, value in (("target", debloat.target_ns), ("period", debloat.period_ns), ("min", debloat.min_bytes)):
+        if value == 0:
+            reading.wrong((*here, key), "must be more than 0")
+    if debloat.min_bytes > network.segment_bytes:
+        reading.wrong((*here, "min"), f"is larger than the segment size, {network.segment_bytes} B")
+
+
+def _debloat(given: doc.Debloat | str | None) -> Debloat | None:
+    if isinstance(given, doc.Debloat):
+        return _given(Debloat(), target_ns=given.target, period_ns=given.period, samples=given.samples, threshold_percent=given.threshold,
+                      min_bytes=given.min)
+    return Debloat() if given in ("on", "true") else None
+
+
+def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
+    return path in reading.marks and reading.marks[path].path.startswith("flink.")
+
+
+def _storage(given: doc.Storage) -> Storage:
+    slow = given.slow
+    return _given(
+        Storage(),
+        bytes_per_second=given.bandwidth or None, read_bytes_per_second=given.read_bandwidth or None,
+        close_ns=given.file_latency, metadata_ns=given.metadata_latency, inline_threshold_bytes=given.inline_threshold,
+        slow_probability=None if slow is None else float(slow.share), slow_factor=None if slow is None else slow.factor,
+    )
+
+
+def _overheads(given: doc.Overheads) -> Overheads:
+    return _given(
+        Overheads(), trigger_ns=given.trigger, barrier_ns=given.barrier, acknowledge_ns=given.acknowledge, complete_ns=given.complete,
+        notify_ns=given.notify, first_trigger_ns=given.first_trigger,
+    )

@@ -1,0 +1,184 @@
+"""The `job:` section -> the model's job: vertices in topological order, rates per subtask, weights as shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path as FilePath
+
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.scenario import document as doc
+from sim.scenario.graph import topological
+from sim.scenario.problems import Path, Reading
+from sim.scenario.trace import TraceError, read_trace
+
+__all__ = ["build_job"]
+
+DEFAULT_SERVICE = Distribution(1000)  # ns
+DEFAULT_RECORD = Distribution(1000)  # bytes
+
+
+def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) -> Job:
+    """The job; mistakes go to `reading`."""
+    order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
+    built: dict[str, Vertex] = {}
+    emitted: dict[str, Distribution] = {}  # size of the records a vertex emits
+    for name in order:
+        vertex = job[name]
+        inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
+        emitted[name] = _record(name, vertex, inputs, any(name in (other.input or {}) for other in job.values()), reading)
+        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder)
+    return Job(tuple(built.values()))
+
+
+def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath) -> Vertex:
+    parallelism = given.parallelism or 1
+    groups = given.max_parallelism or default_max_parallelism(parallelism)
+    if not parallelism <= groups <= 32768:
+        key = "parallelism" if given.max_parallelism is None else "max-parallelism"
+        reading.wrong(("job", name, key), f"max-parallelism must lie between the parallelism, {parallelism}, and 32768; it is {groups}")
+    return Vertex(
+        name, parallelism, groups, inputs=inputs,
+        source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder),
+        service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
+        fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
+        state=_state(given.state, name, reading),
+        snapshot=_snapshot(given.snapshot or doc.Snapshot()),
+    )
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """Key groups when none are given (KeyGroupRangeAssignment#computeDefaultMaxParallelism)."""
+    return min(max(1 << (parallelism + parallelism // 2 - 1).bit_length(), 128), 32768)
+
+
+def _input(
+    name: str, upstream: str, given: doc.Input | str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution],
+    reading: Reading,
+) -> Input:
+    here: Path = ("job", name, "input", upstream)
+    details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
+    readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
+    ship = details.ship
+    if ship == "forward" and readers != writers:
+        reading.warn(here, f"forward needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
+        ship = "rebalance"
+    service = details.service if details.service is not None else vertex.service
+    return Input(
+        upstream, ship,  # type: ignore[arg-type]  # checked by the document
+        weights=_weights(details, readers, (*here, "weights"), reading),
+        service=_law(service, DEFAULT_SERVICE, (*here, "service"), reading),
+        record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
+    )
+
+
+def _weights(given: doc.Input, readers: int, here: Path, reading: Reading) -> tuple[Fraction, ...]:
+    """Shares that add up to 1."""
+    if given.weights is None:
+        return ()
+    if given.ship != "hash":
+        reading.wrong(here, f"only hash has weights, not {given.ship}")
+        return ()
+    if isinstance(given.weights, doc.Skew):
+        hot = given.weights.hot
+        return (hot, *[(1 - hot) / (readers - 1)] * (readers - 1)) if readers > 1 else ()
+    if len(given.weights) != readers:
+        reading.wrong(here, f"{len(given.weights)} weights for {readers} subtasks: write one each")
+        return ()
+    if (total := sum(given.weights)) == 0:
+        reading.wrong(here, "all weights are 0: no subtask would get a record")
+        return ()
+    return tuple(weight / total for weight in given.weights)
+
+
+def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:
+    if given.source is not None:
+        if given.record is not None:
+            reading.wrong(("job", name, "record"), "a source says record inside source:")
+        return _law(given.source.record, DEFAULT_RECORD, ("job", name, "source", "record"), reading)
+    if given.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
+        reading.wrong(("job", name), "reads records of different sizes: say record: for those it emits")
+    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
+
+
+def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, folder: FilePath) -> Source:
+    if (given.rate is None) == (given.rate_per_subtask is None):
+        reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
+    if given.records is not None and given.records_per_subtask is not None:
+        reading.wrong(here, "write one of records (of the whole vertex) and records-per-subtask")
+    key, shared = ("rate", parallelism) if given.rate is not None else ("rate-per-subtask", 1)
+    rate = given.rate if given.rate is not None else given.rate_per_subtask
+    total = given.records_per_subtask
+    if given.records is not None:
+        total, rest = divmod(given.records, parallelism)
+        if rest:
+            reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
+    if total == 0:
+        reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
+    return Source(_rates(rate, shared, (*here, key), reading, folder), total)
+
+
+def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath) -> tuple[Rate, ...]:
+    """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
+    if isinstance(given, Fraction):
+        return (Rate(0, given / shared),)
+    if isinstance(given, doc.Trace):
+        try:
+            return tuple(Rate(at, rate / shared) for at, rate in read_trace(given, folder))
+        except TraceError as error:
+            reading.wrong((*here, "trace"), str(error))
+    if isinstance(given, list):
+        steps: list[doc.Step] = given
+        for i, step in enumerate(steps):
+            if step.rate == "unlimited":
+                reading.wrong((*here, i, "rate"), "a step cannot be unlimited: write a rate above what the job can serve")
+            elif i and step.at <= steps[i - 1].at:
+                reading.wrong((*here, i, "at"), "is not after the step before it")
+        return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
+    return ()
+
+
+def _state(given: doc.State | None, name: str, reading: Reading) -> State | None:
+    if given is None:
+        return None
+    state = State(given.size)
+    if given.value == 0:
+        reading.wrong(("job", name, "state", "value"), "an entry has at least 1 B")
+    return replace(
+        state, backend=given.backend or state.backend,  # type: ignore[arg-type]  # checked by the document
+        value_bytes=given.value or state.value_bytes,
+        update_share=given.update if given.update is not None else state.update_share,
+    )
+
+
+def _snapshot(given: doc.Snapshot) -> Snapshot:
+    return Snapshot(
+        given.pre_barrier or 0, given.sync or 0, given.async_ or 0,
+        probability=Fraction(1) if given.probability is None else given.probability,
+        operator_state_bytes=given.operator_state or 0,
+    )
+
+
+def _law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
+    if given is None:
+        return default
+    if isinstance(given, int):
+        law = Distribution(given)
+    else:
+        named = [kind for kind in ("exponential", "uniform", "lognormal", "erlang") if getattr(given, kind) is not None]
+        if len(named) != 1:
+            reading.wrong(here, "write exactly one distribution: exponential, uniform, lognormal or erlang")
+            return default
+        law = _named(named[0], getattr(given, named[0]), here, reading)
+    if here[-1] == "record" and law.mean == 0:
+        reading.wrong(here, "a record has at least 1 B")
+    return law
+
+
+def _named(kind: str, value: int | doc.DurationSpread | doc.SizeSpread, here: Path, reading: Reading) -> Distribution:
+    if isinstance(value, int):
+        return Distribution(value, kind)  # type: ignore[arg-type]  # a field's name
+    if value.cv == 0 or (kind == "erlang" and value.cv > 1) or value.cv > 100:
+        most = 1 if kind == "erlang" else 100
+        reading.wrong((*here, kind, "cv"), f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean")
+    return Distribution(value.mean, kind, float(value.cv))  # type: ignore[arg-type]

@@ -1,0 +1,122 @@
+"""Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
+
+Sources: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x, deprecated names included.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
+
+# key -> (where it goes, how Flink writes it)
+SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
+    "execution.checkpointing.interval": (("checkpoint", "interval"), "interval"),
+    "execution.checkpointing.timeout": (("checkpoint", "timeout"), "duration"),
+    "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
+    "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
+    "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
+    "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
+    "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
+    "taskmanager.memory.segment-size": (("cluster", "network", "segment-size"), "size"),
+    "taskmanager.memory.starting-segment-size": (("cluster", "network", "starting-segment-size"), "size"),
+    "taskmanager.network.memory.buffers-per-channel": (("cluster", "network", "buffers-per-channel"), "integer"),
+    "taskmanager.network.memory.floating-buffers-per-gate": (("cluster", "network", "floating-buffers-per-gate"), "integer"),
+    "taskmanager.network.memory.max-buffers-per-channel": (("cluster", "network", "max-buffers-per-channel"), "integer"),
+    "taskmanager.network.memory.max-overdraft-buffers-per-gate": (("cluster", "network", "overdraft"), "integer"),
+}
+
+# Keys that are read together, or go to every vertex.
+SPECIAL: dict[str, str] = {
+    "execution.checkpointing.mode": "mode",
+    "execution.checkpointing.unaligned.enabled": "boolean",
+    "execution.checkpointing.aligned-checkpoint-timeout": "duration",
+    "execution.buffer-timeout.enabled": "boolean",
+    "execution.buffer-timeout.interval": "duration",
+    "taskmanager.network.memory.buffer-debloat.enabled": "boolean",
+    "taskmanager.network.memory.buffer-debloat.period": "duration",
+    "taskmanager.network.memory.buffer-debloat.target": "duration",
+    "taskmanager.network.memory.buffer-debloat.samples": "integer",
+    "taskmanager.network.memory.buffer-debloat.threshold-percentages": "percent",
+    "taskmanager.memory.min-segment-size": "size",
+    "parallelism.default": "integer",
+    "pipeline.max-parallelism": "integer",
+    "state.backend.type": "backend",
+}
+
+ALIASES: dict[str, str] = {  # deprecated name -> current name
+    "execution.checkpointing.unaligned": "execution.checkpointing.unaligned.enabled",
+    "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
+    "execution.checkpointing.max-concurrent": "execution.checkpointing.max-concurrent-checkpoints",
+    "execution.buffer-timeout": "execution.buffer-timeout.interval",
+    "state.backend": "state.backend.type",
+    "state.storage.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
+    "state.backend.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
+    "taskmanager.network.num-buffers-per-channel": "taskmanager.network.memory.buffers-per-channel",
+}
+
+CONSTANT_IN_2 = frozenset({("cluster", "network", key) for key in (
+    "buffers-per-channel", "floating-buffers-per-gate", "max-buffers-per-channel", "overdraft",
+)})
+"""Options of 1.20 that are constants in 2.x (FLINK-33750, NettyShuffleEnvironmentConfiguration)."""
+
+NOT_MODELLED = frozenset(  # noqa: SIM905  # a list of words reads better without quotes
+    """
+execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
+execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory execution.checkpointing.checkpoints-after-tasks-finish
+execution.checkpointing.checkpoints-after-tasks-finish.enabled execution.checkpointing.cleaner.parallel-mode
+execution.checkpointing.create-subdir execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
+execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.across-checkpoint-boundary
+execution.checkpointing.file-merging.enabled execution.checkpointing.file-merging.max-file-size
+execution.checkpointing.file-merging.max-space-amplification execution.checkpointing.file-merging.max-subtasks-per-file
+execution.checkpointing.file-merging.pool-blocking execution.checkpointing.incremental
+execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
+execution.checkpointing.local-backup.enabled execution.checkpointing.num-retained
+execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
+execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
+execution.checkpointing.unaligned.during-recovery.enabled execution.checkpointing.unaligned.interruptible-timers.enabled
+execution.checkpointing.unaligned.recover-output-on-downstream.enabled execution.checkpointing.write-buffer-size
+execution.state-recovery.claim-mode execution.state-recovery.from-local execution.state-recovery.ignore-unclaimed-state
+execution.state-recovery.path execution.state-recovery.without-channel-state.checkpoint-id execution.savepoint.path
+execution.savepoint.ignore-unclaimed-state execution.attached execution.shutdown-on-attached-exit execution.target
+state.backend.incremental state.backend.latency-track.keyed-state-enabled state.backend.local-recovery
+state.backend.rocksdb.checkpoint.transfer.thread.num state.backend.rocksdb.localdir state.backend.rocksdb.memory.managed
+state.backend.rocksdb.memory.fixed-per-slot state.backend.rocksdb.memory.write-buffer-ratio state.backend.rocksdb.predefined-options
+state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-restore-mode state.backend.changelog.enabled
+state.changelog.enabled state.changelog.dstl.dfs.base-path state.changelog.dstl.dfs.batch.persist-delay
+state.changelog.dstl.dfs.batch.persist-size-threshold state.changelog.dstl.dfs.compression.enabled
+state.changelog.dstl.dfs.preemptive-persist-threshold state.changelog.dstl.dfs.upload.max-attempts
+state.changelog.dstl.dfs.upload.max-in-flight state.changelog.dstl.dfs.upload.num-threads state.changelog.dstl.dfs.upload.timeout
+state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled state.changelog.periodic-materialize.interval
+state.changelog.storage state.checkpoint-storage state.checkpoints.create-subdir state.checkpoints.dir state.checkpoints.num-retained
+state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
+taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size
+taskmanager.memory.jvm-metaspace.size taskmanager.memory.jvm-overhead.fraction taskmanager.memory.jvm-overhead.max
+taskmanager.memory.jvm-overhead.min taskmanager.memory.managed.fraction taskmanager.memory.managed.size
+taskmanager.memory.managed.consumer-weights taskmanager.memory.network.fraction taskmanager.memory.network.max
+taskmanager.memory.network.min taskmanager.memory.process.size taskmanager.memory.task.heap.size taskmanager.memory.task.off-heap.size
+taskmanager.network.blocking-shuffle.compression.enabled taskmanager.network.compression.codec taskmanager.network.detailed-metrics
+taskmanager.network.batch-shuffle.compression.enabled taskmanager.network.max-num-tcp-connections
+taskmanager.network.memory.exclusive-buffers-request-timeout-ms taskmanager.network.memory.read-buffer.required-per-gate.max
+taskmanager.network.netty.client.connectTimeoutSec taskmanager.network.netty.client.numThreads taskmanager.network.netty.num-arenas
+taskmanager.network.netty.sendReceiveBufferSize taskmanager.network.netty.server.backlog taskmanager.network.netty.server.numThreads
+taskmanager.network.netty.transport taskmanager.network.partition-request-timeout taskmanager.network.request-backoff.initial
+taskmanager.network.request-backoff.max taskmanager.network.retries taskmanager.network.sort-shuffle.min-buffers
+taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
+taskmanager.network.tcp-connection.enable-reuse-across-jobs
+pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.auto-watermark-interval pipeline.name
+pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths pipeline.watermark-alignment.allow-unaligned-source-splits
+""".split(),
+)
+"""Known, and without effect here: named in a warning."""
+
+STRICT = ("execution.", "state.", "taskmanager.network.", "taskmanager.memory.", "pipeline.", "parallelism.")
+"""Where an unlisted key is an error: a misspelt one would change the result."""
+
+ROOTS = frozenset(  # noqa: SIM905
+    """
+akka blob classloader client cluster config daemon env execution external-resource external-resources fs heartbeat high-availability
+historyserver hive io jmx job-event jobmanager jobstore kubernetes metrics minicluster oss parallelism pekko pipeline process python
+queryable-state resourcemanager rest restart-strategy s3 s3a scheduler security shuffle-service-factory slot slotmanager sql-client
+sql-gateway state table task taskmanager traces user web yarn zookeeper
+""".split(),
+)
+"""First words of Flink's other keys (memory of processes, ports, security ...), which have no effect here."""

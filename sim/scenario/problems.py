@@ -1,0 +1,85 @@
+"""What can be wrong with a scenario, where, and the one error that carries all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+__all__ = ["Mark", "Path", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
+
+Path = tuple[str | int, ...]
+"""Where in the document: keys and list positions from the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a key stands: counted from 1; line 0 means the file as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    path: str = ""  # shown instead of the path in the document, when the value came from elsewhere (`flink:`)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake (or warning) with its place; `path` is dotted, e.g. ``job.enrich.parallelism``."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return ": ".join(part for part in (place, self.path, self.message) if part)
+
+
+class ScenarioError(Exception):
+    """Everything wrong with one scenario; prints one problem per line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems))
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+@dataclass(slots=True)
+class Reading:
+    """The marks of one document and what was found while reading it."""
+
+    file: str
+    marks: dict[Path, Mark] = field(default_factory=dict)
+    problems: dict[Problem, None] = field(default_factory=dict)  # an ordered set
+    warnings: dict[Problem, None] = field(default_factory=dict)
+
+    def wrong(self, path: Path, message: str) -> None:
+        self.problems[self._at(path, message)] = None
+
+    def warn(self, path: Path, message: str) -> None:
+        self.warnings[self._at(path, message)] = None
+
+    def stop_if_wrong(self) -> None:
+        if self.problems:
+            raise ScenarioError(self.problems)
+
+    def _at(self, path: Path, message: str) -> Problem:
+        """At the mark of the path, or of the nearest key above it."""
+        mark = next((self.marks[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.marks), Mark(self.file))
+        return Problem(mark.file, mark.line, mark.column, mark.path or dotted(path), message)
+
+
+def dotted(path: Path) -> str:
+    """``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """`` (did you mean 'timeout'?)`` or nothing."""
+    close = get_close_matches(word, list(words), n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""

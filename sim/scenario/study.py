@@ -1,0 +1,62 @@
+"""From the text of a scenario file to concrete scenarios: the order of the steps, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path as FilePath
+
+from sim.model.scenario import Scenario
+from sim.scenario.axes import Axis, find_axes, variants
+from sim.scenario.build import build
+from sim.scenario.flink import apply_flink
+from sim.scenario.graph import check_graph
+from sim.scenario.overrides import apply
+from sim.scenario.problems import Problem, Reading
+from sim.scenario.text import compose, first_comment, read_text
+from sim.scenario.validation import validate
+
+__all__ = ["Study", "load", "loads"]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One scenario file: a question, and a concrete scenario for every combination of its axes."""
+
+    name: str
+    question: str
+    scenarios: tuple[Scenario, ...]
+    axes: tuple[Axis, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Study:
+    """Read a scenario file; `overrides` are ``key.path=value``.  Raises `ScenarioError` with all that is wrong."""
+    file = FilePath(path)
+    return _study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
+
+
+def loads(text: str, name: str = "scenario", *, overrides: Sequence[str] = (), folder: str | PathLike[str] = ".") -> Study:
+    """Read a scenario from text; traces are looked for in `folder`."""
+    return _study(text, name, name, FilePath(folder), overrides)
+
+
+def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> Study:
+    reading = Reading(file)
+    plain = compose(text, reading)
+    if plain is None:
+        reading.stop_if_wrong()
+    plain = apply(plain, overrides, reading)
+    apply_flink(plain, reading)
+    document = validate(plain, reading)
+    check_graph(plain, reading)
+    axes = find_axes(document, plain, reading) if document is not None else ()
+    reading.stop_if_wrong()
+    question = first_comment(text)
+    scenarios: list[Scenario] = []
+    for concrete, chosen in variants(plain, axes):
+        if (variant := validate(concrete, reading)) is not None:
+            scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
+    reading.stop_if_wrong()
+    return Study(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)))

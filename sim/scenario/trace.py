@@ -1,0 +1,87 @@
+"""Rates of a source from a CSV file: (start, records per second) steps."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path as FilePath
+
+from sim.scenario.document import Trace
+from sim.scenario.problems import did_you_mean
+from sim.units import UnitError, parse_number
+
+__all__ = ["TraceError", "read_trace"]
+
+MAX_BYTES = 200 * 10**6
+
+
+class TraceError(ValueError):
+    """The file gives no rates; the message says why."""
+
+
+def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
+    """(ns since the first row, records per second) wherever the rate changes.  A blank keeps the rate before it."""
+    file = folder / trace.trace
+    rows = csv.DictReader(io.StringIO(_text(file)))
+    columns = list(rows.fieldnames or [])
+    time = trace.time or (columns[0] if columns else "")
+    for column in (trace.column, *([] if trace.every else [time])):
+        if column not in columns:
+            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
+    scale = Fraction(1) if trace.scale is None else trace.scale
+    steps: list[tuple[int, Fraction]] = []
+    first: Fraction | None = None
+    for number, row in enumerate(rows):
+        at = Fraction(trace.every * number, 10**9) if trace.every else _seconds(row[time], file, rows.line_num)
+        first = at if first is None else first
+        start_ns = round((at - first) * 10**9)
+        if (text := (row[trace.column] or "").strip()) == "":
+            continue
+        rate = _rate(text, file, rows.line_num) * scale
+        if steps and start_ns <= steps[-1][0]:
+            raise TraceError(f"{file}:{rows.line_num}: time does not increase")
+        if not steps or rate != steps[-1][1]:
+            steps.append((start_ns, rate))
+    if not steps:
+        raise TraceError(f"{file} has no rates in column '{trace.column}'")
+    return steps
+
+
+def _text(file: FilePath) -> str:
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise TraceError(f"{file} is larger than {MAX_BYTES // 10**6} MB")
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise TraceError(f"no such file: {file}") from None
+    except (OSError, EOFError) as error:
+        raise TraceError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except ValueError as error:
+        if isinstance(error, TraceError):
+            raise
+        raise TraceError(f"{file} is no CSV text") from None
+
+
+def _seconds(text: str | None, file: FilePath, line: int) -> Fraction:
+    shown = (text or "").strip()
+    try:
+        return parse_number(shown)
+    except UnitError:
+        pass
+    try:
+        moment = datetime.fromisoformat(shown)
+    except ValueError:
+        raise TraceError(f"{file}:{line}: '{shown}' is no time: seconds or ISO 8601") from None
+    return Fraction((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _rate(text: str, file: FilePath, line: int) -> Fraction:
+    try:
+        return parse_number(text).limit_denominator(10**6)  # recorded rates carry the noise of a double
+    except UnitError:
+        raise TraceError(f"{file}:{line}: '{text}' is no rate") from None

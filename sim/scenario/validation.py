@@ -1,0 +1,67 @@
+"""Plain document -> `Document`, every mistake in the words of this project at the place of its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from sim.scenario.document import Document
+from sim.scenario.problems import Path, Reading
+from sim.scenario.text import Mapping
+
+__all__ = ["validate"]
+
+
+def validate(plain: Any, reading: Reading) -> Document | None:
+    """The document, or None and problems in `reading`."""
+    if not isinstance(plain, Mapping):
+        reading.wrong((), "is empty; a scenario has at least job:, checkpoint: and run:" if plain is None else
+                      "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:")
+        return None
+    try:
+        return Document.model_validate(plain, context=reading)
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            if details["type"] != "none_required":  # the other half of "or not given"
+                path = _place(plain, details["loc"])
+                reading.wrong(path, _message(details))
+        return None
+
+
+def _place(plain: Any, loc: tuple[str | int, ...]) -> Path:
+    """The steps of a pydantic location that exist in the document; its tags of unions and validators do not."""
+    path: Path = ()
+    for i, step in enumerate(loc):
+        if (step in plain) if isinstance(plain, dict) else (isinstance(plain, list) and isinstance(step, int) and step < len(plain)):
+            plain = plain[step]
+        elif not (i == len(loc) - 1 and isinstance(plain, dict)):  # the last step may name a missing key
+            continue
+        path = (*path, step)
+    return path
+
+
+def _message(details: ErrorDetails) -> str:
+    given = details["input"]
+    match details["type"]:
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "missing":
+            return "required key is missing"
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"expected a mapping, not {_kind(given)}"
+        case "list_type":
+            return f"expected a list, not {_kind(given)}"
+        case "string_type":
+            return f"expected text, not {_kind(given)}"
+        case "too_short" | "string_too_short":
+            return "is empty: write at least one value"
+        case _:
+            return details["msg"]
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"'{str(value)[:40]}'"
