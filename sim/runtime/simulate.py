@@ -31,7 +31,6 @@ def simulate(scenario: Scenario, *, engine: str = "compiled", progress: Callable
     sampler = Sampler(world, progress)
     world.start()
     world.env.run(until=world.env.timeout(scenario.run.duration_ns) | world.failed)
-    world.catch_up()
     stats = [world.stats[number] for number in sorted(world.stats)]
     return Result(
         scenario=scenario,

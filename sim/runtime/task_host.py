@@ -90,6 +90,8 @@ class TaskHost:
         self.in_flight.capture_input(command.checkpoint)
 
     def _finish_capture(self, command: say.FinishCapture) -> None:
+        if self.world.recorder is not None:
+            self.world.recorder.input_captured(command.checkpoint, self.task)
         self.in_flight.finish_capture(command.checkpoint)
 
     def _resume_inputs(self, command: say.ResumeInputs) -> None:
@@ -129,6 +131,8 @@ class TaskHost:
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
+        if self.world.recorder is not None:
+            self.world.recorder.snapshot_begun(command.checkpoint, self.task)
         self._occupy(self._thread_ns(command.work, "pre_barrier", command.checkpoint), command.checkpoint, Phase.PRE_BARRIER)
 
     def _forward_barrier(self, command: say.ForwardBarrier) -> None:
@@ -139,6 +143,10 @@ class TaskHost:
             watched = watched or options.traits.announced
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, _traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
+        if self.world.recorder is not None:
+            self.world.recorder.barrier_forwarded(command.checkpoint, self.task)
+            if command.options.unaligned:
+                self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in
@@ -147,6 +155,8 @@ class TaskHost:
     def _convert_output(self, command: say.ConvertOutput) -> None:
         overtaken_bytes = self.plane.convert_output(self.task, command.checkpoint)
         self._note(Happening.OUTPUT_CONVERTED, command.checkpoint, overtaken_bytes)
+        if self.world.recorder is not None:
+            self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
 
     def _run_sync(self, command: say.RunSync) -> None:

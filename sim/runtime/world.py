@@ -17,6 +17,7 @@ from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.channel_state import ChannelStateWriter
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.coordinator_host import CoordinatorHost
+from sim.runtime.cut_recorder import CutRecorder
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.lowering import hosts, plane_spec
 from sim.runtime.state_snapshot import SubtaskState
@@ -29,7 +30,7 @@ __all__ = ["World"]
 class World:
     """Built from a scenario; `simulate` runs it."""
 
-    def __init__(self, scenario: Scenario, engine: str, *, digests: bool = False) -> None:
+    def __init__(self, scenario: Scenario, engine: str, *, digests: bool = False, record_cuts: bool = False) -> None:
         spec = plane_spec(scenario, digests=digests)
         self.scenario = scenario
         self.layout = layout(spec)
@@ -41,6 +42,7 @@ class World:
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
         self.job_status = "RUNNING"
+        self.recorder = CutRecorder(self.plane, self.layout) if record_cuts else None
         self._forced = self._forced_edges()
         writers = self._channel_state_writers()
         self.tasks = [self._task(t, writers[t]) for t in range(len(self.layout.vertex))]

@@ -1,0 +1,1 @@
+"""Recording -> scenario -> simulation, and the two held side by side."""

@@ -1,0 +1,59 @@
+"""Observed beside predicted: the truth table over recordings of real jobs.
+
+A prediction sees the configuration of a recording only.  Per quantity the observed and the predicted value are medians: over
+the subtasks of a vertex, then over the checkpoints of the run (without the first: it meets queues that are not full yet).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sim.calibration.predicted import predicted
+from sim.recordings import observed, read, to_document
+from sim.runtime.simulate import simulate
+from sim.scenario import loads
+from sim.scenario.text import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table"]
+
+DURATIONS = ("end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration")
+NEGLIGIBLE_MS = 60.0
+"""Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
+
+
+def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: str = "compiled") -> pd.DataFrame:
+    """One row per quantity and vertex of a recording: observed, predicted, relative_error (signed; NaN: observed 0).
+
+    RecordingError: not a recording.  `not_modelled` in `DataFrame.attrs` lists what the prediction left out.
+    """
+    recording = read(path)
+    document, question, comments, not_modelled = to_document(recording)
+    scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
+    runs = [
+        predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), engine=engine)).assign(seed=seed) for seed in seeds
+    ]
+    table = _medians(observed(recording), "observed").merge(_medians(pd.concat(runs), "predicted"), on=["quantity", "vertex"])
+    table["relative_error"] = errors(table)
+    table.insert(0, "recording", recording.name)
+    table.attrs["not_modelled"] = list(not_modelled)
+    return table
+
+
+def errors(table: pd.DataFrame) -> pd.Series:
+    """(predicted - observed) / observed; 0 where a duration differs by less than NEGLIGIBLE_MS."""
+    difference = table["predicted"] - table["observed"]
+    noise = table["quantity"].isin(DURATIONS) & (difference.abs() < NEGLIGIBLE_MS)
+    relative = difference / table["observed"].where(table["observed"] != 0)
+    return relative.mask(noise | (difference == 0), 0.0)
+
+
+def _medians(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    settled = rows[~rows["first"]]
+    return settled.groupby(["quantity", "vertex"], as_index=False, sort=False)["value"].median().rename(columns={"value": name})
