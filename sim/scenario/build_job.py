@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
-from sim.scenario import document as doc
+from sim.scenario import document_job as doc
 from sim.scenario.graph import topological
 from sim.scenario.problems import Path, Reading
 from sim.scenario.trace import TraceError, read_trace

@@ -58,7 +58,7 @@ CONSTANT_IN_2 = frozenset({("cluster", "network", key) for key in (
 )})
 """Options of 1.20 that are constants in 2.x (FLINK-33750, NettyShuffleEnvironmentConfiguration)."""
 
-NOT_MODELLED = frozenset(  # noqa: SIM905  # a list of words reads better without quotes
+NOT_MODELLED = frozenset(
     """
 execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
 execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory execution.checkpointing.checkpoints-after-tasks-finish
@@ -103,20 +103,21 @@ taskmanager.network.request-backoff.max taskmanager.network.retries taskmanager.
 taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
 taskmanager.network.tcp-connection.enable-reuse-across-jobs
 pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.auto-watermark-interval pipeline.name
-pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths pipeline.watermark-alignment.allow-unaligned-source-splits
-""".split(),
+pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths
+pipeline.watermark-alignment.allow-unaligned-source-splits
+""".split(),  # noqa: SIM905  # words read better without quotes
 )
 """Known, and without effect here: named in a warning."""
 
 STRICT = ("execution.", "state.", "taskmanager.network.", "taskmanager.memory.", "pipeline.", "parallelism.")
 """Where an unlisted key is an error: a misspelt one would change the result."""
 
-ROOTS = frozenset(  # noqa: SIM905
+ROOTS = frozenset(
     """
 akka blob classloader client cluster config daemon env execution external-resource external-resources fs heartbeat high-availability
 historyserver hive io jmx job-event jobmanager jobstore kubernetes metrics minicluster oss parallelism pekko pipeline process python
 queryable-state resourcemanager rest restart-strategy s3 s3a scheduler security shuffle-service-factory slot slotmanager sql-client
 sql-gateway state table task taskmanager traces user web yarn zookeeper
-""".split(),
+""".split(),  # noqa: SIM905  # words read better without quotes
 )
 """First words of Flink's other keys (memory of processes, ports, security ...), which have no effect here."""

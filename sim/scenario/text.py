@@ -102,7 +102,8 @@ class _Plain:
     def value(self, node: Node, path: Path, depth: int) -> Any:
         self.left -= 1
         if self.left < 0 or depth > MAX_DEPTH:
-            what = f"has more than {MAX_NODES} values, aliases written out" if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
+            few = f"has more than {MAX_NODES} values, aliases written out"
+            what = few if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
             mark = node.start_mark
             raise ScenarioError([Problem(self.reading.file, mark.line + 1, mark.column + 1, "", what)])
         if isinstance(node, MappingNode):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path as FilePath
 
-from sim.scenario.document import Trace
+from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
 from sim.units import UnitError, parse_number
 

@@ -1,0 +1,194 @@
+"""The `job:` section as it is written: vertices, sources, inputs, distributions.
+
+Defaults live in the model: a key that is not given is None here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from sim.scenario.fields import Axis, Count, Duration, Number, Positive, RecordRate, Share, Size, Weight, choice
+from sim.scenario.section import MAP_OR_TEXT, Section, Words
+
+__all__ = [
+    "DurationLaw", "DurationSpread", "Input", "SizeLaw", "SizeSpread", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex",
+]
+
+Ship = Annotated[str, choice("forward", "rescale", "rebalance", "hash", "broadcast", "global")]
+_NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
+
+
+class DurationSpread(Section):
+    """Mean and coefficient of variation (standard deviation / mean)."""
+
+    mean: Axis[Duration]
+    cv: Axis[Number]
+
+
+class SizeSpread(Section):
+    """Mean and coefficient of variation (standard deviation / mean)."""
+
+    mean: Axis[Size]
+    cv: Axis[Number]
+
+
+class DurationLaw(Section):
+    """A distribution by name; exactly one."""
+
+    HINTS = _NO_PLAIN_LAW
+
+    exponential: Axis[Duration] | None = None
+    """Mean."""
+    uniform: Axis[Duration] | None = None
+    """Mean; from 0 to twice the mean."""
+    lognormal: DurationSpread | None = None
+    erlang: DurationSpread | None = None
+    """cv in (0, 1]: 1 / cv^2 stages."""
+
+
+class SizeLaw(Section):
+    """A distribution by name; exactly one."""
+
+    HINTS = _NO_PLAIN_LAW
+
+    exponential: Axis[Size] | None = None
+    """Mean."""
+    uniform: Axis[Size] | None = None
+    """Mean; from 0 to twice the mean."""
+    lognormal: SizeSpread | None = None
+    erlang: SizeSpread | None = None
+    """cv in (0, 1]: 1 / cv^2 stages."""
+
+
+DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]
+SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]
+
+
+class Step(Section):
+    """From `at` on, so many records per second."""
+
+    at: Duration
+    rate: RecordRate
+
+
+class Trace(Section):
+    """Rates from a CSV file (also .csv.gz), relative to the scenario; the first row is the start of the run."""
+
+    trace: str = Field(min_length=1)
+    column: str
+    """Records per second."""
+    time: str | None = None
+    """Column of the time stamps, seconds or ISO 8601; default: the first column."""
+    every: Duration | None = None
+    """Rows at a fixed distance instead of time stamps."""
+    scale: Axis[Number] | None = None
+    """Multiplies the rates."""
+
+
+def _rate_kind(value: object) -> str:
+    if isinstance(value, list):
+        return "steps"
+    return "trace" if isinstance(value, (dict, BaseModel)) else "rate"
+
+
+RateField = Annotated[
+    Annotated[RecordRate, Tag("rate")] | Annotated[Trace, Tag("trace")] | Annotated[list[Step], Field(min_length=1), Tag("steps")],
+    Discriminator(_rate_kind),
+]
+
+
+class Source(Section):
+    """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
+
+    HINTS: ClassVar[Words] = {
+        "service": "service stands beside source:, in the vertex", "parallelism": "parallelism stands beside source:, in the vertex",
+    }
+
+    record: Axis[SizeField]
+    """Size of a record on the wire."""
+    rate: Axis[RateField] | None = None
+    """Records per second of the whole vertex."""
+    rate_per_subtask: Axis[RateField] | None = None
+    """Records per second of each subtask."""
+    records: Axis[Count] | None = None
+    """Bounded: records of the whole vertex, then end of data."""
+    records_per_subtask: Axis[Count] | None = None
+    """Bounded: records of each subtask, then end of data."""
+
+
+class Skew(Section):
+    """The first subtask gets this share of the records, the others the rest in equal parts."""
+
+    hot: Axis[Share]
+
+
+class Input(Section):
+    """One edge, seen from its reader."""
+
+    ship: Axis[Ship]
+    """How records choose their reader: Flink's ship strategies."""
+    weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
+    """hash only: relative weight of each reader subtask, or {hot: 70 %}; default: all equal."""
+    service: Axis[DurationField] | None = None
+    """Per record of this input; default: the vertex's."""
+    record: Axis[SizeField] | None = None
+    """Size of a record of this edge; default: the upstream vertex's."""
+
+
+InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
+
+
+class State(Section):
+    """Keyed state of the whole vertex, spread over its subtasks."""
+
+    size: Axis[Size]
+    backend: Axis[Annotated[str, choice("hashmap", "rocksdb")]] | None = None
+    update: Axis[Share] | None = None
+    """Share of the records that rewrite an entry."""
+    value: Axis[Size] | None = None
+    """Size of the entry rewritten."""
+
+
+class Snapshot(Section):
+    """An operator's own work per snapshot, beside its state."""
+
+    pre_barrier: Axis[Duration] | None = None
+    """Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier)."""
+    sync: Axis[Duration] | None = None
+    """Task thread, after the barrier (snapshotState)."""
+    async_: Axis[Duration] | None = None
+    """Asynchronous phase."""
+    probability: Axis[Share] | None = None
+    """Each snapshot of a subtask pays the three above with this probability; default: 100 %."""
+    operator_state: Axis[Size] | None = None
+    """Per subtask, written as a file of its own."""
+
+
+class Vertex(Section):
+    """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
+
+    LATER: ClassVar[Words] = {
+        "flush": "files a sink uploads per checkpoint", "commit": "two-phase commit of a sink", "placement": "slots per vertex",
+        "slow": "a slow subtask",
+    }
+    HINTS: ClassVar[Words] = {
+        "rate": "rate stands inside source:", "inputs": "write input: {upstream: hash}", "ship": "write input: {upstream: ship}",
+        "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}", "size": "did you mean state: {size: ...}?",
+    }
+
+    source: Source | None = None
+    input: dict[str, InputField] | None = Field(None, min_length=1)
+    """Upstream vertex -> how its records travel; several inputs are a union or join."""
+    parallelism: Axis[Positive] | None = None
+    max_parallelism: Axis[Positive] | None = None
+    """Key groups; default: Flink's choice from the parallelism."""
+    service: Axis[DurationField] | None = None
+    """Time per record (sources: per emitted record)."""
+    fan_out: Axis[Number] | None = None
+    """Records out per record in, on each outgoing edge."""
+    record: Axis[SizeField] | None = None
+    """Size of the records it emits; default: that of its inputs."""
+    state: State | None = None
+    snapshot: Snapshot | None = None
