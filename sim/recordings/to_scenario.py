@@ -31,6 +31,7 @@ FIXED_OPTIONS = {
 }
 TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
 BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
+CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
 ALIGNED_TIMEOUT = "1 s"  # compared where the recording has none of its own
 SHIP = {"keyby": "hash"}  # the others have Flink's names
 
@@ -54,6 +55,8 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         timeout = format_duration(parse_flink_duration(flink[TIMEOUT_OPTION])) if flink.get(TIMEOUT_OPTION) else ALIGNED_TIMEOUT
         document["checkpoint"] = {"barriers": ["aligned", "unaligned", {"aligned-timeout": timeout}]}
         flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
+        if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
+            lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
     document |= {
         "flink": flink,
         "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},

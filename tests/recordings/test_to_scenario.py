@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Recording, read, to_document
+from sim.scenario import loads
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
@@ -75,6 +76,48 @@ def test_three_kinds_of_barriers_are_compared_on_request():
     assert [] == [key for key in scenario["flink"] if "align" in key]
     assert question == "How would the recorded job 'p4-severe' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
     assert {"aligned-timeout": "500 ms"} == imported(recorded, compare=True).document["checkpoint"]["barriers"][2]
+
+
+@pytest.mark.parametrize("compare", [False, True], ids=["recorded", "compared"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_the_scenario_is_one(path, compare):
+    """It loads without a warning (JSON is YAML too), and its job is the recorded one."""
+    recording = read(path)
+    written = to_document(recording, compare=compare)
+    study = loads(f"# {written.question}\n{json.dumps(written.document)}", recording.name)
+
+    assert written.question == study.question
+    assert () == study.warnings
+    assert len(study.scenarios) == (3 if compare else 1)
+    for scenario in study.scenarios:
+        assert scenario.run.duration_ns == recording.config.duration_s * 10**9
+        assert [(node.id, node.parallelism) for node in recording.config.nodes] == [(v.name, v.parallelism) for v in scenario.job.vertices]
+        assert [node.service_us * 1000 for node in recording.config.nodes if node.inputs] == [
+            vertex.service.mean for vertex in scenario.job.vertices if vertex.inputs
+        ]
+        assert scenario.storage.inline_threshold_bytes == 0
+        assert scenario.checkpoint.tolerable_failed == 1000
+
+
+def test_the_recorded_barriers_are_the_scenarios():
+    """Aligned unless the options say otherwise."""
+    barriers = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)).scenarios[0] for path in FILES}
+    kinds = {name: str(scenario.checkpoint.barriers) for name, scenario in barriers.items()}
+
+    assert {"p4-severe-unaligned": "unaligned", "join-fastslow-unaligned": "unaligned", "p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
+        name: kind for name, kind in kinds.items() if kind != "aligned"
+    }
+
+
+def test_concurrent_checkpoints_are_not_compared():
+    """Flink refuses them for unaligned checkpoints: the comparison says that it leaves them out."""
+    recorded = document()
+    recorded["config"]["flink"]["execution.checkpointing.max-concurrent-checkpoints"] = "2"
+    written = imported(recorded, compare=True)
+
+    assert len(loads(json.dumps(written.document)).scenarios) == 3
+    assert any("one by one" in what for what in written.not_modelled)
+    assert [] == imported(document(), compare=True).not_modelled
 
 
 def test_a_recorded_option_wins_over_the_fixed_one():
