@@ -25,7 +25,7 @@ import pandas as pd
 
 from sim.recordings.recording import Recording
 
-__all__ = ["COLUMNS", "observed"]
+__all__ = ["COLUMNS", "SETTLED_AFTER", "WHOLE_RUN", "observed", "of_checkpoints"]
 
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
 WHOLE_RUN = -1
@@ -39,34 +39,35 @@ _SHARES = {"busy": "accumulateBusyTimeMs", "backPressured": "accumulateBackPress
 
 def observed(recording: Recording) -> pd.DataFrame:
     """The observations of a recording; savepoints and unfinished checkpoints are left out."""
-    return pd.DataFrame(_of_checkpoints(recording) + _of_subtasks(recording) + _of_tasks(recording), columns=list(COLUMNS))
+    checkpoints = recording.checkpoints_table()
+    periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
+    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), _table(_of_tasks(recording))], ignore_index=True)
 
 
-def _of_checkpoints(recording: Recording) -> list[_Row]:
-    periodic = [row for row in recording.checkpoints.list if not row.is_savepoint]
-    first = min((row.id for row in periodic), default=0)
-    completed = [row for row in periodic if row.status == "COMPLETED"]
-    failed = [row for row in periodic if row.status == "FAILED"]
-    return [
-        *(("end_to_end_duration", "", row.id, row.id == first, float(row.end_to_end_duration), "ms") for row in completed),
-        ("completed", "", WHOLE_RUN, False, float(len(completed)), "count"),
-        ("failed", "", WHOLE_RUN, False, float(len(failed)), "count"),
+def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
+    """The observations in two tables with Flink's columns, recorded or simulated: all rows above `numRecordsInPerSecond`."""
+    first = checkpoints["id"].min()
+    completed = checkpoints[checkpoints["status"] == "COMPLETED"]
+    failed = checkpoints[checkpoints["status"] == "FAILED"]
+    rows: list[_Row] = [
+        ("end_to_end_duration", "", number, number == first, float(duration), "ms")
+        for number, duration in completed[["id", "end_to_end_duration"]].itertuples(index=False, name=None)
     ]
-
-
-def _of_subtasks(recording: Recording) -> list[_Row]:
-    completed = {row.id for row in recording.checkpoints.list if row.status == "COMPLETED" and not row.is_savepoint}
-    first = min((row.id for row in recording.checkpoints.list if not row.is_savepoint), default=0)
-    table = recording.subtasks_table()
-    table = table[table["id"].isin(completed) & (table["status"] == "completed")]
-    rows: list[_Row] = []
+    rows += [(name, "", WHOLE_RUN, False, float(len(some)), "count") for name, some in (("completed", completed), ("failed", failed))]
+    judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]
     for quantity in (*_DURATIONS, *_SIZES):
-        known = table[table[quantity] >= 0]
+        known = judged[judged[quantity] >= 0]
         unit = "ms" if quantity in _DURATIONS else "bytes"
         medians = known.groupby(["id", "vertex"], as_index=False)[quantity].median()
-        for checkpoint, vertex, value in medians.itertuples(index=False, name=None):
-            rows.append((quantity, vertex, checkpoint, checkpoint == first, value, unit))
-    return rows
+        for number, vertex, value in medians[["id", "vertex", quantity]].itertuples(index=False, name=None):
+            rows.append((quantity, vertex, number, number == first, float(value), unit))
+    return _table(rows)
+
+
+def _table(rows: list[_Row]) -> pd.DataFrame:
+    """Of the same types however few rows there are."""
+    types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
 
 def _of_tasks(recording: Recording) -> list[_Row]:

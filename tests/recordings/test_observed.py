@@ -85,3 +85,24 @@ def test_every_recording_has_every_quantity(path):
     } == set(table["quantity"])  # fmt: skip
     assert table["value"].ge(0).all()
     assert table.notna().all(axis=None)
+
+
+def test_a_run_without_checkpoints_says_none():
+    """Nothing completed and nothing failed are observations too."""
+    recorded = document()
+    recorded["checkpoints"]["list"] = []
+    recorded["metrics"] = {}
+    table = observed(Recording.model_validate(recorded))
+
+    assert {("completed", 0.0), ("failed", 0.0)} == set(zip(table["quantity"], table["value"], strict=True))
+
+
+def test_a_failed_checkpoint_counts_and_is_not_timed():
+    """What a checkpoint that never completed took is no duration of a checkpoint; the first one may be such."""
+    recorded = document()
+    recorded["checkpoints"]["list"][0]["status"] = "FAILED"
+    table = observed(Recording.model_validate(recorded))
+
+    assert [1.0] == values(table, "failed")
+    assert 1 not in set(table["checkpoint"])
+    assert not table["first"].any()
