@@ -1,13 +1,16 @@
 """Scenario files: YAML that a person can read aloud <-> the frozen model.
 
-`load` and `loads` read, `write` writes, `schema` is the JSON Schema for editors.  A mistake is a `ScenarioError` with the place of
-everything that is wrong, never a traceback.
+`load` and `loads` read, `write` writes, `json_schema` (or `schema`) is the JSON Schema for editors.
+A mistake is a `ScenarioError` with the place of everything that is wrong, never a traceback.
 """
 
 from __future__ import annotations
 
 from sim.scenario.axes import Axis
 from sim.scenario.problems import Problem, ScenarioError
+from sim.scenario.schemas import json_schema
+from sim.scenario.schemas import json_schema as schema
 from sim.scenario.study import Study, load, loads
+from sim.scenario.text import write
 
-__all__ = ["Axis", "Problem", "ScenarioError", "Study", "load", "loads"]
+__all__ = ["Axis", "Problem", "ScenarioError", "Study", "json_schema", "load", "loads", "schema", "write"]

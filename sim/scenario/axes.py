@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from sim.scenario.fields import Sweep
+from sim.scenario.plain import Mapping
 from sim.scenario.problems import Path, Reading, dotted
-from sim.scenario.text import Mapping
 
 __all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
 

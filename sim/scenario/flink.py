@@ -13,8 +13,8 @@ from typing import Any
 
 from sim import units
 from sim.scenario.flink_keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.plain import Mapping
 from sim.scenario.problems import Mark, Path, Reading, did_you_mean, dotted
-from sim.scenario.text import Mapping
 
 __all__ = ["apply_flink"]
 

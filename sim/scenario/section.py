@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
 
+from sim.scenario.plain import Mapping
 from sim.scenario.problems import Reading, did_you_mean
-from sim.scenario.text import Mapping
 
 __all__ = ["MAP_OR_TEXT", "Section", "Words"]
 

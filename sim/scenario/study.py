@@ -13,8 +13,8 @@ from sim.scenario.build import build
 from sim.scenario.flink import apply_flink
 from sim.scenario.graph import check_graph
 from sim.scenario.overrides import apply
+from sim.scenario.plain import compose, first_comment, read_text
 from sim.scenario.problems import Problem, Reading
-from sim.scenario.text import compose, first_comment, read_text
 from sim.scenario.validation import validate
 
 __all__ = ["Study", "load", "loads"]

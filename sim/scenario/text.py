@@ -1,161 +1,96 @@
-"""Scenario text -> plain mappings, lists and scalars, with the place of every key.
-
-Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by name.
-"""
+"""Plain document -> scenario text a person would have written: short mappings on one line, comments at their keys."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path as FilePath
+from fractions import Fraction
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from sim.scenario.problems import Path, dotted
+from sim.units import format_number
 
-from sim.scenario.problems import Mark, Path, Problem, Reading, ScenarioError
+__all__ = ["SCHEMA_LINE", "write"]
 
-__all__ = ["Mapping", "compose", "first_comment", "read_text"]
+SCHEMA_LINE = "# yaml-language-server: $schema=./ckptsim.schema.json"
+WIDTH = 120
+ALWAYS_BLOCK = ("job", "flink")
 
-MAX_BYTES = 2 * 10**6
-"""Ten thousand vertices fit in half of it; a long rate belongs into a trace file."""
-MAX_NODES = 200_000  # aliases expanded
-MAX_DEPTH = 40
-
-_TAG = "tag:yaml.org,2002:"
+_PLAIN = re.compile(r"[A-Za-z0-9_/.+<=>$(][A-Za-z0-9_/.+<=>$()%µ|~^;@* -]*(:[A-Za-z0-9_/.+-]+)*")
+_NOT_TEXT = re.compile(r"(true|false|null|~|[.][iI]nf|[.][nN][aA][nN]|0[xo].*|[0-9].*[:eE_][-+0-9:eE_.]*|[<=>].*)", re.IGNORECASE)
 
 
-class Mapping(dict[str, Any]):
-    """A mapping of the document that knows where it stands."""
+def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str] | Sequence[str] = ()) -> str:
+    """The text of a scenario file; `load` gives back what `document` says.
 
-    path: Path = ()
-
-    def at(self, path: Path) -> Mapping:
-        self.path = path
-        return self
-
-
-def read_text(file: FilePath) -> str:
-    """The text of a scenario file, or a `ScenarioError` that says why there is none."""
-    try:
-        if file.is_dir():
-            raise _refusal(file, "is a directory; a scenario file (.yaml) was expected")
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise _refusal(file, "no such file") from None
-    except OSError as error:
-        raise _refusal(file, f"cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
-        raise _refusal(file, f"cannot be read: {error}") from None
-    if len(data) > MAX_BYTES:
-        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ScenarioError([Problem(str(file), line, 1, "", "is not UTF-8 text")]) from None
-    if "\0" in text:
-        raise _refusal(file, "is a binary file; a scenario is YAML text")
-    return text
+    `comments`: lines for the head of the file, or texts by dotted path (``job.sink.service``; the empty path is the head).
+    """
+    by_path = dict(comments) if isinstance(comments, Mapping) else {"": "\n".join(comments)} if comments else {}
+    lines = [SCHEMA_LINE, *(f"# {line}".rstrip() for line in question.splitlines() or [""])]
+    if head := by_path.pop("", ""):
+        lines += ["", *(f"# {line}".rstrip() for line in head.splitlines())]
+    writer = _Writer(by_path)
+    writer.mapping(document, (), 0)
+    if left := set(by_path) - writer.used:
+        raise KeyError(f"comments at keys that are not in the document: {', '.join(sorted(left))}")
+    return "\n".join([*lines, *writer.lines]) + "\n"
 
 
-def first_comment(text: str) -> str:
-    """The question: the first comment before any key, without the line that names the schema."""
-    lines: list[str] = []
-    for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
-        if line.startswith("#") and not line.startswith("# yaml-language-server:"):
-            lines.append(line.lstrip("#").strip())
-        elif lines or (line and not line.startswith(("#", "---", "%"))):
-            break
-    return " ".join(filter(None, lines))
+class _Writer:
+    def __init__(self, comments: Mapping[str, str]) -> None:
+        self.comments = comments
+        self.used: set[str] = set()
+        self.lines: list[str] = []
+
+    def mapping(self, mapping: Mapping[str, Any], path: Path, indent: int) -> None:
+        for key, value in mapping.items():
+            self._entry(str(key), value, (*path, str(key)), indent)
+
+    def _entry(self, key: str, value: Any, path: Path, indent: int) -> None:
+        start = " " * indent + _text(key) + ":"
+        line = f"{start} {_flow(value)}"
+        if isinstance(value, Mapping) and value and self._is_block(value, path, len(line)):
+            self._line(start, path, indent)
+            self.mapping(value, path, indent + 2)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and value and len(line) > WIDTH:
+            self._line(start, path, indent)
+            self.lines += [" " * indent + f"  - {_flow(item)}" for item in value]
+        else:
+            self._line(line, path, indent)
+
+    def _is_block(self, value: Mapping[str, Any], path: Path, width: int) -> bool:
+        """Sections with parts, whatever carries comments inside, and what does not fit."""
+        inside = any(name.startswith((dotted(path) + ".", dotted(path) + "[")) for name in self.comments)
+        wide = len(path) == 1 and len(value) > 3
+        return inside or wide or width > WIDTH or (len(path) == 1 and path[0] in ALWAYS_BLOCK)
+
+    def _line(self, line: str, path: Path, indent: int) -> None:
+        """The line, with its comment at the end or, if that is too wide, above."""
+        comment = self.comments.get(dotted(path), "")
+        if comment:
+            self.used.add(dotted(path))
+        if comment and "\n" not in comment and len(line) + len(comment) + 4 <= WIDTH:
+            line += f"  # {comment}"
+        else:
+            self.lines += [" " * indent + f"# {part}".rstrip() for part in comment.splitlines()]
+        self.lines.append(line)
 
 
-def compose(text: str, reading: Reading, path: Path = ()) -> Any:
-    """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
-    yaml = YAML(typ="safe", pure=True)
-    try:
-        node = yaml.compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
-        what = " ".join(str(part) for part in (error.problem, error.context) if part)
-        reading.problems[Problem(reading.file, reading.marks[()].line, reading.marks[()].column, "", f"is not YAML: {what}")] = None
-        return None
-    except YAMLError as error:
-        reading.wrong((), f"is not YAML: {' '.join(str(error).split())}")
-        return None
-    except RecursionError:
-        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
-        return None
-    return None if node is None else _Plain(reading).value(node, path, 0)
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    return format_number(Fraction(value)) if isinstance(value, (int, Decimal, Fraction)) else _text(str(value))
 
 
-class _Plain:
-    """One walk over a node tree; aliases are expanded, and counted."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        self.left = MAX_NODES
-
-    def value(self, node: Node, path: Path, depth: int) -> Any:
-        self.left -= 1
-        if self.left < 0 or depth > MAX_DEPTH:
-            few = f"has more than {MAX_NODES} values, aliases written out"
-            what = few if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
-            mark = node.start_mark
-            raise ScenarioError([Problem(self.reading.file, mark.line + 1, mark.column + 1, "", what)])
-        if isinstance(node, MappingNode):
-            return self._mapping(node, path, depth)
-        if isinstance(node, SequenceNode):
-            for i, item in enumerate(node.value):
-                self._mark(item, (*path, i))
-            return [self.value(item, (*path, i), depth + 1) for i, item in enumerate(node.value)]
-        return self._scalar(node, path)
-
-    def _mapping(self, node: MappingNode, path: Path, depth: int) -> Mapping:
-        plain = Mapping().at(path)
-        for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, ScalarNode) else ""
-            here = (*path, key)
-            if not isinstance(key_node, ScalarNode) or not key:
-                self._wrong(key_node, path, "keys are plain words")
-            elif str(key_node.tag) == _TAG + "merge":
-                self._wrong(key_node, here, "merge keys are not read: write the keys out")
-            elif key in plain:
-                first = self.reading.marks[here]
-                self._wrong(key_node, here, f"key is given twice; the first is on line {first.line}")
-            else:
-                self._mark(key_node, here)
-                plain[key] = self.value(value_node, here, depth + 1)
-        return plain
-
-    def _scalar(self, node: Node, path: Path) -> Any:
-        tag, text = str(node.tag), str(node.value)
-        kind = tag.removeprefix(_TAG)
-        if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
-            self._wrong(node, path, f"tag '{tag}' is not understood: write a plain value")
-        if kind == "null":
-            return None
-        if kind == "bool":
-            return text.lower() == "true"
-        if kind == "int" and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            return int(text)
-        if kind == "float" and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", text):
-            return Decimal(text)  # keeps 1.20 apart from 1.2
-        return text
-
-    def _mark(self, node: Node, path: Path) -> None:
-        self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
-
-    def _wrong(self, node: Node, path: Path, message: str) -> None:
-        place = self.reading.marks.get(path)
-        self._mark(node, path)
-        self.reading.wrong(path, message)
-        if place is not None:
-            self.reading.marks[path] = place
-
-
-def _refusal(file: FilePath, message: str) -> ScenarioError:
-    return ScenarioError([Problem(str(file), 0, 0, "", message)])
+def _text(text: str) -> str:
+    """Plain where YAML reads the same text back, else quoted."""
+    plain = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not re.search(r" $| #", text)
+    return text if plain else json.dumps(text, ensure_ascii=False)

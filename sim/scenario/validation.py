@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sim.scenario.document import Document
+from sim.scenario.plain import Mapping
 from sim.scenario.problems import Path, Reading
-from sim.scenario.text import Mapping
 
 __all__ = ["validate"]
 

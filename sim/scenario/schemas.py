@@ -1,0 +1,41 @@
+"""The JSON Schema of scenario files, generated from the document classes.  `scenarios/ckptsim.schema.json` is this, committed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sim.scenario.document import Document
+
+__all__ = ["json_schema", "schema_text"]
+
+
+def json_schema() -> dict[str, Any]:
+    """What may stand where, for editors and validators."""
+    schema: dict[str, Any] = _tidy(Document.model_json_schema(by_alias=True))
+    schema["required"].remove("checkpoint")  # flink: may say all of it
+    schema["$defs"]["Checkpoint"].pop("required")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ckptsim scenario"}
+
+
+def schema_text() -> str:
+    """The committed file."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _tidy(node: Any) -> Any:
+    """Without what pydantic adds for Python: null for keys not given, defaults of None, titles of keys."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {key: _tidy(value) for key, value in node.items() if not (key == "default" and value is None) and not _is_title(key, value)}
+    branches = [branch for branch in tidy.get("anyOf", ()) if branch != {"type": "null"}]
+    if "anyOf" in tidy and len(branches) == 1:
+        del tidy["anyOf"]
+        return {**branches[0], **tidy}
+    return tidy
+
+
+def _is_title(key: str, value: Any) -> bool:
+    return key == "title" and isinstance(value, str)
