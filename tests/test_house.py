@@ -162,12 +162,15 @@ def test_every_module_opens_with_what_it_is_about():
 
 
 def test_the_tests_mirror_the_package():
-    """tests/x/ holds the tests of sim/x/, and every room that holds code is tested."""
+    """tests/x/ holds the tests of sim/x/, tests/test_y.py those of sim/y.py, and every room that holds code is tested."""
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("test_*.py"))}
     rooms = {path.name for path in SIM.iterdir() if any(file.stat().st_size for file in path.rglob("*.py"))}
 
     assert set() == folders - rooms, "folders of tests without a room"
+    files = {path.stem for path in SIM.glob("*.py") if not path.stem.startswith("_")}
+
     assert set() == rooms - folders, "rooms without tests"
+    assert set() == {name for name in files if not (ROOT / "tests" / f"test_{name}.py").exists()}, "files without tests"
 
 
 def test_test_files_have_names_of_their_own():

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,14 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 def test_a_bomb_is_not_inflated(tmp_path):
     """Reading stops at the limit, long before a file of zeros is in memory."""
-    bomb = gzip.compress(bytes(20_000_000))
+    bomb = gzip.compress(bytes(50_000_000))
+    tracemalloc.start()
+    message = refusal(tmp_path, bomb, largest_bytes=1_000_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
 
-    assert "holds more than 1000000 bytes" in refusal(tmp_path, bomb, largest_bytes=1_000_000)
+    assert "holds more than 1000000 bytes" in message
+    assert peak < 10_000_000
 
 
 @pytest.mark.parametrize(
