@@ -1,0 +1,29 @@
+"""The data plane: buffers and markers between tasks.  `interface` is its statement, `build` makes one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sim.plane.interface import DataPlane, PlaneSpec, Ship, Source, Vertex
+
+__all__ = ["Engine", "build", "warm"]
+
+Engine = Literal["compiled", "interpreted", "reference"]
+
+
+def build(spec: PlaneSpec, engine: Engine = "compiled") -> DataPlane:
+    """The plane of a specification; every engine behaves the same, the compiled one is fast."""
+    if engine == "reference":
+        from sim.plane.reference import ReferencePlane
+
+        return ReferencePlane(spec)
+    if engine not in ("compiled", "interpreted"):
+        raise ValueError(f"{engine!r} is no engine of the data plane: compiled, interpreted, reference")
+    from sim.plane.compiled import KernelPlane
+
+    return KernelPlane(spec, engine)
+
+
+def warm() -> None:
+    """Compile everything, or load it from the cache, before the clock of a measurement or a sweep runs."""
+    build(PlaneSpec(vertices=(Vertex("warm", 1, ((1,),), Source(total=0)),), edges=(), hosts=(0,))).advance(1)

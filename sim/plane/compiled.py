@@ -1,0 +1,145 @@
+"""The kernel behind the seam: verbs become operations on the world, rows become tables.
+
+One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the kernel's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Literal
+
+import numpy as np
+
+from sim.plane import jit
+from sim.plane.assembly import as_objects, assemble, grown
+from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Trait
+from sim.plane.kernel import names
+from sim.plane.kernel.door import door
+from sim.plane.tables import channel_table, gate_table, partition_table, task_table
+
+__all__ = ["KernelPlane"]
+
+MARKER_ROOM = 1024  # elements; more is made when a verb needs it
+
+
+class KernelPlane:
+    """The data plane as a compiled (or interpreted) kernel over rows of integers."""
+
+    def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
+        self.spec = spec
+        arrays, self.layout = assemble(spec, MARKER_ROOM)
+        compiled = jit.compiled_door() if backend == "compiled" else None
+        self.backend = "interpreted" if compiled is None else "compiled"
+        self._door = door if compiled is None else compiled
+        self._arrays = as_objects(arrays) if compiled is None else arrays
+        self._args = self._arrays.all()
+        self._notices: deque[Notice] = deque()
+        self._horizon = int(arrays.g["horizon"][0])
+        self._marker_room = MARKER_ROOM
+        self.now = 0
+        self._do(names.START)
+
+    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        return int(self._door(*self._args, op, task, a, b, c, d))
+
+    def _general(self, name: str) -> int:
+        g = self._arrays.g[0]
+        return int(getattr(g, name) if self.backend == "interpreted" else g[name])
+
+    def _collect(self, n: int) -> None:
+        """Move n pending notices out of the kernel."""
+        words = self._arrays.notes[: n * names.NOTE_WORDS]
+        numbers = words if isinstance(words, list) else words.tolist()
+        for i in range(0, len(numbers), names.NOTE_WORDS):
+            time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
+            self._notices.append(Notice(time, Kind(kind), task, gate, series, number, channel, first == 1, last == 1))
+        self._do(names.CLEAR)
+
+    def advance(self, until: int) -> Notice:
+        if self._notices:
+            return self._notices.popleft()
+        if not self.now <= until <= self._horizon:
+            raise ValueError(f"advance to {until} ns: now is {self.now}, the last possible time of this job {self._horizon}")
+        noted = self._do(names.ADVANCE, 0, until)
+        if noted == 0:
+            self.now = until
+            return Notice(until, Kind.QUIET)
+        self._collect(noted)
+        notice = self._notices.popleft()
+        self.now = notice.time
+        return notice
+
+    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+        if marker.number <= 0 or not 0 <= marker.series < MAX_SERIES:
+            raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
+        partitions = self.layout.task_partitions[task]
+        only = -1
+        if edge is not None:
+            only = next((p for p in partitions if self.layout.partitions[p][1] == edge), -2)
+            if only == -2:
+                raise ValueError(f"task {task} does not write edge {edge}")
+        self._make_room(1 + sum(len(self.layout.partitions[p][2]) for p in partitions))
+        captured = self._do(names.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
+        if Trait.ANNOUNCED in marker.traits and not partitions:
+            self._collect(1)
+        return captured
+
+    def _make_room(self, markers: int) -> None:
+        """Before a verb adds markers: the pool grows by doubling."""
+        needed = self._general("markers") + markers
+        if needed > self._marker_room:
+            more = max(needed, 2 * self._marker_room)
+            self._arrays.elements = grown(self._arrays.elements, len(self._arrays.elements) + more - self._marker_room)
+            self._marker_room = more
+            self._args = self._arrays.all()
+
+    def convert_output(self, task: int, number: int) -> int:
+        return self._do(names.CONVERT, task, number)
+
+    def prioritise(self, task: int, number: int) -> None:
+        self._do(names.PRIORITISE, task, number)
+
+    def resume(self, task: int) -> None:
+        self._do(names.RESUME_ALL, task)
+
+    def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+        self._do(names.SETTLE, task, series, number)
+
+    def capture(self, task: int, number: int) -> None:
+        if number <= 0:
+            raise ValueError(f"capture of number {number}: numbers are positive")
+        self._do(names.CAPTURE, task, number)
+
+    def captured(self, task: int) -> tuple[int, int]:
+        return self._do(names.CAPTURED_IN, task), self._do(names.CAPTURED_OUT, task)
+
+    def release_capture(self, task: int) -> None:
+        self._do(names.RELEASE_CAPTURE, task)
+
+    def interrupt(self, task: int) -> None:
+        self._do(names.INTERRUPT, task)
+
+    def hold(self, task: int) -> None:
+        if not self._do(names.HOLD, task):
+            raise ValueError(f"hold of task {task} at {self.now} ns: it is in service or inside a record")
+
+    def release(self, task: int) -> None:
+        if not self._do(names.RELEASE, task):
+            raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
+
+    def scale(self, task: int, num: int, den: int) -> None:
+        if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
+            raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
+        self._do(names.SCALE, task, num, den)
+
+    def tasks(self) -> np.ndarray[Any, Any]:
+        return task_table(self._arrays, self.now)
+
+    def channels(self) -> np.ndarray[Any, Any]:
+        return channel_table(self._arrays)
+
+    def partitions(self) -> np.ndarray[Any, Any]:
+        return partition_table(self._arrays, self.layout)
+
+    def gates(self) -> np.ndarray[Any, Any]:
+        return gate_table(self._arrays, self.layout)

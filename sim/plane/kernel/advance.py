@@ -1,0 +1,56 @@
+"""The loop: work items, then the next event, up to a notice or a time (E1-E3)."""
+
+from sim.plane.kernel.messages import reverse_line_event
+from sim.plane.kernel.names import NEVER
+from sim.plane.kernel.sending import forward_line_event, send
+from sim.plane.kernel.thread import end_service, turn
+from sim.plane.kernel.timers import debloat_event, flush_event
+from sim.plane.kernel.tree import set_leaf
+from sim.plane.kernel.work import wake
+from sim.plane.rows import World
+
+
+def advance(w: World, until: int) -> None:
+    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3)."""
+    g = w.g
+    if g.now >= until:
+        return
+    while g.noted == 0:
+        if g.work_n > 0:
+            item = w.ring[g.work_head]
+            g.work_head = (g.work_head + 1) & g.work_mask
+            g.work_n -= 1
+            if item < g.tasks:
+                turn(w, item)
+            else:
+                send(w, item - g.tasks)
+        else:
+            if g.stale >= 0:
+                set_leaf(w, g.stale, NEVER)
+                g.stale = -1
+            key = w.tree[1]
+            time = key >> g.shift
+            if time >= until:
+                g.now = until
+                return
+            g.now = time
+            event(w, key - (time << g.shift))
+
+
+def event(w: World, rank: int) -> None:
+    """The rank's event happens now (E1).  A task's leaf is left as it is: most often the next service overwrites it."""
+    g = w.g
+    if rank < g.tasks:
+        g.stale = rank
+        if w.tasks[rank].serving == 1:
+            end_service(w, rank)
+        else:
+            wake(w, rank)
+    elif rank == g.tasks:
+        reverse_line_event(w)
+    elif rank == g.flush_rank:
+        flush_event(w)
+    elif rank == g.debloat_rank:
+        debloat_event(w)
+    else:
+        forward_line_event(w, rank - g.tasks)

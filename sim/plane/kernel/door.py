@@ -1,0 +1,96 @@
+"""The only door into the kernel: one function with one signature for every operation, so that the compiler makes one."""
+
+from sim.plane.kernel.advance import advance
+from sim.plane.kernel.capture import capture, captured_in, captured_out, release_capture
+from sim.plane.kernel.draws import law
+from sim.plane.kernel.markers import convert_output, forward, prioritise, resume, settle
+from sim.plane.kernel.names import (
+    ADVANCE, CAPTURE, CAPTURED_IN, CAPTURED_OUT, CLEAR, CONVERT, FORWARD, HELD, HOLD, INTERRUPT, PRIORITISE, RELEASE, RELEASE_CAPTURE,
+    RESUME_ALL, SCALE, SETTLE, START,
+)
+from sim.plane.kernel.tree import cancel, schedule
+from sim.plane.kernel.work import append_turn, become, wake_between_records
+from sim.plane.rows import Channel, Element, Gate, General, Line, Partition, Task, World
+
+
+def door(
+    g: list[General], tasks: list[Task], partitions: list[Partition], gates: list[Gate], channels: list[Channel],
+    elements: list[Element], lines: list[Line], tree: list[int], ring: list[int], words: list[int], notes: list[int],
+    op: int, t: int, a: int, b: int, c: int, d: int,
+) -> int:
+    """Operation `op` on the world, for task t and with arguments of its own; most return 0."""
+    w = World(g[0], tasks, partitions, gates, channels, elements, lines, tree, ring, words, notes)
+    if op == ADVANCE:
+        advance(w, a)
+        return w.g.noted
+    if op == CLEAR:
+        w.g.noted = 0
+    elif op == START:
+        start(w)
+    elif op == FORWARD:
+        return forward(w, t, a, b, c, d)
+    elif op == CONVERT:
+        return convert_output(w, t, a)
+    elif op == PRIORITISE:
+        prioritise(w, t, a)
+    elif op == RESUME_ALL:
+        resume(w, t)
+    elif op == SETTLE:
+        settle(w, t, a, b)
+    elif op == CAPTURE:
+        capture(w, t, a)
+    elif op == CAPTURED_IN:
+        return captured_in(w, t)
+    elif op == CAPTURED_OUT:
+        return captured_out(w, t)
+    elif op == RELEASE_CAPTURE:
+        release_capture(w, t)
+    elif op == INTERRUPT:
+        w.tasks[t].interrupted = 1
+        wake_between_records(w, t)
+    elif op == HOLD:
+        return hold(w, t)
+    elif op == RELEASE:
+        return release(w, t)
+    elif op == SCALE:
+        w.tasks[t].slow_num = a
+        w.tasks[t].slow_den = b
+    return 0
+
+
+def start(w: World) -> None:
+    """Every channel learns the end of its first record, every task gets its first turn, the timers are set."""
+    g = w.g
+    for c in range(g.channels):
+        ch = w.channels[c]
+        gate = w.gates[ch.gate]
+        ch.record_end = law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, 0)
+    for t in range(g.tasks):
+        append_turn(w, t)
+    if g.flush_n > 0:
+        schedule(w, g.flush_rank, w.words[g.flush_from])
+    if g.debloat_n > 0:
+        schedule(w, g.debloat_rank, w.words[g.debloat_from])
+
+
+def hold(w: World, t: int) -> int:
+    """The thread works for the control plane (E4); 0: it is in service or inside a record."""
+    task = w.tasks[t]
+    if task.serving == 1 or task.emitting == 1:
+        return 0
+    task.held = 1
+    become(w, t, HELD)
+    cancel(w, t)
+    if w.g.stale == t:
+        w.g.stale = -1
+    return 1
+
+
+def release(w: World, t: int) -> int:
+    """The thread is free again; its state counts as held until its turn.  0: it was not held."""
+    task = w.tasks[t]
+    if task.held == 0:
+        return 0
+    task.held = 0
+    append_turn(w, t)
+    return 1

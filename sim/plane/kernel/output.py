@@ -1,0 +1,232 @@
+"""Output: segments, writing into buffers, the emission of a record, flushing (O1-O7)."""
+
+from sim.plane.kernel.draws import draw, law
+from sim.plane.kernel.elements import append_element, free_element, new_element, remove_after
+from sim.plane.kernel.names import BROADCAST, DATA, HARD, HASH, REBALANCE, RESCALE, SOFT
+from sim.plane.kernel.offering import offer
+from sim.plane.kernel.work import wake
+from sim.plane.rows import World
+
+
+def emit(w: World, t: int) -> bool:
+    """Write the outputs of the record just served, from where the emission stopped; False: refused (O4, O5)."""
+    task = w.tasks[t]
+    while True:
+        if task.rest > 0:
+            c = task.target
+            task.rest = write(w, c, task.rest)
+            if task.rest > 0:
+                return False
+            w.channels[c].records_out += 1
+        if task.spread > 0:
+            task.spread -= 1
+            task.target += 1
+        elif task.copies > 0:
+            task.copies -= 1
+            address(w, t)
+        else:
+            task.cursor += 1
+            if task.cursor >= task.last_partition:
+                task.emitting = 0
+                return True
+            task.copies = copies_of(w, t)
+            continue
+        part = w.partitions[task.cursor]
+        ch = w.channels[task.target]
+        task.rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
+        if w.g.timeout == 0:
+            touch(w, task.cursor, task.target)
+
+
+def begin_emission(w: World, t: int) -> None:
+    task = w.tasks[t]
+    task.emitting = 1
+    task.cursor = task.first_partition - 1
+    task.copies = 0
+    task.spread = 0
+    task.rest = 0
+
+
+def copies_of(w: World, t: int) -> int:
+    """floor((k+1) f) - floor(k f), k the record just served."""
+    task = w.tasks[t]
+    part = w.partitions[task.cursor]
+    if part.fan_den == 1:
+        return part.fan_num
+    return task.served * part.fan_num // part.fan_den - (task.served - 1) * part.fan_num // part.fan_den
+
+
+def address(w: World, t: int) -> None:
+    """Where the next copy goes (O5)."""
+    task = w.tasks[t]
+    part = w.partitions[task.cursor]
+    m = part.copies
+    part.copies = m + 1
+    task.target = part.first_channel
+    if part.ship == HASH:
+        if part.weights_n == 0:
+            task.target += (draw(part.stride, part.offset, m) * part.channels) >> 32
+        else:
+            task.target += law(w, part.weights, part.weights_n, part.stride, part.offset, m)
+    elif part.ship == REBALANCE or part.ship == RESCALE:
+        task.target += part.turn
+        part.turn += 1
+        if part.turn == part.channels:
+            part.turn = 0
+    elif part.ship == BROADCAST:
+        task.spread = part.channels - 1
+
+
+def write(w: World, c: int, rest: int) -> int:
+    """Append `rest` bytes of a record; returns the bytes for which no segment was granted."""
+    ch = w.channels[c]
+    if ch.written + rest < ch.full_at:  # the common case: it fits and leaves room
+        ch.written += rest
+        return 0
+    while rest > 0:
+        if ch.full_at == 0 and not open_buffer(w, c):
+            return rest
+        room = ch.full_at - ch.written
+        if rest > room:
+            room += enlarge(w, c, rest)
+        if rest < room:
+            ch.written += rest
+            return 0
+        ch.written += room
+        rest -= room
+        close_full(w, c)
+    return 0
+
+
+def open_buffer(w: World, c: int) -> bool:
+    """A segment out of the pool (O3), at the end of the queue."""
+    ch = w.channels[c]
+    part = w.partitions[ch.partition]
+    if part.used >= part.limit:
+        return False
+    part.used += 1
+    ch.count += 1
+    if ch.count == w.g.max_per_channel:
+        part.full += 1
+    append_element(w, c, new_element(w, c, DATA))
+    ch.buffers += 1
+    ch.opened_at = ch.written
+    ch.full_at = ch.written + ch.buffer_bytes
+    return True
+
+
+def enlarge(w: World, c: int, rest: int) -> int:
+    """Without output to spare, a small buffer grows to what the record needs; returns the bytes gained."""
+    ch = w.channels[c]
+    at_most = ch.opened_at + w.g.segment_bytes
+    if ch.full_at >= at_most or has_room(w, ch.partition):
+        return 0
+    before = ch.full_at
+    ch.full_at = ch.written + rest
+    if ch.full_at > at_most:
+        ch.full_at = at_most
+    return ch.full_at - before
+
+
+def close_full(w: World, c: int) -> None:
+    ch = w.channels[c]
+    w.elements[ch.tail].end = ch.written
+    ch.full_at = 0
+    offer(w, c)
+
+
+def close(w: World, c: int) -> None:
+    """Close the open buffer wherever it stands (M1); if nothing of it is left to send it is gone."""
+    ch = w.channels[c]
+    if ch.full_at == 0:
+        return
+    ch.full_at = 0
+    e = ch.tail
+    w.elements[e].end = ch.written
+    if ch.written > ch.sent:
+        return
+    before = -1
+    i = ch.head
+    while i != e:  # priority markers may stand before it
+        before = i
+        i = w.elements[i].next
+    remove_after(w, c, before, e)
+    free_element(w, e)
+    ch.buffers -= 1
+    if ch.local == 1 and w.tasks[ch.reader].current == c:
+        w.tasks[ch.reader].current_owns = 1  # with the recycling of the last slice (O7)
+    else:
+        give_back(w, c)
+
+
+def has_room(w: World, p: int) -> bool:
+    """O2, for one partition."""
+    part = w.partitions[p]
+    return part.used < part.pool and part.full == 0
+
+
+def available(w: World, t: int) -> bool:
+    """O2."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        if not has_room(w, p):
+            return False
+    return True
+
+
+def give_back(w: World, c: int) -> None:
+    """One segment returns to its pool and wakes the writer that waits for it (O7)."""
+    ch = w.channels[c]
+    part = w.partitions[ch.partition]
+    if ch.count == w.g.max_per_channel:
+        part.full -= 1
+    ch.count -= 1
+    part.used -= 1
+    state = w.tasks[part.task].state
+    if state == HARD or (state == SOFT and available(w, part.task)):
+        wake(w, part.task)
+
+
+def retire(w: World, c: int, end: int) -> None:
+    """The buffer ending at `end` is sent (local: recycled); pinned, its segment is owed (C4)."""
+    ch = w.channels[c]
+    if ch.out_from < end and end <= ch.out_to:
+        ch.owed_segments += 1
+    else:
+        give_back(w, c)
+
+
+def flush_channel(w: World, c: int) -> None:
+    ch = w.channels[c]
+    if ch.written > ch.sent:
+        ch.flush = 1
+        offer(w, c)
+
+
+def flush(w: World, t: int) -> None:
+    """Everything written may leave (O6)."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            flush_channel(w, c)
+
+
+def touch(w: World, p: int, c: int) -> None:
+    """Remember where an emission writes, so that its flush need not visit every channel."""
+    part = w.partitions[p]
+    if part.touched_to == 0 or c < part.touched_from:
+        part.touched_from = c
+    if c >= part.touched_to:
+        part.touched_to = c + 1
+
+
+def flush_touched(w: World, t: int) -> None:
+    """The flush at the end of an emission: everywhere else nothing is unsent that was not flushed before."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.touched_from, part.touched_to):
+            flush_channel(w, c)
+        part.touched_from = 0
+        part.touched_to = 0

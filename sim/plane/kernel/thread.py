@@ -1,0 +1,244 @@
+"""The turns of a task's thread, and the end of a service (T1-T11)."""
+
+from sim.plane.kernel.counting import process_marker
+from sim.plane.kernel.draws import law
+from sim.plane.kernel.elements import free_element, take_head
+from sim.plane.kernel.names import BUSY, DATA, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, SEGMENT, SOFT
+from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
+from sim.plane.kernel.output import available, begin_emission, emit, flush_touched
+from sim.plane.kernel.receiving import note_mark, recycle_current
+from sim.plane.kernel.sending import send_marker
+from sim.plane.kernel.tree import schedule
+from sim.plane.kernel.work import append_turn, become, fold_channel, report
+from sim.plane.rows import World
+
+
+def turn(w: World, t: int) -> None:
+    """TURN t; one that reported a notice comes again (T10)."""
+    task = w.tasks[t]
+    task.listed = 0
+    if task.serving == 1 or task.held == 1:
+        return
+    if task.emitting == 1 and not go_on_writing(w, t):
+        return
+    run(w, t)
+    if w.g.noted > 0:
+        append_turn(w, t)
+
+
+def run(w: World, t: int) -> None:
+    """From T3 on, until the thread waits, serves, or has something to report."""
+    g = w.g
+    task = w.tasks[t]
+    while g.noted == 0:
+        if task.interrupted == 1:
+            task.interrupted = 0
+            report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+            return
+        while task.urgent_head >= 0:
+            e = task.urgent_head
+            task.urgent_head = w.elements[e].next
+            process_marker(w, w.elements[e].channel, e)
+            if g.noted > 0:
+                return
+        if not available(w, t):
+            become(w, t, SOFT)
+            return
+        if task.source == 1:
+            read_source(w, t)
+            return
+        if read_input(w, t):
+            return
+
+
+def go_on_writing(w: World, t: int) -> bool:
+    """T2."""
+    if not emit(w, t):
+        return False
+    if w.g.timeout == 0:
+        flush_touched(w, t)
+    return True
+
+
+def read_source(w: World, t: int) -> None:
+    """T6."""
+    task = w.tasks[t]
+    if task.served == task.total:
+        if task.exhausted == 0:
+            task.exhausted = 1
+            report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
+        else:
+            become(w, t, IDLE)
+    elif task.due <= w.g.now:
+        begin_service(w, t, task.service_table, task.service_n)
+    else:
+        become(w, t, IDLE)
+        schedule(w, t, task.due)
+
+
+def read_input(w: World, t: int) -> bool:
+    """T7-T9 until the turn ends (True) or a marker was processed (False)."""
+    task = w.tasks[t]
+    while True:
+        c = task.current
+        if c >= 0:
+            ch = w.channels[c]
+            if ch.record_end <= ch.taken:
+                gate = w.gates[ch.gate]
+                ch.consumed = ch.record_end
+                ch.records_in += 1
+                ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
+                if ch.consumed == ch.taken:
+                    recycle_current(w, t)
+                begin_service(w, t, gate.service_table, gate.service_n)
+                return True
+            recycle_current(w, t)
+        if w.g.period > 0:
+            pause_gates(w, t)
+        if task.gate_head < 0:
+            become(w, t, IDLE)
+            return True
+        if poll(w, t):
+            return False
+
+
+def begin_service(w: World, t: int, table: int, n: int) -> None:
+    """T11."""
+    task = w.tasks[t]
+    ns = law(w, table, n, task.stride, task.offset, task.served)
+    if task.slow_num != task.slow_den:
+        ns = ns * task.slow_num // task.slow_den
+    if ns < 1:
+        ns = 1
+    become(w, t, BUSY)
+    task.serving = 1
+    schedule(w, t, w.g.now + ns)
+
+
+def end_service(w: World, t: int) -> None:
+    """The record is served: its outputs leave, and the thread looks around (T11)."""
+    task = w.tasks[t]
+    task.serving = 0
+    task.served += 1
+    if task.source == 1:
+        next_due(w, t)
+    if task.first_partition < task.last_partition:
+        begin_emission(w, t)
+        if not emit(w, t):
+            become(w, t, HARD)
+            return
+        if w.g.timeout == 0:
+            flush_touched(w, t)
+    append_turn(w, t)
+
+
+def next_due(w: World, t: int) -> None:
+    """When record `served` is due (W1), step by step without a division."""
+    task = w.tasks[t]
+    if task.segment == task.last_segment:
+        return
+    words = w.words
+    moved = False
+    while task.segment + SEGMENT < task.last_segment and words[task.segment + SEGMENT] <= task.served:
+        task.segment += SEGMENT
+        moved = True
+    if moved:
+        task.due = words[task.segment + 1]
+        task.due_part = 0
+    else:
+        task.due += words[task.segment + 3]
+        task.due_part += words[task.segment + 4]
+        if task.due_part >= words[task.segment + 2]:
+            task.due_part -= words[task.segment + 2]
+            task.due += 1
+
+
+def poll(w: World, t: int) -> bool:
+    """T9 for a task with a ready channel; True: it was a marker."""
+    task = w.tasks[t]
+    i = task.gate_head
+    gate = w.gates[i]
+    c = gate.ready_head
+    ch = w.channels[c]
+    remove_gate(w, i)
+    remove_ready(w, c)
+    if w.g.period > 0 and gate.active == 0:
+        gate.active = 1
+        gate.active_since = w.g.now
+    before = ch.taken
+    if ch.local == 1:
+        e = poll_local(w, c)
+        ready = sendable(w, c)
+    else:
+        e = poll_remote(w, c)
+        ready = ch.received > 0
+    if ready:
+        append_ready(w, c)
+    elif gate.ready_head >= 0:
+        append_gate(w, i)
+    if e >= 0:
+        process_marker(w, c, e)
+        return True
+    task.buffers_in += 1
+    gate.polled_bytes += ch.taken - before
+    task.current = c
+    return False
+
+
+def poll_remote(w: World, c: int) -> int:
+    """Take the first element of the receive queue; a marker is returned, data becomes the current buffer."""
+    ch = w.channels[c]
+    task = w.tasks[ch.reader]
+    e = ch.first
+    element = w.elements[e]
+    ch.first = element.next
+    ch.received -= 1
+    if element.kind != DATA:
+        return e
+    ch.received_buffers -= 1
+    if w.g.digests == 1:
+        fold_channel(w, c, element.end, element.end - ch.taken)
+    ch.taken = element.end
+    task.current_floating = element.traits
+    free_element(w, e)
+    return -1
+
+
+def poll_local(w: World, c: int) -> int:
+    """Take the head of the sender's queue: sent, arrived and taken at once."""
+    ch = w.channels[c]
+    task = w.tasks[ch.reader]
+    e = ch.head
+    if w.elements[e].kind != DATA:
+        send_marker(w, c, e)
+        note_mark(w, c, w.elements[e].kind, w.elements[e].number)
+        return e
+    before = ch.sent
+    if e == ch.tail and ch.full_at > 0:
+        ch.sent = ch.written
+        ch.flush = 0
+        task.current_owns = 0
+    else:
+        ch.sent = w.elements[e].end
+        take_head(w, c)
+        ch.buffers -= 1
+        free_element(w, e)
+        task.current_owns = 1
+    w.partitions[ch.partition].buffers_out += 1
+    ch.arrived = ch.sent
+    ch.taken = ch.sent
+    if w.g.digests == 1:
+        fold_channel(w, c, ch.sent, ch.sent - before)
+        fold_channel(w, c, ch.sent, ch.sent - before)
+        fold_channel(w, c, ch.sent, ch.sent - before)
+    return -1
+
+
+def pause_gates(w: World, t: int) -> None:
+    """D2: a gate without a ready channel is not measured."""
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        if gate.active == 1 and gate.ready_head < 0:
+            gate.active = 0
+            gate.active_ns += w.g.now - gate.active_since

@@ -1,0 +1,278 @@
+"""The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields int64.
+
+Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with the
+same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together stands
+together, eight fields to a cache line.  What the fields mean is said here and nowhere else; rule numbers are the
+interface's.  A missing index is -1.  Building the rows of a specification is left to `build`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Channel", "Element", "Gate", "General", "Line", "Partition", "Task", "World", "record_dtype"]
+
+
+@dataclass(slots=True)
+class Channel:
+    # written at every record
+    written: int = 0
+    full_at: int = 0  # offset at which the open buffer is full; 0: none is open
+    records_out: int = 0  # completely written
+    stride: int = 0  # the stream of record sizes
+    offset: int = 0
+    count: int = 0  # segments of this channel (O1)
+    buffer_bytes: int = 0  # capacity of the next buffer (D4)
+    opened_at: int = 0  # where the open buffer begins
+    # the sender's queue
+    head: int = -1
+    tail: int = -1
+    queued: int = 0  # elements
+    buffers: int = 0  # ... of which data
+    sent: int = 0
+    credit: int = 0
+    flush: int = 0
+    blocked: int = 0
+    listed: int = 0  # SEND is on the work list
+    local: int = 0
+    writer: int = 0  # task
+    reader: int = 0
+    partition: int = 0
+    gate: int = 0
+    place: int = 0  # among the channels of its gate
+    digest: int = 1
+    # the receiver's side
+    arrived: int = 0
+    first: int = -1  # receive queue
+    last: int = -1
+    received: int = 0  # elements
+    received_buffers: int = 0  # ... of which data
+    required: int = 0
+    ex_free: int = 0
+    fl_free: int = 0
+    ready: int = 0  # stands in its gate's ready list, between these:
+    ready_before: int = -1
+    ready_after: int = -1
+    waiting: int = 0  # stands in its gate's list of listeners, before this one:
+    next_listener: int = -1
+    taken: int = 0
+    consumed: int = 0
+    record_end: int = 0  # of the record after `consumed`
+    records_in: int = 0  # whose service began
+    held_back: int = 0
+    mark: int = 0
+    mark_at: int = 0
+    # captures: bytes in (from, to] are pinned
+    capturing: int = 0  # the number awaited (C1)
+    captured_from: int = 0
+    cap_in: int = 0
+    in_from: int = 0
+    in_to: int = 0
+    owed_exclusive: int = 0  # recycled while pinned
+    owed_floating: int = 0
+    cap_out: int = 0
+    out_from: int = 0
+    out_to: int = 0
+    owed_segments: int = 0
+    spare: int = 0  # fills the seventh cache line
+
+
+@dataclass(slots=True)
+class Element:
+    """A buffer or marker, from the sender's queue over the wire to the receive queue; also a message on the reverse line."""
+
+    next: int = -1
+    channel: int = 0
+    kind: int = 0  # >= 0: a marker of this series; else DATA, CREDIT, RESUME, RESIZE, WATCH
+    number: int = 0  # of the marker; credits or bytes of a message
+    traits: int = 0  # of the marker; of received data: 1 = in a floating buffer
+    end: int = 0  # data: offset behind the last byte
+    time: int = 0  # of arrival, on a line
+    backlog: int = 0  # S3, on the way; a watch: markers still to leave
+
+
+@dataclass(slots=True)
+class Task:
+    state: int = 0
+    serving: int = 0
+    listed: int = 0  # TURN is on the work list
+    held: int = 0
+    interrupted: int = 0
+    current: int = -1  # channel of the current buffer
+    current_floating: int = 0
+    current_owns: int = 0  # local: recycling it gives the segment back
+    served: int = 0
+    stride: int = 0  # the stream of service times
+    offset: int = 0
+    slow_num: int = 1
+    slow_den: int = 1
+    first_partition: int = 0
+    last_partition: int = 0  # behind
+    since: int = 0  # time of the last change of state
+    busy_ns: int = 0
+    idle_ns: int = 0
+    soft_ns: int = 0
+    hard_ns: int = 0
+    digest: int = 1
+    first_gate: int = 0
+    last_gate: int = 0  # behind
+    buffers_in: int = 0
+    # the emission under way (O5)
+    emitting: int = 0
+    cursor: int = 0  # partition
+    copies: int = 0  # still to come
+    spread: int = 0  # channels still to come in this copy of a broadcast
+    target: int = 0  # channel
+    rest: int = 0  # bytes of the record still to be written to it
+    line: int = 0
+    pinning: int = 0  # something may be pinned
+    # lists
+    gate_head: int = -1
+    gate_tail: int = -1
+    urgent_head: int = -1  # the priority list
+    urgent_tail: int = -1
+    watches: int = -1  # S7
+    prioritised: int = 0
+    # a source
+    source: int = 0
+    total: int = -1
+    exhausted: int = 0  # reported
+    service_table: int = 0
+    service_n: int = 0
+    due: int = 0  # of record `served`
+    due_part: int = 0  # ... and the fraction beyond it, in 1 / num
+    segment: int = 0  # rate segment in force, as a place in `words`
+    last_segment: int = 0
+
+
+@dataclass(slots=True)
+class Partition:
+    used: int = 0
+    pool: int = 0  # O1: size
+    limit: int = 0  # ... and overdraft
+    full: int = 0  # channels at max_per_channel
+    first_channel: int = 0
+    channels: int = 0
+    task: int = 0
+    ship: int = 0
+    copies: int = 0  # ever made: m of O5
+    turn: int = 0  # rebalance: the channel of the next copy, counted from the first
+    fan_num: int = 1
+    fan_den: int = 1
+    size_table: int = 0
+    size_n: int = 0
+    weights: int = 0
+    weights_n: int = 0
+    stride: int = 0  # the stream of routes
+    offset: int = 0
+    buffers_out: int = 0
+    touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
+    touched_to: int = 0
+
+
+@dataclass(slots=True)
+class Gate:
+    task: int = 0
+    place: int = 0  # among the gates of its task
+    first_channel: int = 0  # in `words`: its channels by writer
+    channels: int = 0
+    ready_head: int = -1
+    ready_tail: int = -1
+    listed: int = 0  # stands in its task's gate list, between these:
+    before: int = -1
+    after: int = -1
+    idle: int = 0  # floating buffers
+    listener_head: int = -1
+    listener_tail: int = -1
+    service_table: int = 0
+    service_n: int = 0
+    size_table: int = 0
+    size_n: int = 0
+    announced: int = 0
+    settled: int = 0  # in `words`: by series
+    closed: int = 0  # channels
+    closed_bits: int = 0  # in `words`: which
+    open_counts: int = 0
+    counts: int = 0  # in `words`: COUNT_HEAD words and a bit per channel each, oldest first
+    count_words: int = 0
+    # debloating
+    active: int = 0
+    active_since: int = 0
+    active_ns: int = 0
+    polled_bytes: int = 0
+    rate_bytes: int = 0  # the last rate measured, as a pair
+    rate_ns: int = 1
+    last_size: int = 0  # smoothed, in 2**-32 bytes
+    announced_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Line:
+    head: int = -1
+    tail: int = -1
+    free_at: int = 0
+
+
+@dataclass(slots=True)
+class General:
+    now: int = 0
+    work_head: int = 0
+    work_n: int = 0
+    work_mask: int = 0
+    noted: int = 0  # notices pending
+    free: int = -1  # elements given back, linked
+    fresh: int = 0  # elements from here on were never used
+    markers: int = 0  # elements that are markers or watches: their number has no bound of its own
+    stale: int = -1  # rank of the event being handled, while its leaf still shows the past
+    leaf0: int = 0
+    shift: int = 0
+    horizon: int = 0  # later than any event that can happen
+    tasks: int = 0
+    channels: int = 0
+    latency: int = 0
+    nic_num: int = 0  # 0: no NIC
+    nic_den: int = 0
+    segment_bytes: int = 0
+    exclusive: int = 0
+    max_per_channel: int = 0
+    timeout: int = 0
+    digests: int = 0
+    flush_rank: int = 0
+    flush_from: int = 0  # in `words`: (phase, task), by phase
+    flush_n: int = 0
+    flush_at: int = 0  # next, counted from flush_from
+    flush_base: int = 0  # start of the running period
+    debloat_rank: int = 0
+    debloat_from: int = 0  # in `words`: (phase, gate)
+    debloat_n: int = 0
+    debloat_at: int = 0
+    debloat_base: int = 0
+    period: int = 0
+    target: int = 0
+    samples: int = 0
+    threshold: int = 0
+    min_bytes: int = 0
+
+
+class World(NamedTuple):
+    """Everything a kernel function may touch.  Sequences are lists when interpreted, arrays when compiled."""
+
+    g: General
+    tasks: list[Task]
+    partitions: list[Partition]
+    gates: list[Gate]
+    channels: list[Channel]
+    elements: list[Element]
+    lines: list[Line]  # 0: the reverse line; then the forward lines
+    tree: list[int]  # tournament of packed keys
+    ring: list[int]  # the work list
+    words: list[int]  # tables, bit sets and lists of no fixed length
+    notes: list[int]  # pending notices, NOTE_WORDS each
+
+
+def record_dtype(row: type) -> np.dtype[np.void]:
+    """The same fields in the same order, for an array of records."""
+    return np.dtype([(field.name, np.int64) for field in fields(row)])

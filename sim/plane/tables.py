@@ -1,0 +1,84 @@
+"""The rows of a world as tables: copies, with the columns the interface names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sim.plane.assembly import Arrays
+from sim.plane.interface import State
+from sim.plane.layout import Layout
+
+__all__ = ["channel_table", "column", "gate_table", "partition_table", "task_table"]
+
+Column = np.ndarray[Any, np.dtype[np.int64]]
+CHANNEL_COLUMNS = (
+    "written", "sent", "arrived", "taken", "consumed", "records_in", "records_out", "credit", "blocked", "queued", "received",
+    "buffer_bytes", "cap_in", "cap_out", "digest",
+)
+CLOCKS = {State.IDLE: "idle_ns", State.BUSY: "busy_ns", State.SOFT: "soft_ns", State.HARD: "hard_ns", State.HELD: "busy_ns"}
+
+
+def column(rows: Any, name: str) -> Column:
+    """One field of all rows, whichever way they are kept."""
+    if isinstance(rows, list):
+        return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
+    return np.array(rows[name])
+
+
+def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
+    n = len(next(iter(columns.values())))
+    rows = np.zeros(n, [(name, np.int64) for name in columns])
+    for name, values in columns.items():
+        rows[name] = values
+    return rows
+
+
+def summed(n: int, owner: Column, values: Column) -> Column:
+    """The values added up by owner."""
+    total = np.zeros(n, np.int64)
+    np.add.at(total, owner, values)
+    return total
+
+
+def task_table(arrays: Arrays, now: int) -> np.ndarray[Any, Any]:
+    tasks, channels, partitions = arrays.tasks, arrays.channels, arrays.partitions
+    n = len(tasks)
+    state, running = column(tasks, "state"), now - column(tasks, "since")
+    writer, reader = column(channels, "writer"), column(channels, "reader")
+    clocks = {name: column(tasks, name) for name in ("busy_ns", "idle_ns", "soft_ns", "hard_ns")}
+    for member, name in CLOCKS.items():
+        clocks[name] += np.where(state == member, running, 0)
+    return table({
+        "state": state,
+        "served": column(tasks, "served"),
+        "records_out": summed(n, writer, column(channels, "records_out")),
+        "bytes_in": summed(n, reader, column(channels, "taken")),
+        "bytes_out": summed(n, writer, column(channels, "written")),
+        "buffers_in": column(tasks, "buffers_in"),
+        "buffers_out": summed(n, column(partitions, "task"), column(partitions, "buffers_out")),
+        **clocks,
+        "digest": column(tasks, "digest"),
+    })
+
+
+def channel_table(arrays: Arrays) -> np.ndarray[Any, Any]:
+    return table({name: column(arrays.channels, name) for name in CHANNEL_COLUMNS})
+
+
+def partition_table(arrays: Arrays, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = arrays.partitions
+    used, pool = column(rows, "used"), column(rows, "pool")
+    available = (used < pool) & (column(rows, "full") == 0)
+    edge = np.array([e for _, e, _ in layout.partitions], np.int64)
+    return table({"task": column(rows, "task"), "edge": edge, "used": used, "size": pool, "available": available.astype(np.int64)})
+
+
+def gate_table(arrays: Arrays, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = arrays.gates
+    edge = np.array([e for _, e, _ in layout.gates], np.int64)
+    return table({
+        "task": column(rows, "task"), "edge": edge, "idle_floating": column(rows, "idle"),
+        "buffer_bytes": column(rows, "announced_bytes"),
+    })
