@@ -76,10 +76,10 @@ def _question(recording: Recording, *, compare: bool) -> str:
 
 
 def _flink(config: Configuration) -> dict[str, Any]:
-    """Recorded and fixed options under their current names."""
+    """Recorded options under their current names, then the fixed ones beside them."""
     words = {"true": True, "false": False}
     recorded = {ALIASES.get(key, key): words.get(str(value), value) for key, value in config.flink.items()}
-    return FIXED_OPTIONS | recorded
+    return recorded | {key: value for key, value in FIXED_OPTIONS.items() if key not in recorded}
 
 
 def _vertex(config: Configuration, node: Node) -> dict[str, Any]:

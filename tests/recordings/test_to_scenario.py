@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Recording, read, to_document
-from sim.scenario import loads
+from sim.scenario import loads, write
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
@@ -81,10 +81,10 @@ def test_three_kinds_of_barriers_are_compared_on_request():
 @pytest.mark.parametrize("compare", [False, True], ids=["recorded", "compared"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_the_scenario_is_one(path, compare):
-    """It loads without a warning (JSON is YAML too), and its job is the recorded one."""
+    """What is written loads without a warning, and its job is the recorded one."""
     recording = read(path)
     written = to_document(recording, compare=compare)
-    study = loads(f"# {written.question}\n{json.dumps(written.document)}", recording.name)
+    study = loads(write(written.document, written.question, written.comments), recording.name)
 
     assert written.question == study.question
     assert () == study.warnings
@@ -99,10 +99,17 @@ def test_the_scenario_is_one(path, compare):
         assert scenario.checkpoint.tolerable_failed == 1000
 
 
+def test_the_first_scenario_is_an_import():
+    """`make run` plays the comparison that `ckptsim import --compare` writes today."""
+    written = to_document(read(DATA / "p4-severe-aligned.json.gz"), compare=True)
+
+    assert (DATA.parents[2] / "scenarios" / "p4-severe.yaml").read_text() == write(written.document, written.question, written.comments)
+
+
 def test_the_recorded_barriers_are_the_scenarios():
     """Aligned unless the options say otherwise."""
-    barriers = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)).scenarios[0] for path in FILES}
-    kinds = {name: str(scenario.checkpoint.barriers) for name, scenario in barriers.items()}
+    loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
+    kinds = {name: str(study.scenarios[0].checkpoint.barriers) for name, study in loaded.items()}
 
     assert {"p4-severe-unaligned": "unaligned", "join-fastslow-unaligned": "unaligned", "p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
         name: kind for name, kind in kinds.items() if kind != "aligned"
