@@ -11,21 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.analysis.compare import compare
     from sim.runtime.result import Result
     from sim.runtime.simulate import simulate
     from sim.scenario import load
+    from sim.sweep.compare import compare
 
 __all__ = ["Result", "compare", "load", "simulate"]
 __version__ = "0.1.0"
 
-_HOME = {"load": "sim.scenario", "simulate": "sim.runtime.simulate", "Result": "sim.runtime.result", "compare": "sim.analysis.compare"}
+_HOME = {"load": "sim.scenario", "simulate": "sim.runtime.simulate", "Result": "sim.runtime.result", "compare": "sim.sweep.compare"}
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: `import sim` and `ckptsim --help` answer in a blink."""
     if name not in _HOME:
         raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,1 @@
+"""Result tables -> what a person wants to know: a row per strategy, a sentence, a picture.  Reads tables only."""

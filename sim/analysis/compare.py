@@ -1,0 +1,67 @@
+"""Strategies side by side: one row each, as numbers for machines and as short texts for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sim.analysis.summary import Summary
+from sim.analysis.words import bytes_text, change_text, ms_text, per_second_text, share_text
+
+__all__ = ["Strategy", "table", "texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One line of a comparison."""
+
+    label: str
+    axes: tuple[tuple[str, str], ...]  # (axis, value) of what the scenario varies
+    group: str  # what is varied beside checkpoint settings: strategies of one group meet the same workload
+    status: str  # RUNNING, FINISHED, or FAILED and why
+    summary: Summary
+    baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
+    failed: bool = False  # the job, not single checkpoints
+
+    @property
+    def throughput_change(self) -> float:
+        """Against no checkpoints; a share."""
+        if not self.baseline_per_second > 0:
+            return math.nan
+        return self.summary.throughput_per_second / self.baseline_per_second - 1
+
+
+def table(strategies: Sequence[Strategy]) -> pd.DataFrame:
+    """Every number, units in the column names."""
+    rows = [
+        {"strategy": line.label, **dict(line.axes), "status": line.status, **line.summary.row()}
+        | {"baseline_per_second": line.baseline_per_second, "throughput_change": line.throughput_change}
+        for line in strategies
+    ]
+    return pd.DataFrame(rows)
+
+
+def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
+    """(header, rows) for a terminal."""
+    header = [
+        "strategy", "completed", "p50", "p99", "max", "start delay", "alignment", "sync", "async", "in flight",
+        "throughput", "vs none", "busiest", "back-pressured",
+    ]  # fmt: skip
+    return header, [_texts(line) for line in strategies]
+
+
+def _texts(line: Strategy) -> list[str]:
+    row = line.summary
+    completed = f"{row.completed}" + (f", {row.failed} failed" if row.failed else "") + (", job failed" if line.failed else "")
+    durations = (
+        row.end_to_end_p50_ms, row.end_to_end_p99_ms, row.end_to_end_max_ms,
+        row.start_delay_ms, row.alignment_ms, row.sync_ms, row.async_ms,
+    )  # fmt: skip
+    waiting = "-" if not row.most_backpressured_share >= 0.005 else f"{row.most_backpressured} {share_text(row.most_backpressured_share)}"
+    return [
+        line.label, completed, *map(ms_text, durations), bytes_text(row.persisted_bytes), per_second_text(row.throughput_per_second),
+        change_text(line.throughput_change), f"{row.bottleneck} {share_text(row.busy_share)}".strip(), waiting,
+    ]  # fmt: skip

@@ -1,0 +1,51 @@
+"""Strategies through time in one picture: how long each checkpoint took, what lay in queues, who waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sim.analysis.summary import Tables
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["through_time"]
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+"""Okabe-Ito: told apart with any colour vision."""
+
+
+def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
+    """Three panels over simulated time; `runs` by strategy, the first run of each."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 8), dpi=120, layout="constrained")
+    durations, queues, waiting = figure.subplots(3, 1, sharex=True)
+    for i, (name, tables) in enumerate(runs.items()):
+        colour = COLOURS[i % len(COLOURS)]
+        _durations(durations, tables, name, colour)
+        total = tables["series"].assign(queue=tables["series"]["inputQueueSize"] + tables["series"]["outputQueueSize"]).groupby("time")
+        queues.plot(total["queue"].sum() / 1e6, color=colour, lw=1.2)
+        waiting.plot(100 * total["backPressured"].max(), color=colour, lw=1.2)
+    for axes, text in ((durations, "checkpoint [s]"), (queues, "queued data [MB]"), (waiting, "back-pressure [%]")):
+        axes.set_ylabel(text)
+        axes.grid(visible=True, alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        if warmup_s:
+            axes.axvspan(0, warmup_s, color="#000000", alpha=0.06, lw=0)
+    waiting.set_ylim(-2, 102)
+    waiting.set_xlabel("simulated time [s]")
+    durations.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    durations.set_title(title, loc="left", fontsize="medium", wrap=True)
+    return figure
+
+
+def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:
+    """A dot per completed checkpoint at its trigger, a cross where one failed."""
+    rows = tables["checkpoints"]
+    done, failed = rows[rows["status"] == "COMPLETED"], rows[rows["status"] == "FAILED"]
+    axes.plot(done["trigger_timestamp"] / 1e3, done["end_to_end_duration"] / 1e3, "o-", color=colour, ms=4, lw=0.8, label=name)
+    axes.plot(failed["trigger_timestamp"] / 1e3, failed["end_to_end_duration"] / 1e3, "x", color=colour, ms=7, mew=2)
+    axes.set_yscale("log")

@@ -1,0 +1,126 @@
+"""The tables of one strategy -> one row: how long checkpoints take, what they consist of, what they cost.
+
+Only checkpoints triggered after the warm-up count, and the series after it.  Percentiles are over *completed* checkpoints;
+`completed` is their n.  Several runs of one strategy (replications) are pooled: percentiles over all their checkpoints,
+throughput and load as means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sim.analysis.path import Path, path
+
+__all__ = ["Summary", "Tables", "summarize"]
+
+Tables = Mapping[str, pd.DataFrame]
+"""The result tables of one run, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """NaN where nothing was measured, e.g. a percentile over no completed checkpoint."""
+
+    completed: int  # n of every percentile
+    failed: int
+    in_progress: int  # at the end of the run
+    failure: str  # the most frequent failure message
+    end_to_end_p50_ms: float  # last acknowledgement - trigger
+    end_to_end_p99_ms: float
+    end_to_end_max_ms: float
+    start_delay_ms: float  # median over checkpoints and subtasks, of the vertex where it is largest
+    start_delay_vertex: str
+    alignment_ms: float  # of the slowest subtask, median over checkpoints
+    sync_ms: float  # likewise
+    async_ms: float  # likewise
+    persisted_bytes: float  # in-flight data stored, median per checkpoint
+    checkpointed_bytes: float  # all that is written, median per checkpoint
+    throughput_per_second: float  # records served by the sinks
+    bottleneck: str  # the busiest vertex; of equals the one furthest downstream
+    busy_share: float  # of the bottleneck
+    backpressured_share: float  # of the bottleneck
+    most_backpressured: str  # the vertex that waits most for those after it
+    most_backpressured_share: float
+    path: Path
+
+    def row(self) -> dict[str, Any]:
+        """Flat: the parts of `path` stand beside the rest as path_*."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
+        return own | {f"path_{field.name}": getattr(self.path, field.name) for field in fields(Path)}
+
+
+def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0) -> Summary:
+    """`edges` are the job graph's (upstream, downstream); `runs` are replications of one strategy."""
+    checkpoints = _pooled(runs, "checkpoints")
+    checkpoints = checkpoints[checkpoints["trigger_timestamp"] >= warmup_s * 1e3]
+    subtasks = _pooled(runs, "subtasks")
+    subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
+    series = _pooled(runs, "series")
+    load = series[series["time"] > warmup_s].groupby("vertex", sort=False).mean(numeric_only=True)
+    done = checkpoints[checkpoints["status"] == "COMPLETED"]
+    failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
+    bottleneck, waiting = _bottleneck(load), _largest(load["backPressured"])
+    delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
+    slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
+    durations = done["end_to_end_duration"].to_numpy(dtype=float)
+    return Summary(
+        completed=len(done),
+        failed=len(failures),
+        in_progress=int((checkpoints["status"] == "IN_PROGRESS").sum()),
+        failure="" if failures.empty else str(failures.mode().iloc[0]),
+        end_to_end_p50_ms=_quantile(durations, 0.5),
+        end_to_end_p99_ms=_quantile(durations, 0.99),
+        end_to_end_max_ms=_quantile(durations, 1.0),
+        start_delay_ms=_at(delays, _largest(delays)),
+        start_delay_vertex=_largest(delays),
+        alignment_ms=float(slowest["alignment_duration"]),
+        sync_ms=float(slowest["sync_duration"]),
+        async_ms=float(slowest["async_duration"]),
+        persisted_bytes=float(done["persisted_data"].median()),
+        checkpointed_bytes=float(done["checkpointed_size"].median()),
+        throughput_per_second=_throughput(load, edges),
+        bottleneck=bottleneck,
+        busy_share=_at(load["busy"], bottleneck),
+        backpressured_share=_at(load["backPressured"], bottleneck),
+        most_backpressured=waiting,
+        most_backpressured_share=_at(load["backPressured"], waiting),
+        path=path(subtasks[subtasks["id"].isin(done["id"])], edges),
+    )
+
+
+def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
+    """The runs' rows in one table; ids stay apart, as every run counts its checkpoints from 1."""
+    if len(runs) == 1:
+        return runs[0][table]
+    frames = [run[table] for run in runs]
+    if "id" in frames[0]:
+        frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _bottleneck(load: pd.DataFrame) -> str:
+    """Two points of busy time are nothing: of vertices that close, the last one holds the others up."""
+    near = load.index[load["busy"] >= load["busy"].max() - 0.02]
+    return str(near[-1]) if len(near) else ""
+
+
+def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
+    sinks = [name for name in load.index if all(name != up for up, _ in edges)]
+    return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def _largest(values: pd.Series[float]) -> str:
+    return str(values.idxmax()) if len(values) else ""
+
+
+def _at(values: pd.Series[float], name: str) -> float:
+    return float(values[name]) if name else np.nan
+
+
+def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
+    return float(np.quantile(values, q)) if len(values) else np.nan

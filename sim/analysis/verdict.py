@@ -1,0 +1,149 @@
+"""One sentence that says what decides the differences between strategies, computed from their numbers.
+
+Two durations are the same if they differ by less than repetitions of one real run do: 10 %, or 100 ms (below about 150 ms
+scheduling noise sets them).  Throughputs are the same within 1.5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sim.analysis.compare import Strategy
+from sim.analysis.words import bytes_text, change_text, ms_text, share_text
+
+__all__ = ["verdict"]
+
+QUICK_MS = 150.0
+NOISE_SHARE, NOISE_MS = 0.10, 100.0
+NOISE_THROUGHPUT = 0.015
+
+
+def verdict(strategies: Sequence[Strategy]) -> str:
+    """Of strategies that meet different workloads, the group where the choice matters most."""
+    groups: dict[str, list[Strategy]] = {}
+    for line in strategies:
+        groups.setdefault(line.group, []).append(line)
+    if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
+        return _sentence(strategies) + "."
+    group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
+    return f"With {group}: {_sentence(lines)}."
+
+
+def _stakes(lines: Sequence[Strategy]) -> tuple[int, int, float]:
+    """How much hangs on the choice: failed jobs, failed checkpoints, ratio of durations."""
+    durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
+    ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
+    return sum(line.failed for line in lines), sum(line.summary.failed for line in lines), ratio
+
+
+def _sentence(lines: Sequence[Strategy]) -> str:
+    running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed]
+    if not running:
+        return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
+    worst = max(running, key=lambda line: (line.failed, _failed_share(line)))
+    sound = [line for line in running if line.summary.completed and not line.failed and not line.summary.failed]
+    if worst.failed or worst.summary.failed:
+        return _failing(worst, sound)
+    slow = max(sound, key=lambda line: line.summary.end_to_end_p50_ms)
+    fast = min(sound, key=lambda line: line.summary.end_to_end_p50_ms)
+    if slow is fast or _same(slow.summary.end_to_end_p50_ms, fast.summary.end_to_end_p50_ms):
+        return _equal(slow, fast, len(sound))
+    return f"{_cause(slow)}; {_instead(fast, slow)}; {_throughput(fast, slow)}"
+
+
+def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
+    row = worst.summary
+    share = f"{row.failed} of {row.completed + row.failed} checkpoints"
+    expired = "expire" in row.failure.lower()
+    fate = f"{share} expire" if expired else f"{share} fail ({row.failure.rstrip('.') or 'no reason given'})"
+    if worst.failed:
+        reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
+        fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if row.failed else "")
+    why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
+    text = f"With {worst.label} {fate}, because {why}"
+    if not sound:
+        return text
+    fast = min(sound, key=lambda line: line.summary.end_to_end_p50_ms)
+    count = fast.summary.completed
+    completes = "its one" if count == 1 else f"all {count}"
+    return f"{text}; {fast.label} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+
+
+def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
+    row = slow.summary
+    if row.end_to_end_p50_ms < QUICK_MS:
+        text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
+    else:
+        text = _cause(slow)
+    if count == 1:
+        change = slow.throughput_change
+        return text if math.isnan(change) else f"{text}; throughput is {change_text(change)} against no checkpoints"
+    low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
+    return f"{text}; the strategies differ by less than noise ({low if low == high else f'{low} to {high}'}), {_throughput(fast, slow)}"
+
+
+def _cause(line: Strategy) -> str:
+    """What the largest part of the duration is spent on, and where."""
+    row, way = line.summary, line.summary.path
+    parts = {
+        "queue": way.queue_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms, "sync": way.sync_ms, "async": way.async_ms,
+    }  # fmt: skip
+    part = max(parts, key=lambda name: parts[name])
+    whole, spent = ms_text(row.end_to_end_p50_ms), ms_text(way.queue_vertex_ms if part == "queue" else way.alignment_vertex_ms)
+    queue, join = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'"
+    match part:
+        case "queue" if way.queue_at_source:
+            return f"{queue} takes its trigger only after {spent}: its task thread is held up ({_load(line, way.queue_vertex)})"
+        case "queue" if row.persisted_bytes > 0:
+            return f"Even barriers that overtake data wait {spent} for the task thread of {queue} ({_load(line, way.queue_vertex)})"
+        case "queue":
+            return f"Barriers wait behind {spent} of queued data in front of {queue} ({_load(line, way.queue_vertex)})"
+        case "alignment":
+            load = _load(line, way.alignment_vertex)
+            return f"{join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
+        case "pre-barrier":
+            return f"Work before the barrier takes {ms_text(way.pre_barrier_ms)} of {whole}, one vertex after the other"
+        case "sync":
+            return f"The synchronous phase takes {ms_text(way.sync_ms)} of {whole}, on the task threads"
+        case _:
+            written = bytes_text(row.checkpointed_bytes)
+            return f"Writing {written} takes {ms_text(way.async_ms)} of {whole}: storage decides, not the barriers"
+
+
+def _instead(fast: Strategy, slow: Strategy) -> str:
+    durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
+    return f"{fast.label} checkpoints {durations}{_stored(fast)}"
+
+
+def _stored(line: Strategy, verb: str = "store") -> str:
+    stored = line.summary.persisted_bytes
+    return f" and {verb} {bytes_text(stored)} of in-flight data each" if stored > 0 else ""
+
+
+def _throughput(fast: Strategy, slow: Strategy) -> str:
+    change = fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1 if slow.summary.throughput_per_second else 0.0
+    if abs(change) < NOISE_THROUGHPUT:
+        return f"throughput is the same ({change_text(change)})"
+    return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
+
+
+def _load(line: Strategy, named: str = "") -> str:
+    """Who is busy, who waits; a vertex the sentence has just named is not named again."""
+    row = line.summary
+    text = f"busy {share_text(row.busy_share)}" if row.bottleneck == named else f"'{row.bottleneck}' busy {share_text(row.busy_share)}"
+    if row.bottleneck != named and row.most_backpressured_share >= 0.1:
+        text += f", '{row.most_backpressured}' back-pressured {share_text(row.most_backpressured_share)}"
+    return text
+
+
+def _failed_share(line: Strategy) -> float:
+    return line.summary.failed / max(1, line.summary.completed + line.summary.failed)
+
+
+def _same(slow_ms: float, fast_ms: float) -> bool:
+    return slow_ms - fast_ms < max(NOISE_MS, NOISE_SHARE * slow_ms)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,61 @@
+"""Numbers as people read them: rounded, with a unit.  For exact texts that can be parsed again see `sim.units`."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["bytes_text", "change_text", "ms_text", "per_second_text", "share_text"]
+
+NONE = "-"
+"""Where there is no number."""
+
+
+def ms_text(ms: float) -> str:
+    """``ms_text(5743.2) == "5.7 s"``: two digits are what repeated runs of one configuration agree on."""
+    if math.isnan(ms):
+        return NONE
+    if ms < 0.95:
+        return "0 ms" if ms < 0.05 else f"{ms:.1f} ms"
+    if ms < 995:
+        return f"{_rounded(ms)} ms"
+    if ms < 119_500:
+        return f"{_rounded(ms / 1e3)} s"
+    return f"{_rounded(ms / 6e4)} min" if ms < 7.15e6 else f"{_rounded(ms / 3.6e6)} h"
+
+
+def bytes_text(count: float) -> str:
+    """``bytes_text(7_612_000) == "7.6 MB"``; decimal units, as in rates."""
+    if math.isnan(count):
+        return NONE
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= 0.995 * scale:
+            return f"{_rounded(count / scale)} {unit}"
+    return f"{count:.0f} B"
+
+
+def per_second_text(rate: float) -> str:
+    """``per_second_text(19_834) == "19.8k/s"``: three digits, since throughputs differ by little."""
+    if math.isnan(rate):
+        return NONE
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= 0.9995 * scale:
+            return f"{rate / scale:.3g}{unit}/s"
+    return f"{rate:.3g}/s"
+
+
+def share_text(share: float) -> str:
+    """``share_text(0.987) == "99 %"``."""
+    return NONE if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def change_text(change: float) -> str:
+    """``change_text(-0.003) == "-0.3 %"``; the sign is always shown."""
+    if math.isnan(change):
+        return NONE
+    text = f"{100 * change:+.1f}" if abs(change) < 0.0995 else f"{100 * change:+.0f}"
+    return "±0 %" if float(text) == 0 else f"{text} %"
+
+
+def _rounded(number: float) -> str:
+    """Two digits, but never fewer than the whole part has."""
+    return f"{number:.1f}".removesuffix(".0") if number < 9.95 else f"{number:.0f}"

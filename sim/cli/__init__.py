@@ -1,0 +1,34 @@
+"""The command `ckptsim`: one thin file per verb.  Whatever is heavy is imported inside the verbs: `--help` answers in a blink."""
+
+from __future__ import annotations
+
+import typer
+
+from sim.cli.importing import import_recording
+from sim.cli.run import run_scenarios
+from sim.cli.schema import print_schema
+from sim.cli.sweep import run_sweep
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="ckptsim",
+    help="What a checkpoint setting will do to a Flink job, before it touches production.",
+    epilog="Exit codes: 0 fine, 1 an expectation failed, 2 usage, 3 invalid input, 4 some cells failed, 5 missing dependency.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run_scenarios)
+app.command("sweep")(run_sweep)
+app.command("import")(import_recording)
+app.command("schema")(print_schema)
+
+
+@app.callback()
+def _group() -> None:
+    """More than one verb, whatever is registered."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,108 @@
+"""Errors a user can mend are one line on stderr and an exit code; a traceback means a mistake of ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+
+import typer
+
+__all__ = ["Code", "Stopped", "UserError", "output_folder", "say", "speaking"]
+
+NAMED = {
+    "sim.scenario.problems.ScenarioError": 3,
+    "sim.recordings.reader.RecordingError": 3,
+    "sim.report.expect.ExpectationError": 3,
+    "sim.sweep.local.WorkerDiedError": 4,
+    "sim.sweep.java.MissingDependencyError": 5,
+}
+"""Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
+
+
+class Code(IntEnum):
+    FINE = 0
+    EXPECTATION_FAILED = 1
+    USAGE = 2
+    INVALID_INPUT = 3
+    CELLS_FAILED = 4  # or could not be kept
+    MISSING_DEPENDENCY = 5
+    OUR_MISTAKE = 70  # sysexits' EX_SOFTWARE: never mistaken for a failed expectation
+    INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """Something to tell the user, with its exit code."""
+
+    def __init__(self, message: str, code: Code) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, and what is left of the work."""
+
+
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def speaking() -> Iterator[None]:
+    """Around the body of every verb."""
+    try:
+        yield
+        sys.stdout.flush()
+    except typer.Exit:
+        raise
+    except BrokenPipeError:  # `ckptsim ... | head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(Code.FINE) from None
+    except KeyboardInterrupt as stopped:
+        say(f"interrupted{f': {stopped}' if str(stopped) else ''}")
+        raise typer.Exit(Code.INTERRUPTED) from None
+    except Exception as error:  # noqa: BLE001 - the last door
+        told = _told(error)
+        if told is None:
+            import traceback
+
+            traceback.print_exc()
+            raise typer.Exit(Code.OUR_MISTAKE) from None
+        say(told[0])
+        raise typer.Exit(told[1]) from None
+
+
+def output_folder(path: Path) -> Path:
+    """Made before anything runs, so that nobody waits for results that cannot be kept."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"--out: {path}: {error.strerror}", Code.USAGE) from None
+    return path
+
+
+def _told(error: Exception) -> tuple[str, Code] | None:
+    """(message, exit code) of what a user can mend."""
+    named = next((code for kind in type(error).__mro__ if (code := NAMED.get(f"{kind.__module__}.{kind.__name__}"))), None)
+    if named is not None:
+        return str(error), Code(named)
+    match error:
+        case UserError():
+            return str(error), error.code
+        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+            return f"cannot keep results: {_place(error)}{error.strerror}", Code.CELLS_FAILED
+        case OSError() if error.strerror:
+            return f"{_place(error)}{error.strerror}", Code.INVALID_INPUT
+        case _:
+            return None
+
+
+def _place(error: OSError) -> str:
+    return f"{error.filename}: " if error.filename else ""

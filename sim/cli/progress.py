@@ -1,0 +1,43 @@
+"""A bar on stderr, only for people and only if it takes more than two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sim.sweep.local import Watch, nobody_watches
+
+__all__ = ["bar"]
+
+PATIENCE_S = 2.0
+
+
+@contextmanager
+def bar(what: str, total_ns: int, count: int) -> Iterator[Watch]:
+    """Yields what is told (finished cells, simulated ns so far)."""
+    if not sys.stderr.isatty():
+        yield nobody_watches
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
+    shown = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+    task = shown.add_task(what, total=total_ns, done="")
+    begun = drawn = time.monotonic()
+
+    def watch(finished: int, simulated_ns: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - begun < PATIENCE_S or now - drawn < 0.1:
+            return
+        drawn = now
+        shown.start()
+        shown.update(task, completed=simulated_ns, done=f"{finished}/{count} cells", refresh=True)
+
+    try:
+        yield watch
+    finally:
+        shown.stop()

@@ -1,0 +1,114 @@
+"""``ckptsim run``: every combination of a scenario side by side, one table, one sentence, a folder of results."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim.cli.errors import Code, Stopped, output_folder, say, speaking
+from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
+from sim.cli.progress import bar
+from sim.cli.shown import show
+
+if TYPE_CHECKING:
+    from sim.report.expect import Expectation
+    from sim.scenario import Study
+    from sim.sweep.compare import Comparison
+
+__all__ = ["run_scenarios"]
+
+
+def run_scenarios(
+    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)],
+    out: OutOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per scenario instead of tables.")] = False,
+    overrides: SetOption = None,
+    engine: EngineOption = Engine.COMPILED,
+    jobs: JobsOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Compare the checkpoint strategies of a scenario."""
+    with speaking():
+        from sim.report.expect import check
+        from sim.scenario import load
+
+        changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",))]
+        studies = [load(path, changes) for path in scenarios]
+        expected = [check(study.scenarios[0].expect) for study in studies]  # before anything runs
+        code = Code.FINE
+        for path, study, expectations in zip(scenarios, studies, expected, strict=True):
+            code = max(code, _one(path, study, expectations, _folder(out, study, many=len(studies) > 1), as_json, engine, jobs, changes))
+        raise typer.Exit(code)
+
+
+def _one(
+    path: Path, study: Study, expected: list[Expectation], folder: Path, as_json: bool, engine: Engine, jobs: int | None, changes: list[str]
+) -> Code:
+    for warning in study.warnings:
+        say(f"warning: {warning}")
+    comparison = _compared(study, folder, engine, jobs)
+    checked = _checked(comparison, expected)
+    from sim.sweep.folder import keep, plain
+
+    keep(comparison, folder, path, changes)
+    if as_json:
+        verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
+        print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
+    else:
+        _print(study, comparison, checked)
+    say(str(folder))
+    if comparison.errors:
+        return Code.CELLS_FAILED
+    return Code.FINE if all(row["holds"] for row in checked) else Code.EXPECTATION_FAILED
+
+
+def _folder(out: Path | None, study: Study, *, many: bool) -> Path:
+    from sim.sweep.compare import run_folder
+
+    name = run_folder(study)
+    return output_folder(Path("runs") / name if out is None else out / name if many else out)
+
+
+def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None) -> Comparison:
+    from sim.sweep.compare import compare
+    from sim.sweep.plan import cells, with_baselines
+
+    planned = with_baselines(cells(study.scenarios))
+    with bar(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
+        try:
+            return compare(study, engine=engine.value, jobs=jobs, folder=folder, watch=watch)
+        except KeyboardInterrupt:
+            finished = len(list(folder.glob("*/manifest.json")))
+            raise Stopped(f"{finished} of {len(planned)} runs are kept in {folder}") from None
+
+
+def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[str, Any]]:
+    """Every expectation for every strategy."""
+    return [
+        {"strategy": name, "metric": line.metric, "condition": line.condition, "value": value, "holds": line.holds(value)}
+        for line in expected
+        for name, results in comparison.results.items()
+        for value in [line.value(results)]
+    ]
+
+
+def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) -> None:
+    from sim.analysis.compare import texts
+
+    if study.question:
+        print(f"{study.question}\n")
+    if comparison.strategies:
+        show(*texts(comparison.strategies))
+        print(f"\n{comparison.verdict}")
+    for name, error in comparison.errors.items():
+        say(f"{name}: {error}")
+    for row in checked:
+        if not row["holds"]:
+            print(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
+    if checked and all(row["holds"] for row in checked):
+        print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
+

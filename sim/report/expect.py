@@ -1,0 +1,134 @@
+"""`expect:` of a scenario: a metric of the result tables against a bound.  A metric nobody knows is an error, never a pass.
+
+A metric is ``<table>.<column>.<statistic>``, e.g. ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to p100, mean,
+min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the warm-up, checkpoints that
+did not complete and times that are -1 (did not happen) are left out; a statistic over nothing meets no bound.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from sim.metrics.schema import TABLES
+from sim.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.runtime.result import Result
+
+__all__ = ["Expectation", "ExpectationError", "check", "expectation"]
+
+_COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
+_PLAIN = ("mean", "min", "max", "sum", "count")
+_COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt}
+_CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*")
+
+
+class ExpectationError(ValueError):
+    """A metric or condition that cannot be judged; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    metric: str
+    condition: str
+    table: str
+    column: str  # empty: count rows of a status
+    statistic: str
+    compare: str
+    bound: float  # in the column's unit
+
+    def value(self, results: Sequence[Result]) -> float:
+        """Of one strategy, over all its replications; NaN if there is nothing to measure."""
+        import pandas as pd
+
+        rows = pd.concat([_rows(result, self.table) for result in results])
+        if self.metric in _COUNTS:
+            return float((rows["status"] == _COUNTS[self.metric]).sum())
+        if self.table == "checkpoints":
+            rows = rows[rows["status"] == "COMPLETED"]
+        values = rows[self.column].astype(float)
+        return _statistic(values[values >= 0], self.statistic)
+
+    def holds(self, value: float) -> bool:
+        return not math.isnan(value) and bool(_COMPARE[self.compare](value, self.bound))
+
+
+def expectation(metric: str, condition: str) -> Expectation:
+    """Read one line of `expect:`."""
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        raise ExpectationError(f"expect: {metric}: '{condition}' is no condition: write '< 60 s'")
+    compare, text = match.groups()
+    if metric in _COUNTS:
+        return Expectation(metric, condition, "checkpoints", "", "count", compare, _bound(metric, text, ""))
+    table, _, rest = metric.partition(".")
+    column, _, statistic = rest.rpartition(".")
+    if table not in TABLES:
+        raise _unknown(metric, "table", table, TABLES)
+    units = {row.name: row.unit for row in TABLES[table] if row.name not in {"vertex", "status", "failure_message", "checkpoint_type"}}
+    if column not in units:
+        raise _unknown(metric, "column", column or rest, units)
+    if statistic not in _PLAIN and not re.fullmatch(r"p(100|\d\d?(\.\d+)?)", statistic):
+        raise _unknown(metric, "statistic", statistic, (*_PLAIN, "p50", "p99", "p99.9"))
+    bound = _bound(metric, text, "" if statistic == "count" else units[column])
+    return Expectation(metric, condition, table, column, statistic, compare, bound)
+
+
+def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:
+    """All expectations of a scenario, read before anything runs."""
+    return [expectation(metric, condition) for metric, condition in expect]
+
+
+def _bound(metric: str, text: str, unit: str) -> float:
+    """The quantity in the unit of the column."""
+    try:
+        match unit:
+            case "ms":
+                return parse_duration(text) / 1e6
+            case "s":
+                return parse_duration(text) / 1e9
+            case "bytes":
+                return float(parse_size(text))
+            case "share":
+                return float(parse_share(text))
+            case "records/s":
+                return float(parse_rate(text) or math.inf)
+            case _:
+                return float(parse_number(text))
+    except UnitError as error:
+        raise ExpectationError(f"expect: {metric}: {error}") from None
+
+
+def _rows(result: Result, table: str) -> pd.DataFrame:
+    """What lies after the warm-up."""
+    warmup_ms, rows = result.scenario.run.warmup_ns / 1e6, result.tables[table]
+    if table == "checkpoints":
+        return rows[rows["trigger_timestamp"] >= warmup_ms]
+    if table == "series":
+        return rows[rows["time"] > warmup_ms / 1e3]
+    if table == "subtasks":
+        counted = result.checkpoints.loc[result.checkpoints["trigger_timestamp"] >= warmup_ms, "id"]
+        return rows[rows["id"].isin(counted)]
+    return rows
+
+
+def _statistic(values: pd.Series[float], statistic: str) -> float:
+    if statistic == "count":
+        return float(len(values))
+    if values.empty:
+        return math.nan
+    return float(values.quantile(float(statistic[1:]) / 100) if statistic not in _PLAIN else values.agg(statistic))
+
+
+def _unknown(metric: str, what: str, word: str, known: Iterable[str]) -> ExpectationError:
+    close = get_close_matches(word, list(known), n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
+    return ExpectationError(f"expect: {metric}: unknown {what} '{word}' ({hint})")

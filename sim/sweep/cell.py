@@ -1,0 +1,42 @@
+"""One cell -> one row: simulate, summarise, let go of the tables.  An error is a row too, so that a sweep goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.analysis.summary import Tables, summarize
+from sim.model.scenario import Scenario
+from sim.sweep.plan import Cell
+
+__all__ = ["edges", "row", "summary_of", "warm"]
+
+
+def row(cell: Cell, engine: str = "compiled", progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """The summary of one run beside what was varied; no wall times, so that all runners give the same bytes."""
+    scenario = cell.scenario
+    head: dict[str, Any] = {"cell": cell.id, "scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
+    head |= dict(scenario.axes) | {"strategy": "none" if cell.is_baseline else str(scenario.checkpoint.barriers)}
+    try:
+        from sim.runtime.simulate import simulate
+
+        result = simulate(scenario, engine=engine, progress=progress)
+        return head | {"status": "ok", "error": "", "job_status": result.job_status} | summary_of(scenario, result.tables)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
+        return head | {"status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0]}
+
+
+def summary_of(scenario: Scenario, tables: Tables) -> dict[str, Any]:
+    return summarize([tables], edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9).row()
+
+
+def edges(scenario: Scenario) -> list[tuple[str, str]]:
+    """(upstream, downstream) of the job graph."""
+    return [(inlet.upstream, vertex.name) for vertex in scenario.job.vertices for inlet in vertex.inputs]
+
+
+def warm() -> None:
+    """Load what every cell needs, once per worker: libraries take longer than short cells."""
+    from importlib import import_module
+
+    import_module("sim.runtime.simulate")

@@ -1,0 +1,182 @@
+"""A study run side by side: every combination and, for its cost, the same job without checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.compare import Strategy, table, texts
+from sim.analysis.summary import summarize
+from sim.analysis.verdict import verdict
+from sim.model.scenario import Scenario
+from sim.runtime.manifest import identity
+from sim.runtime.result import Result
+from sim.sweep.cell import edges, warm
+from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
+from sim.sweep.plan import Cell, baseline, cells, with_baselines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.scenario import Study
+
+__all__ = ["Comparison", "compare", "label", "run_folder"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of a study by strategy; shows itself as a table and a sentence."""
+
+    question: str
+    name: str
+    results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
+    baselines: dict[str, Result]  # by identity: runs without checkpoints
+    errors: dict[str, str]  # label -> why a cell has no result
+
+    @cached_property
+    def strategies(self) -> tuple[Strategy, ...]:
+        groups = _groups([results[0].scenario for results in self.results.values()])
+        return tuple(self._strategy(name, results, groups) for name, results in self.results.items())
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per strategy, units in the column names."""
+        return table(self.strategies)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What decides the differences."""
+        return verdict(self.strategies) if self.strategies else "No strategy has a result."
+
+    def __str__(self) -> str:
+        header, rows = texts(self.strategies)
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
+        return "\n".join([*lines, "", self.verdict])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        header, rows = texts(self.strategies)
+        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{self.verdict}</p>"
+
+    def _strategy(self, name: str, results: Sequence[Result], groups: dict[str, str]) -> Strategy:
+        scenario = results[0].scenario
+        bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
+        failed = [result.job_status for result in results if result.job_status.startswith("FAILED")]
+        return Strategy(
+            label=name,
+            axes=scenario.axes,
+            group=groups[identity(baseline(scenario))],
+            status=failed[0] if failed else results[0].job_status,
+            summary=_summary(results),
+            baseline_per_second=_summary(bare).throughput_per_second if bare else float("nan"),
+            failed=bool(failed),
+        )
+
+
+def compare(
+    study: str | Path | Study | Sequence[Result],
+    *,
+    overrides: Sequence[str] = (),
+    engine: str = "compiled",
+    jobs: int | None = None,
+    folder: Path | None = None,
+    watch: Watch = nobody_watches,
+) -> Comparison:
+    """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
+    if isinstance(study, (str, Path)):
+        from sim.scenario import load
+
+        return compare(load(study, overrides), engine=engine, jobs=jobs, folder=folder, watch=watch)
+    if isinstance(study, Sequence):
+        return _of_results(study)
+    planned = with_baselines(cells(study.scenarios))
+    names = _folder_names(planned)
+    work = partial(_simulate, engine, folder, names)
+    warm()
+    ended = dict(each(work, planned, jobs=jobs or min(len(planned), cores()), watch=watch))
+    return _gather(study.question, study.name, [(cell, ended[i]) for i, cell in enumerate(planned)])
+
+
+def _of_results(results: Sequence[Any]) -> Comparison:
+    first: Scenario = results[0].scenario
+    return _gather(first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results])
+
+
+def label(scenario: Scenario) -> str:
+    """What tells a strategy from the others: the chosen values; barriers need no name."""
+    if not scenario.axes:
+        return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
+    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in scenario.axes)
+
+
+def run_folder(study: Study) -> str:
+    """``<name>-<id>``: the same study with the same code has the same folder."""
+    names = "".join(cell.id for cell in cells(study.scenarios))
+    return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
+
+
+def _simulate(engine: str, folder: Path | None, names: dict[str, str], cell: Cell, progress: Progress) -> Result | str:
+    """A result, kept on disk, or why there is none.  A disk that does not take it ends the study."""
+    from sim.runtime.simulate import simulate
+
+    try:
+        result = simulate(cell.scenario, engine=engine, progress=progress)
+    except Exception as error:  # noqa: BLE001 - the other cells do not suffer
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    if folder is not None:
+        result.write(folder / names[cell.id])
+    return result
+
+
+def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
+    results: dict[str, tuple[Result, ...]] = {}
+    baselines: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    for cell, outcome in ended:
+        if isinstance(outcome, str):
+            errors[label(cell.scenario)] = outcome
+            continue
+        if cell.is_baseline:
+            baselines[identity(baseline(cell.scenario))] = outcome
+        if not cell.is_baseline or cell.scenario.axes:
+            results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
+    return Comparison(question, name, results, baselines, errors)
+
+
+def _summary(results: Sequence[Result]) -> Any:
+    scenario = results[0].scenario
+    return summarize([result.tables for result in results], edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9)
+
+
+def _groups(scenarios: Sequence[Scenario]) -> dict[str, str]:
+    """Baseline -> what makes its workload different: the axes that have one value in it, and others elsewhere."""
+    members: dict[str, list[dict[str, str]]] = {}
+    for scenario in scenarios:
+        members.setdefault(identity(baseline(scenario)), []).append(dict(scenario.axes))
+    if len(members) == 1:
+        return dict.fromkeys(members, "")
+    constant = {axis for axis, _ in scenarios[0].axes if all(len({axes.get(axis) for axes in group}) == 1 for group in members.values())}
+    return {
+        name: ", ".join(f"{axis.rpartition('.')[2]} {value}" for axis, value in group[0].items() if axis in constant) or name
+        for name, group in members.items()
+    }
+
+
+def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:
+    """Cell -> a readable folder name; cells that would share one get part of their id."""
+    plain = {cell.id: _slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned}
+    taken = list(plain.values())
+    return {cell: name if taken.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

@@ -1,0 +1,57 @@
+"""The folder of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.analysis.picture import through_time
+from sim.sweep.compare import Comparison
+
+__all__ = ["keep", "plain"]
+
+
+def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequence[str] = ()) -> None:
+    """Every file appears whole or not at all; the runs themselves are there already."""
+    _replace(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
+    text = json.dumps({**plain(comparison), "overrides": list(overrides)}, indent=1, allow_nan=False)
+    _replace(folder / "comparison.json", lambda path: path.write_text(text + "\n"))
+    if not comparison.strategies:
+        return
+    _replace(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))
+    _replace(folder / "comparison.csv", lambda path: comparison.table.to_csv(path, index=False))
+    runs = {name: results[0] for name, results in comparison.results.items()}
+    warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
+    title = comparison.question or comparison.name
+    figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
+    _replace(folder / "comparison.png", lambda path: figure.savefig(path, format="png"))
+
+
+def plain(comparison: Comparison) -> dict[str, Any]:
+    """JSON-ready; JSON knows no NaN: null."""
+    rows = comparison.table.to_dict("records") if comparison.strategies else []
+    return {
+        "name": comparison.name,
+        "question": comparison.question,
+        "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
+        "verdict": comparison.verdict,
+        "errors": comparison.errors,
+    }
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

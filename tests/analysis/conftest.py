@@ -1,0 +1,74 @@
+"""Small result tables made by hand: a job source -> map -> sink, one row per vertex and checkpoint."""
+
+import pandas as pd
+import pytest
+
+EDGES = [("source", "map"), ("map", "sink")]
+
+
+class Made:
+    """Tables of one run; times in ms.  Every vertex has one subtask."""
+
+    def __init__(self):
+        self.checkpoints, self.subtasks, self.series = [], [], []
+
+    def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000):
+        number = len(self.checkpoints) + 1
+        self.checkpoints.append({
+            "id": number, "status": status, "trigger_timestamp": trigger, "end_to_end_duration": duration, "persisted_data": persisted,
+            "checkpointed_size": size, "failure_message": failure,
+        })  # fmt: skip
+        return self
+
+    def subtask(self, vertex, *, ack, start_delay=0.0, alignment=0.0, pre_barrier=0.0, sync=0.0, asynchronous=0.0, persisted=0, index=0):
+        self.subtasks.append({
+            "id": len(self.checkpoints), "vertex": vertex, "index": index, "status": "completed", "ack_timestamp": ack,
+            "start_delay": start_delay, "alignment_duration": alignment, "sync_duration": sync, "async_duration": asynchronous,
+            "x_pre_barrier": pre_barrier, "unaligned_checkpoint": persisted > 0,
+        })  # fmt: skip
+        return self
+
+    def load(self, *, busy, waiting=(0.0, 0.0, 0.0), records=(100.0, 100.0, 100.0), seconds=4):
+        """The same load every second: shares and records/s of source, map and sink."""
+        for second in range(1, seconds + 1):
+            for i, vertex in enumerate(("source", "map", "sink")):
+                self.series.append({
+                    "time": float(second), "vertex": vertex, "numRecordsInPerSecond": records[i], "busy": busy[i],
+                    "backPressured": waiting[i], "inputQueueSize": 1e6, "outputQueueSize": 1e6,
+                })  # fmt: skip
+        return self
+
+    def tables(self):
+        columns = {
+            "checkpoints": ["id", "status", "trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size",
+                            "failure_message"],
+            "subtasks": ["id", "vertex", "index", "status", "ack_timestamp", "start_delay", "alignment_duration", "sync_duration",
+                         "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
+            "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize"],
+        }  # fmt: skip
+        return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
+
+
+def queued(duration, delay, *, persisted=0, times=1):
+    """A saturated sink: the barrier waits `delay` ms in front of it."""
+    made = Made()
+    for k in range(times):
+        made.checkpoint(1000.0 * k, duration, persisted=persisted)
+        made.subtask("source", ack=10, start_delay=5).subtask("map", ack=20, start_delay=15)
+        made.subtask("sink", ack=duration, start_delay=15 + delay, persisted=persisted)
+    return made.load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0.5, 0.0))
+
+
+@pytest.fixture
+def made():
+    return Made
+
+
+@pytest.fixture
+def saturated():
+    return queued
+
+
+@pytest.fixture
+def edges():
+    return EDGES

@@ -1,0 +1,18 @@
+"""The picture of a comparison."""
+
+import io
+
+from sim.analysis.picture import through_time
+
+
+def test_three_panels_through_time(saturated, made):
+    """Durations, queues, back-pressure; a failed checkpoint is a cross, a run without checkpoints has its queues."""
+    failing = made().checkpoint(0, 4000, status="FAILED", failure="late").load(busy=(0, 0, 1))
+    figure = through_time({"aligned": saturated(5700, 3100).tables(), "failing": failing.tables()}, "Why?", warmup_s=1.0)
+
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+
+    assert image.getvalue().startswith(b"\x89PNG")
+    assert ["checkpoint [s]", "queued data [MB]", "back-pressure [%]"] == [axes.get_ylabel() for axes in figure.axes]
+    assert [4.0] == [float(line.get_ydata()[0]) for line in figure.axes[0].lines if line.get_marker() == "x" and len(line.get_ydata())]

@@ -1,0 +1,77 @@
+"""One row per strategy: what counts, what does not."""
+
+import math
+
+from sim.analysis.summary import summarize
+
+
+def test_percentiles_are_over_completed_checkpoints(made, edges):
+    """Failed and pending checkpoints are counted, their durations are not."""
+    run = (
+        made()
+        .checkpoint(0, 100)
+        .checkpoint(1000, 300)
+        .checkpoint(2000, 9000, status="FAILED", failure="late")
+        .checkpoint(3000, -1, status="IN_PROGRESS")
+    )
+
+    row = summarize([run.load(busy=(0, 0, 0)).tables()], edges)
+
+    assert (2, 1, 1, "late") == (row.completed, row.failed, row.in_progress, row.failure)
+    assert (200, 300) == (row.end_to_end_p50_ms, row.end_to_end_max_ms)
+
+
+def test_the_warm_up_does_not_count(made, edges):
+    """Neither its checkpoints nor its seconds."""
+    run = made().checkpoint(500, 1).subtask("sink", ack=1, start_delay=1).checkpoint(2000, 70).subtask("sink", ack=70, start_delay=7)
+    run.load(busy=(1, 1, 1), records=(1, 1, 1), seconds=1)
+    run.series += [{**row, "time": row["time"] + 1} for row in made().load(busy=(0, 0, 0.5), records=(9, 9, 9), seconds=3).series]
+
+    row = summarize([run.tables()], edges, warmup_s=1.0)
+
+    assert (1, 70, 7) == (row.completed, row.end_to_end_p50_ms, row.start_delay_ms)
+    assert (9, 0.5) == (row.throughput_per_second, row.busy_share)
+
+
+def test_throughput_is_what_the_sinks_serve(made):
+    """Two sinks add up, whatever lies before them."""
+    run = made().load(busy=(0, 0, 0), records=(100, 40, 60))
+
+    row = summarize([run.tables()], [("source", "map"), ("source", "sink")])
+
+    assert 100 == row.throughput_per_second
+
+
+def test_of_equally_busy_vertices_the_last_is_the_bottleneck(made, edges):
+    """It holds the others up."""
+    row = summarize([made().load(busy=(0.99, 0.3, 0.98), waiting=(0.0, 0.6, 0.0)).tables()], edges)
+
+    assert ("sink", 0.98, "map", 0.6) == (row.bottleneck, row.busy_share, row.most_backpressured, row.most_backpressured_share)
+
+
+def test_alignment_is_the_slowest_subtask_start_delay_the_median_one(made, edges):
+    """A skewed input shows in one subtask only."""
+    run = made().checkpoint(0, 900).load(busy=(0, 0, 0))
+    for index, alignment in enumerate((0, 0, 800)):
+        run.subtask("sink", ack=900, start_delay=10 + index, alignment=alignment, index=index)
+
+    row = summarize([run.tables()], edges)
+
+    assert (800, 11, "sink") == (row.alignment_ms, row.start_delay_ms, row.start_delay_vertex)
+
+
+def test_replications_are_pooled(made, edges):
+    """Checkpoint 1 of two runs is two checkpoints."""
+    runs = [made().checkpoint(0, ms).subtask("sink", ack=ms, asynchronous=ms).load(busy=(0, 0, 0)).tables() for ms in (100, 300)]
+
+    row = summarize(runs, edges)
+
+    assert (2, 200, 200) == (row.completed, row.end_to_end_p50_ms, row.async_ms)
+
+
+def test_no_checkpoint_at_all(made, edges):
+    """A baseline has a throughput and no durations."""
+    row = summarize([made().load(busy=(0.1, 0.2, 0.3)).tables()], edges)
+
+    assert (0, 100) == (row.completed, row.throughput_per_second)
+    assert all(math.isnan(value) for value in (row.end_to_end_p99_ms, row.start_delay_ms, row.persisted_bytes, row.path.queue_ms))

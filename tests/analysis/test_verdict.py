@@ -1,0 +1,116 @@
+"""One sentence, from the numbers: each case that a user can meet."""
+
+import math
+
+from sim.analysis.compare import Strategy
+from sim.analysis.summary import summarize
+from sim.analysis.verdict import verdict
+
+
+def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):
+    return Strategy(
+        label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status.startswith("FAILED")
+    )
+
+
+def test_aligned_barriers_behind_queued_data(saturated, edges):
+    """The picture of backpressure: where, how busy, what the other strategy costs."""
+    lines = [line("aligned", saturated(5700, 3100), edges), line("unaligned", saturated(70, 0, persisted=7_600_000), edges)]
+
+    assert (
+        "Barriers wait behind 3.1 s of queued data in front of 'sink' (busy 99 %); unaligned checkpoints take 70 ms instead of 5.7 s"
+        " and store 7.6 MB of in-flight data each; throughput is the same (±0 %)."
+    ) == verdict(lines)
+
+
+def test_a_price_in_throughput_is_said(saturated, made, edges):
+    """More than noise, with its direction."""
+    slower = saturated(70, 0, persisted=1)
+    slower.series = made().load(busy=(0.1, 0.5, 0.99), records=(80, 80, 80)).series
+
+    assert "; throughput drops (-20 %)." in verdict([line("aligned", saturated(5700, 3100), edges), line("unaligned", slower, edges)])
+
+
+def test_nothing_holds_barriers_up(saturated, edges):
+    """Quick and equal: no strategy is praised."""
+    text = verdict([line("aligned", saturated(60, 10), edges), line("unaligned", saturated(40, 0), edges)])
+
+    assert text.startswith("Checkpoints take 60 ms: nothing holds the barriers up ('sink' busy 99 %")
+    assert "differ by less than noise (40 ms to 60 ms), throughput is the same" in text
+
+
+def test_storage_decides(made, edges):
+    """Equal within noise, and most of it is the asynchronous phase."""
+
+    def stored(duration):
+        run = made().checkpoint(0, duration, size=4e9).subtask("source", ack=10, start_delay=5)
+        return run.subtask("sink", ack=duration, start_delay=50, asynchronous=duration - 60).load(busy=(0.1, 0.2, 0.3))
+
+    text = verdict([line("aligned", stored(12_500), edges), line("unaligned", stored(12_300), edges)])
+
+    assert text.startswith("Writing 4 GB takes 12 s of 12 s: storage decides, not the barriers; the strategies differ by less than noise")
+
+
+def test_a_skewed_input_decides(made, saturated, edges):
+    """Alignment, not start delay: the vertex that waits is named."""
+    run = made().checkpoint(0, 4300).subtask("source", ack=5, start_delay=5).subtask("map", ack=4250, start_delay=20, alignment=4200)
+    run.subtask("sink", ack=4300, start_delay=4240).load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0))
+
+    text = verdict([line("aligned", run, edges), line("unaligned", saturated(70, 0, persisted=5), edges)])
+
+    assert text.startswith("'map' waits 4.2 s from its first to its last barrier: one of its inputs is behind ('sink' busy 99 %, ")
+
+
+def test_even_unaligned_barriers_can_wait(saturated, edges):
+    """A task thread that is held up lets nothing overtake."""
+    text = verdict([line("unaligned", saturated(2100, 2000, persisted=9), edges)])
+
+    assert text.startswith("Even barriers that overtake data wait 2 s for the task thread of 'sink'")
+
+
+def test_expiring_checkpoints(made, saturated, edges):
+    """None got through: the load says why; the strategy that works is named."""
+    stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
+    stuck.checkpoint(4000, 4000, status="FAILED", failure="Checkpoint expired before completing.").load(
+        busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0)
+    )
+
+    assert (
+        "With aligned 2 of 2 checkpoints expire, because barriers do not get through in time:"
+        " 'sink' busy 99 %, 'source' back-pressured 90 %; unaligned completes all 3 in 70 ms and stores 5 B of in-flight data each."
+    ) == verdict([line("aligned", stuck, edges), line("unaligned", saturated(70, 0, persisted=5, times=3), edges)])
+
+
+def test_a_failed_job_comes_first(made, saturated, edges):
+    """With the reason Flink would give."""
+    stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.").load(busy=(0.1, 0.5, 0.99))
+    failed = line("aligned", stuck, edges, status="FAILED: Exceeded checkpoint tolerable failure threshold.")
+
+    text = verdict([failed, line("unaligned", saturated(70, 0), edges)])
+
+    assert text.startswith("With aligned the job fails (Exceeded checkpoint tolerable failure threshold) after 1 of 1 checkpoints exp")
+
+
+def test_one_strategy_is_held_against_none(saturated, edges):
+    """Nothing to compare with but the job without checkpoints."""
+    text = verdict([line("aligned", saturated(5700, 3100), edges, baseline=110.0)])
+
+    assert text.endswith("; throughput is -9.1 % against no checkpoints.")
+
+
+def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
+    """Strategies are compared within a workload, never across."""
+    lines = [
+        line(label, saturated(ms, ms - 20), edges, group=group)
+        for group, times in (("rate 1k/s", (60, 50)), ("rate 9k/s", (9000, 100)))
+        for label, ms in zip(("aligned", "unaligned"), times, strict=True)
+    ]
+
+    assert verdict(lines).startswith("With rate 9k/s: Barriers wait behind 9 s")
+
+
+def test_no_checkpoint_is_no_verdict(made, edges):
+    """It says what to do."""
+    text = verdict([line("aligned", made().load(busy=(0, 0, 0)), edges)])
+
+    assert "No checkpoint was completed or failed after the warm-up: run longer, or set an interval." == text
