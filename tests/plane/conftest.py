@@ -1,0 +1,30 @@
+"""Every rule of the interface is held against every engine that exists; whatever a test built is checked for conservation at the end."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import sim.plane
+from sim.plane.interface import DataPlane, PlaneSpec
+from sim.plane.reference import ReferencePlane
+
+ENGINES = ["reference", "interpreted", "compiled"] if callable(getattr(sim.plane, "build", None)) else ["reference"]
+
+
+@pytest.fixture(params=ENGINES, scope="session")
+def engine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def build(engine: str) -> Iterator[Callable[[PlaneSpec], DataPlane]]:
+    """Makes planes of the engine under test."""
+    planes: list[DataPlane] = []
+
+    def make(spec: PlaneSpec) -> DataPlane:
+        planes.append(ReferencePlane(spec) if engine == "reference" else sim.plane.build(spec, engine))
+        return planes[-1]
+
+    yield make
+    for plane in planes:
+        plane.check()

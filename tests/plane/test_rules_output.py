@@ -1,0 +1,273 @@
+"""Rules N, B, O: numbering, records as bytes, the pool, writing into buffers, routing, flushing."""
+
+from fractions import Fraction
+
+import pytest
+from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
+
+from sim.model.random import draw, stream
+from sim.plane.interface import Marker, Ship, State
+
+
+def test_N2_channels_are_numbered_by_edge_then_writer_then_reader(build):
+    """Global shipping reaches the first reader of each writer: channels 0 and 2 of a 2 x 2 edge."""
+    plane = build(world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)]))
+    run(plane, 100)
+
+    assert [100, 0, 100, 0] == column(plane.channels(), "written")
+
+
+def test_B1_record_sizes_are_draws_of_the_channel(build):
+    """Record i of a channel has the i-th size of the channel's own stream."""
+    table = (10, 20, 30, 40)
+    plane = build(pipe(size=table, total=9))
+    run(plane, 200)
+    sizes = [table[(draw(stream(0, "size", "0-1", 0, 0), i) * 4) >> 32] for i in range(9)]
+
+    assert sum(sizes) == channel(plane, 0, "written")
+    assert 1 < len(set(sizes))
+
+
+def test_B2_a_record_is_served_when_its_last_byte_is_there(build):
+    """A record of 250 bytes spans three buffers; nothing is consumed while the last one is still open at the sender."""
+    plane = build(pipe(size=250, total=2))
+    run(plane, 15)
+
+    assert (250, 200, 200, 200, 0) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
+
+    run(plane, 25)  # the second record fills the third buffer
+
+    assert (500, 500, 500, 300, 250) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
+
+
+def test_O1_the_pool_is_exclusive_per_channel_plus_floating(build):
+    plane = build(world([source(total=0), vertex(parallelism=3)], [edge(ship=Ship.HASH)], exclusive=3, floating=5))
+
+    assert (0, 0, 14, 1) == tuple(int(plane.partitions()[0][name]) for name in ("edge", "used", "size", "available"))
+
+
+def test_O2_a_full_pool_makes_the_output_unavailable(build):
+    """Four buffers lie with the held reader, four fill the pool: the source stops between records."""
+    plane = build(pipe(exclusive=2, floating=2))
+    plane.hold(1)
+    run(plane, 1000)
+
+    assert (State.SOFT, 8) == task(plane, 0, "state", "served")
+    assert (4, 4, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
+
+
+def test_O2_a_channel_at_its_maximum_makes_the_output_unavailable(build):
+    """All records go to reader 0: three buffers of that channel are enough, whatever the pool has left."""
+    spec = world([source(), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)], exclusive=2, floating=2, max_per_channel=3)
+    plane = build(spec)
+    plane.hold(1)
+    run(plane, 1000)
+
+    assert (State.SOFT, 7) == task(plane, 0, "state", "served")
+    assert (3, 6, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
+
+
+def test_O3_overdraft_lets_a_record_be_finished(build):
+    """One segment and two more on credit: a record of 250 bytes fits, the task is SOFT and not HARD."""
+    plane = build(pipe(size=250, exclusive=1, floating=0, overdraft=2))
+    plane.hold(1)
+    run(plane, 11)
+
+    assert (250, 100) == channel(plane, 0, "written", "sent")
+    assert (State.SOFT, 2) == (state(plane, 0), pool(plane))
+
+
+def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
+    """One segment, no overdraft, one credit: 100 bytes leave, 100 wait, the last 100 of the record are not written."""
+    plane = build(pipe(size=300, exclusive=1, floating=0, overdraft=0))
+    plane.hold(1)
+    run(plane, 1000)
+
+    assert (State.HARD, 1, 0) == task(plane, 0, "state", "served", "records_out")
+    assert (200, 100) == channel(plane, 0, "written", "sent")
+    assert 990 == task(plane, 0, "hard_ns")
+
+    plane.release(1)
+    run(plane, 1001)  # the reader takes both buffers, the record is written at once
+
+    assert (300, 300, 1) == channel(plane, 0, "written", "sent", "records_out")
+
+
+def test_O4_a_full_buffer_is_offered_at_once_and_an_open_one_waits(build):
+    plane = build(pipe(size=60, total=2))
+    run(plane, 11)
+
+    assert (60, 0) == channel(plane, 0, "written", "sent")
+
+    run(plane, 21)
+
+    assert (120, 100) == channel(plane, 0, "written", "sent")
+
+
+@pytest.mark.parametrize(("exclusive", "expected"), [(1, (90, 1)), (8, (80, 2))])
+def test_O4_an_unavailable_pool_stretches_the_buffer(build, exclusive, expected):
+    """A record of 90 bytes in buffers of 40: 40 + 40 sent and 10 waiting, or, with the pool used up, one buffer of 90."""
+    plane = build(pipe(size=90, total=1, starting_buffer_bytes=40, exclusive=exclusive, floating=0))
+    run(plane, 15)
+
+    assert expected == (channel(plane, 0, "sent"), task(plane, 0, "buffers_out"))
+
+
+def test_O4_the_pool_is_judged_buffer_by_buffer_and_a_segment_is_the_limit(build):
+    """A record of 250 bytes, a pool of two: 40 as announced, then, unavailable, 100 and 100; the last 10 fit and stay open."""
+    plane = build(pipe(size=250, total=1, starting_buffer_bytes=40, exclusive=2, floating=0, overdraft=5))
+    run(plane, 15)
+
+    assert (250, 240) == channel(plane, 0, "written", "sent")
+    assert 3 == task(plane, 0, "buffers_out")
+
+
+def test_O4_a_stretched_buffer_holds_what_it_has_and_the_rest(build):
+    """Two channels, a pool of three: channel 0 takes the third segment, so channel 1 stretches 30 + 30 into one buffer of 60."""
+    edges = [edge(ship=Ship.BROADCAST, size=30)]
+    plane = build(world([source(total=2), vertex(parallelism=2)], edges, starting_buffer_bytes=40, exclusive=1, floating=1))
+    run(plane, 25)
+
+    assert [40, 60] == column(plane.channels(), "sent")
+    assert 2 == task(plane, 0, "buffers_out")
+
+
+def copies(plane, channels):
+    return [channel(plane, c, "records_out") for c in channels]
+
+
+def test_O5_rebalance_goes_round_from_a_drawn_start(build):
+    plane = build(world([source(total=5), vertex(parallelism=3)], [edge(ship=Ship.REBALANCE)], seed=5))
+    run(plane, 200)
+    start = (draw(stream(5, "start", "0-1", 0), 0) * 3) >> 32
+    expected = [0, 0, 0]
+    for m in range(5):
+        expected[(start + m) % 3] += 1
+
+    assert expected == copies(plane, range(3))
+
+
+@pytest.mark.parametrize("weights", [(), (0, 0, 2)])
+def test_O5_hash_draws_the_reader(build, weights):
+    plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.HASH, weights=weights)]))
+    run(plane, 400)
+    expected = [0, 0, 0]
+    for m in range(20):
+        u = draw(stream(0, "route", "0-1", 0), m)
+        expected[weights[(u * 3) >> 32] if weights else (u * 3) >> 32] += 1
+
+    assert expected == copies(plane, range(3))
+
+
+def test_O5_rescale_goes_round_its_own_block(build):
+    """Two writers, five readers: readers 0-2 belong to the first writer, 3-4 to the second."""
+    plane = build(world([source(parallelism=2, total=4), vertex(parallelism=5)], [edge(ship=Ship.RESCALE)]))
+    run(plane, 400)
+
+    assert [2, 1, 1, 2, 2] == copies(plane, range(5))
+
+
+def test_O5_broadcast_and_global_and_forward(build):
+    vertices = [source(parallelism=2, total=3), vertex("b", 2), vertex("c", 2), vertex("d", 2)]
+    edges = [edge(0, 1, Ship.BROADCAST), edge(0, 2, Ship.GLOBAL), edge(0, 3, Ship.FORWARD)]
+    plane = build(world(vertices, edges))
+    run(plane, 400)
+
+    assert [3, 3, 3, 3] + [3, 0, 3, 0] + [3, 3] == copies(plane, range(10))
+
+
+@pytest.mark.parametrize("fan_out", [(0, 1), (1, 2), (2, 3), (1, 1), (3, 1), (5, 2)])
+def test_O5_fan_out_is_kept_to_the_copy(build, fan_out):
+    plane = build(world([source(total=7), vertex()], [edge(fan_out=fan_out, size=1)]))
+    run(plane, 71)
+
+    assert 7 * Fraction(*fan_out) // 1 == channel(plane, 0, "records_out")
+
+
+def test_O5_partitions_are_written_in_the_order_of_the_edges(build):
+    """The first edge's pool refuses: nothing of the record reaches the second edge."""
+    vertices = [source(total=1), vertex("b"), vertex("c")]
+    plane = build(world(vertices, [edge(0, 1, size=400), edge(0, 2)], exclusive=1, floating=0, overdraft=0))
+    plane.hold(1)
+    run(plane, 100)
+
+    assert State.HARD == state(plane, 0)
+    assert [200, 0] == column(plane.channels(), "written")
+
+
+def test_O6_without_a_timer_every_record_flushes(build):
+    plane = build(pipe(size=30, total=2, buffer_timeout_ns=0))
+    run(plane, 11)
+
+    assert (30, 30, 30) == channel(plane, 0, "written", "sent", "arrived")
+
+
+def test_O6_a_negative_timeout_never_flushes(build):
+    plane = build(pipe(size=30, total=2))
+    run(plane, 10**9)
+
+    assert (60, 0) == channel(plane, 0, "written", "sent")
+
+
+def test_O6_a_flush_visits_partitions_and_channels_in_order(build):
+    """One line of 1 byte/ns: what is flushed first arrives first."""
+    vertices = [source(total=1), vertex("b", 2), vertex("c")]
+    edges = [edge(0, 1, Ship.BROADCAST, size=30), edge(0, 2, size=20)]
+    plane = build(world(vertices, edges, buffer_timeout_ns=0, nic=(1, 1)))
+    arrived = []
+    for until in (11, 39, 41, 69, 71, 89, 91):
+        run(plane, until)
+        arrived.append(column(plane.channels(), "arrived"))
+
+    assert [[0, 0, 0], [0, 0, 0], [30, 0, 0], [30, 0, 0], [30, 30, 0], [30, 30, 0], [30, 30, 20]] == arrived
+
+
+def test_O7_a_flushed_buffer_keeps_its_segment_until_it_is_closed(build):
+    """All bytes of the open buffer are sent; the marker closes it and the segment is free."""
+    plane = build(pipe(size=30, total=1, buffer_timeout_ns=0))
+    run(plane, 100)
+
+    assert (1, 1) == (pool(plane), channel(plane, 0, "queued"))
+
+    plane.forward(0, Marker(1))
+
+    assert (0, 1) == (pool(plane), channel(plane, 0, "queued"))  # the marker
+
+
+def test_O7_a_local_buffer_belongs_to_the_pool_until_the_reader_recycles_it(build):
+    """Two records in one buffer: its segment stays in use while the first is served."""
+    plane = build(pipe(size=50, total=2, local=True))
+    run(plane, 25)  # the reader is inside the first record
+
+    assert (100, 100, 50) == channel(plane, 0, "sent", "taken", "consumed")
+    assert 1 == pool(plane)
+
+    run(plane, 35)  # the second record ends with the buffer: recycled when its service begins
+
+    assert (100, 0) == (channel(plane, 0, "consumed"), pool(plane))
+
+
+def test_O7_a_closed_local_slice_is_given_back_with_the_last_recycling(build):
+    """The reader holds a slice of the open buffer; the marker closes it; the segment returns when the reader is done with the slice."""
+    plane = build(pipe(size=30, total=1, local=True, service=50, buffer_timeout_ns=0, segment_bytes=60, starting_buffer_bytes=60))
+    run(plane, 15)
+
+    assert (State.BUSY, 1, 30) == (state(plane, 1), pool(plane), channel(plane, 0, "taken"))
+
+    plane.forward(0, Marker(1))
+
+    assert 0 == pool(plane)  # the record ended with the slice, which was recycled when its service began
+
+
+def test_O7_giving_back_wakes_a_soft_writer(build):
+    plane = build(pipe(exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 95)
+
+    assert (State.SOFT, 2) == task(plane, 0, "state", "served")
+
+    plane.release(1)
+    run(plane, 96)
+
+    assert State.BUSY == state(plane, 0)
+    assert (21, 75) == task(plane, 0, "busy_ns", "soft_ns")

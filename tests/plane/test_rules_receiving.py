@@ -1,0 +1,181 @@
+"""Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does."""
+
+from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
+
+from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
+
+
+def union(writers, *, total=-1, **options):
+    """Several writers of one vertex, one reader, one gate: channel i comes from writer i."""
+    return world([source(parallelism=writers, total=total), vertex()], [edge(ship=Ship.GLOBAL)], **options)
+
+
+def test_R1_credit_begins_with_the_exclusive_buffers(build):
+    plane = build(pipe(total=0, exclusive=3))
+
+    assert 3 == channel(plane, 0, "credit")
+    assert 8 == idle_floating(plane)
+
+
+def test_R2_arrivals_take_floating_buffers_until_none_is_left(build):
+    """Every arrival leaves one buffer less than required: 2 exclusive and 2 floating ones let four records through."""
+    plane = build(pipe(exclusive=2, floating=2))
+    plane.hold(1)
+    seen = []
+    for until in (11, 21, 31, 41, 51):
+        run(plane, until)
+        seen.append((channel(plane, 0, "arrived"), channel(plane, 0, "credit"), idle_floating(plane)))
+
+    assert [(100, 2, 1), (200, 2, 0), (300, 1, 0), (400, 0, 0), (400, 0, 0)] == seen
+
+
+def test_R2_gained_credits_leave_in_one_message(build):
+    """Backlog 2: three floating buffers, one message: with latency all three credits are there at once, and two buffers leave."""
+    plane = build(pipe(size=300, total=1, exclusive=1, latency_ns=1000))
+    plane.hold(1)
+    run(plane, 2010)
+
+    assert (100, 0) == channel(plane, 0, "sent", "credit")
+
+    run(plane, 2011)
+
+    assert (300, 1) == channel(plane, 0, "sent", "credit")
+
+
+def test_R3_an_exclusive_buffer_more_than_required_frees_a_floating_one(build):
+    """One record: the arrival took a floating buffer for the next; when the exclusive one returns, the floating one goes back."""
+    plane = build(pipe(total=1, exclusive=2, floating=2))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert (2, 1) == (channel(plane, 0, "credit"), idle_floating(plane))
+
+    plane.release(1)
+    run(plane, 51)
+
+    assert (2, 2) == (channel(plane, 0, "credit"), idle_floating(plane))
+
+
+def test_R3_listeners_are_served_in_the_order_they_came(build):
+    """Three writers at one gate with one floating buffer, all with data waiting.  Writer 2 got it; 1 asked before 0.
+    When it comes back it goes to 1, and 1 stands behind 0 afterwards."""
+    plane = build(union(3, exclusive=1, floating=1, max_per_channel=2))
+    plane.scale(0, 15, 10)  # records at 15, 30 ...
+    plane.scale(1, 12, 10)  # 12, 24 ...
+    plane.scale(2, 10, 10)  # 10, 20 ...
+    plane.hold(3)
+    run(plane, 100)
+
+    assert [100, 100, 200] == column(plane.channels(), "sent")
+
+    plane.release(3)
+    sent = []
+    for until in (101, 111, 121, 131, 141, 151, 161):
+        run(plane, until)
+        sent.append(column(plane.channels(), "sent"))
+
+    assert [
+        [100, 100, 300],  # 2 is served: its exclusive buffer is a credit again
+        [100, 200, 300],
+        [200, 200, 300],
+        [200, 300, 300],  # the floating buffer of channel 2 goes to channel 1, the first listener
+        [200, 400, 300],
+        [300, 400, 300],
+        [300, 400, 400],
+    ] == sent
+
+
+def test_R4_channels_become_ready_in_the_order_of_arrival(build):
+    """Arrivals 2, 0, 1 are served 2, 0, 1."""
+    plane = build(union(3, total=1))
+    plane.scale(0, 12, 10)
+    plane.scale(1, 15, 10)
+    plane.hold(3)
+    run(plane, 100)
+    plane.release(3)
+    taken = []
+    for until in (101, 111, 121):
+        run(plane, until)
+        taken.append(column(plane.channels(), "taken"))
+
+    assert [[0, 0, 100], [100, 0, 100], [100, 100, 100]] == taken
+
+
+def test_R4_a_ready_channel_wakes_an_idle_reader_only(build):
+    """The held reader takes nothing before its release."""
+    plane = build(pipe(total=1))
+    plane.hold(1)
+    run(plane, 100)
+
+    assert (State.HELD, 0) == (state(plane, 1), channel(plane, 0, "taken"))
+
+
+def test_R5_a_priority_marker_is_processed_before_the_data_it_overtook(build):
+    plane = build(pipe(total=3, exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 50)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    run(plane, 60)
+    plane.release(1)
+
+    assert Notice(60, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert (100, 0) == channel(plane, 0, "arrived", "taken")
+
+
+def test_R5_priority_wakes_an_idle_reader(build):
+    plane = build(pipe(total=0))
+    run(plane, 10)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert Notice(10, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+
+
+def test_R5_priority_wakes_a_soft_reader(build):
+    """A task with a full output still takes a priority marker; an ordinary one waits in its receive queue."""
+    vertices = [source(), vertex("b"), vertex("c")]
+    plane = build(world(vertices, [edge(0, 1), edge(1, 2)], exclusive=1, floating=0))
+    plane.hold(2)
+    run(plane, 1000)
+
+    assert State.SOFT == state(plane, 1)
+
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [Notice(1000, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 2000)
+    assert State.SOFT == state(plane, 1)
+
+
+def test_R5_the_first_announced_marker_of_a_gate_is_reported(build):
+    """Two writers: the second marker of number 3 and the older number 2 are no news."""
+    plane = build(union(2, total=0))
+    plane.hold(2)
+    plane.forward(0, Marker(3, Trait.ANNOUNCED))
+    plane.forward(1, Marker(2, Trait.ANNOUNCED))
+    plane.forward(1, Marker(3, Trait.ANNOUNCED))
+    announced = [n for n in run(plane, 10) if n.kind == Kind.ANNOUNCED]
+
+    assert [Notice(0, Kind.ANNOUNCED, 2, gate=0, number=3)] == announced
+
+
+def test_R5_local_and_priority_markers_are_not_announced(build):
+    seen = []
+    for local, traits in ((True, Trait.ANNOUNCED), (False, Trait.ANNOUNCED | Trait.PRIORITY), (False, Trait.ANNOUNCED)):
+        plane = build(pipe(total=0, local=local))
+        plane.forward(0, Marker(1, traits))
+        seen.append([n.kind for n in run(plane, 10)])
+
+    assert [[Kind.LEFT, Kind.ARRIVED], [Kind.LEFT, Kind.ARRIVED], [Kind.LEFT, Kind.ANNOUNCED, Kind.ARRIVED]] == seen
+
+
+def test_R5_a_marker_of_the_prioritised_number_joins_the_priority_list(build):
+    """The reader prioritised number 1 before it arrived: processed at once, though a record waits before it."""
+    plane = build(pipe(total=2))
+    plane.hold(1)
+    run(plane, 50)
+    plane.prioritise(1, 1)
+    plane.forward(0, Marker(1))
+    run(plane, 60)
+    plane.release(1)
+
+    assert Notice(60, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert 0 == channel(plane, 0, "taken")
