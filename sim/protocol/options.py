@@ -56,7 +56,8 @@ class BarrierOptions:
     @property
     def deadline_ns(self) -> int:
         """When a timeoutable barrier turns unaligned [ns]: one clock for all tasks (FLINK-23041)."""
-        assert self.aligned_timeout_ns is not None, "only a timeoutable barrier has a deadline"
+        if self.aligned_timeout_ns is None:
+            raise ValueError("only a barrier with a timeout has a deadline")
         return self.trigger_ns + self.aligned_timeout_ns
 
     @property

@@ -123,7 +123,7 @@ class AsyncFailed:
 
 @dataclass(frozen=True, slots=True)
 class AbortNotified:
-    """NotifyAborted reached the task thread."""
+    """The task thread hears NotifyAborted (a mail; while it works for a snapshot it is heard afterwards)."""
 
     now: int
     checkpoint: int
@@ -145,6 +145,7 @@ class StartSnapshot:
     first_barrier_ns: int
     start_delay_ns: int
     alignment_ns: int | None  # None: barriers are missing, InputsComplete follows
+    resumes: bool = False  # inputs wait to be resumed after the sync phase
 
     @property
     def barriers_missing(self) -> bool:
@@ -155,6 +156,7 @@ class StartSnapshot:
 class InputsComplete:
     """From the barrier handler to the snapshots: the missing barriers are here; the runtime never sees it."""
 
+    now: int
     checkpoint: int
     alignment_ns: int
 
@@ -229,7 +231,7 @@ class ForwardCancellation:
 
 @dataclass(frozen=True, slots=True)
 class RunPreBarrier:
-    """Hold the task thread for this work; PhaseFinished(PRE_BARRIER)."""
+    """Hold the task thread until ReleaseTask; do this work (perhaps none); PhaseFinished(PRE_BARRIER)."""
 
     checkpoint: int
     work: tuple[Work, ...]
@@ -239,7 +241,8 @@ class RunPreBarrier:
 class ForwardBarrier:
     """Write the barrier to every output (forced edges: `options.on_forced_edge()`); PhaseFinished(FORWARD_BARRIER).
 
-    Output data that priority barriers overtake belongs to the snapshot.
+    Output data that priority barriers overtake belongs to the snapshot.  Of a timeoutable barrier the departure is watched:
+    where nothing is (no output, or forced edges only) OutputBarriersLeft follows at once.
     """
 
     checkpoint: int
@@ -263,7 +266,7 @@ class ConvertOutput:
 
 @dataclass(frozen=True, slots=True)
 class RunSync:
-    """Hold the task thread for this work; PhaseFinished(SYNC)."""
+    """Do this work on the task thread; PhaseFinished(SYNC)."""
 
     checkpoint: int
     work: tuple[Work, ...]

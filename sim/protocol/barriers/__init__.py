@@ -1,0 +1,5 @@
+"""What a task does about barriers, over all its gates: Flink's handlers, state by state.
+
+handler.py holds one checkpoint at a time (SingleCheckpointBarrierHandler) and asks its state what to do; aligned.py and
+alternating.py are those states; tracker.py counts instead of blocking (CheckpointBarrierTracker).
+"""

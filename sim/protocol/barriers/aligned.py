@@ -1,0 +1,61 @@
+"""The states of the aligned handler: wait for every barrier, then snapshot (unaligned checkpoints off).
+
+Blocking is the sender's; here a channel that delivered its barrier is simply not resumed before the snapshot's
+RESUME_INPUTS phase, which follows its sync phase.
+"""
+# ruff: noqa: ARG002 -- every state answers every question, also where it needs less to know
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+from sim.protocol.barriers.state import Pending, Step
+from sim.protocol.options import BarrierOptions
+from sim.protocol.task_vocabulary import ResumeInputs
+
+__all__ = ["CollectingBarriers", "WaitingForFirstBarrier"]
+
+
+class _Aligned(ABC):
+    """What both states have in common (AbstractAlignedBarrierHandlerState)."""
+
+    __slots__ = ()
+
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        if options.unaligned:
+            raise ValueError("an unaligned barrier reached a task that only knows aligned ones")
+        if pending.complete:
+            return WaitingForFirstBarrier(), (pending.snapshot(options, now),)
+        return CollectingBarriers(), ()
+
+    def announcement(self, pending: Pending) -> Step:
+        raise ValueError("nothing is announced without a timeout")
+
+    def timeout(self, pending: Pending, now: int) -> Step:
+        raise ValueError("no timer was armed")
+
+    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        return WaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
+
+    @abstractmethod
+    def gate_closed(self, pending: Pending, now: int) -> Step: ...
+
+    def abort(self, checkpoint: int) -> Step:
+        return WaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForFirstBarrier(_Aligned):
+    """No barrier of a newer checkpoint is here."""
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        raise ValueError("no checkpoint is pending")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectingBarriers(_Aligned):
+    """At least one barrier of this checkpoint is here; at least one is missing."""
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        return self.barrier(pending, pending.options, now)

@@ -1,0 +1,148 @@
+"""The states of the alternating handler: begin aligned, go unaligned on a timeout or an unaligned barrier.
+
+Pure unaligned checkpoints run through it too: their first barrier finds the first state and takes its unaligned row at once.
+Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
+"""
+# ruff: noqa: ARG002 -- every state answers every question, also where it needs less to know
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+from sim.protocol.barriers.state import Commands, Pending, Step
+from sim.protocol.options import BarrierOptions
+from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
+
+__all__ = [
+    "AlternatingCollectingBarriers",
+    "AlternatingCollectingBarriersUnaligned",
+    "AlternatingWaitingForFirstBarrier",
+    "AlternatingWaitingForFirstBarrierUnaligned",
+]
+
+
+def _prioritise(pending: Pending) -> Commands:
+    """Only timeoutable barriers can be waiting as ordinary ones (prioritizeAllAnnouncements)."""
+    return (PrioritiseInput(pending.checkpoint),) if pending.options.timeoutable else ()
+
+
+def _unaligned_snapshot(pending: Pending, options: BarrierOptions, now: int) -> Commands:
+    """Keep what is on its way before anything else runs, then snapshot (checkpointStarted, triggerGlobalCheckpoint)."""
+    return CaptureInput(pending.checkpoint), pending.snapshot(options.as_unaligned(), now)
+
+
+class _Alternating:
+    __slots__ = ()
+
+    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
+
+
+class _AlternatingAligned(_Alternating, ABC):
+    """What the two aligned states have in common."""
+
+    __slots__ = ()
+
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        if options.unaligned:
+            return _then(self.timeout(pending, now), pending, options, now)
+        if pending.complete:  # looked at before the clock: a complete alignment is aligned, however late
+            return AlternatingWaitingForFirstBarrier(), (pending.snapshot(options, now),)
+        if pending.timed_out(options, now):
+            return _then(self.timeout(pending, now), pending, options.as_unaligned(), now)
+        return AlternatingCollectingBarriers(), ()
+
+    def announcement(self, pending: Pending) -> Step:
+        return self, ()  # remembered by the data plane: PrioritiseInput finds it
+
+    @abstractmethod
+    def timeout(self, pending: Pending, now: int) -> Step: ...
+
+    @abstractmethod
+    def gate_closed(self, pending: Pending, now: int) -> Step: ...
+
+    def abort(self, checkpoint: int) -> Step:
+        return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
+
+
+def _then(first: Step, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    """The timeout transition, then the same barrier in the unaligned state it led to."""
+    state, commands = first
+    state, more = state.barrier(pending, options, now)
+    return state, (*commands, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
+    """Aligned so far; no barrier of this checkpoint is here, some may be announced."""
+
+    def timeout(self, pending: Pending, now: int) -> Step:
+        return AlternatingWaitingForFirstBarrierUnaligned(), _prioritise(pending)
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        if pending.complete:
+            raise ValueError("every gate closed and no barrier came")
+        return self, ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlternatingCollectingBarriers(_AlternatingAligned):
+    """Aligned so far; at least one barrier of this checkpoint is here, at least one is missing."""
+
+    def timeout(self, pending: Pending, now: int) -> Step:
+        return AlternatingCollectingBarriersUnaligned(), (*_prioritise(pending), *_unaligned_snapshot(pending, pending.options, now))
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        if pending.complete:
+            return AlternatingWaitingForFirstBarrier(), (pending.snapshot(pending.options, now),)
+        return self, ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
+    """The timeout passed; no barrier of this checkpoint is here: the first one, of whichever kind, starts the snapshot."""
+
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        commands = _unaligned_snapshot(pending, options, now)
+        if pending.complete:
+            return AlternatingWaitingForFirstBarrier(), commands
+        return AlternatingCollectingBarriersUnaligned(), commands
+
+    def announcement(self, pending: Pending) -> Step:
+        return self, ()  # PrioritiseInput holds for barriers yet to come
+
+    def timeout(self, pending: Pending, now: int) -> Step:
+        return self, ()
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        if pending.complete:
+            raise ValueError("every gate closed and no barrier came")
+        return self, ()
+
+    def abort(self, checkpoint: int) -> Step:
+        return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
+
+
+@dataclass(frozen=True, slots=True)
+class AlternatingCollectingBarriersUnaligned(_Alternating):
+    """The snapshot runs; at least one barrier is missing, and what comes before it is kept."""
+
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+        if not pending.complete:
+            return self, ()
+        done = FinishCapture(pending.checkpoint), pending.inputs_complete(now), ResumeInputs(pending.checkpoint)
+        return AlternatingWaitingForFirstBarrier(), done
+
+    def announcement(self, pending: Pending) -> Step:
+        return self, ()  # PrioritiseInput holds for barriers yet to come
+
+    def timeout(self, pending: Pending, now: int) -> Step:
+        return self, ()
+
+    def gate_closed(self, pending: Pending, now: int) -> Step:
+        return self.barrier(pending, pending.options, now)
+
+    def abort(self, checkpoint: int) -> Step:
+        return AlternatingWaitingForFirstBarrier(), (FinishCapture(checkpoint), CancelSnapshot(checkpoint), ResumeInputs(checkpoint))
+

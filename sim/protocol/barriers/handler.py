@@ -1,0 +1,189 @@
+"""One handler per task: which checkpoint it is about, who has delivered, what is obsolete (SingleCheckpointBarrierHandler).
+
+It handles one checkpoint at a time: a newer one gives the older up.  What happens to the inputs is the business of its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from sim.protocol.barriers.state import BarrierState, Commands, Pending, Step
+from sim.protocol.barriers.transitions import TRANSITIONS
+from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.options import BarrierOptions
+from sim.protocol.reasons import FailureReason
+from sim.protocol.task_vocabulary import (
+    AlignmentTimedOut,
+    ArmAlignmentTimer,
+    BarrierAnnounced,
+    BarrierArrived,
+    BarrierEvent,
+    CancelAlignmentTimer,
+    CancellationArrived,
+    DeclineCheckpoint,
+    ForwardCancellation,
+    GateClosed,
+    SettleBarriers,
+    TriggerReceived,
+)
+
+__all__ = ["BarrierHandler"]
+
+_Question = Callable[[BarrierState], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierHandler:
+    state: BarrierState
+    open_gates: frozenset[int]
+    pending: Pending | None = None
+    current: int = 0  # the newest checkpoint heard of
+    completed: int = 0  # the newest one whose barriers all came
+    settled: int = 0  # up to here the data plane knows barriers to be obsolete
+    timer_armed: bool = False
+    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def waiting(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
+        return cls(first_state, frozenset(range(gates)))
+
+    def on(self, event: BarrierEvent) -> tuple[BarrierHandler, Commands]:
+        match event:
+            case BarrierArrived():
+                after, commands = self._barrier(event)
+            case BarrierAnnounced():
+                after, commands = self._announcement(event)
+            case AlignmentTimedOut():
+                after, commands = self._timeout(event)
+            case CancellationArrived():
+                after, commands = self._cancellation(event)
+            case GateClosed():
+                after, commands = self._gate_closed(event)
+            case TriggerReceived():
+                after, commands = self._trigger(event)
+        if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
+            _impossible(self, event, f"{type(after.state).__name__} may not follow")
+        return replace(after, story=remember(self.story, event)), commands
+
+    def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
+        if _obsolete(self, event.checkpoint):
+            return self, ()  # the data plane resumes what is settled
+        handler, commands = _started(self, event.checkpoint, event.options, event.now)
+        pending = _arrival(handler, event)
+        options = event.options.as_unaligned() if event.priority else event.options
+        return _moved(handler, event, pending, commands, lambda state: state.barrier(pending, options, event.now))
+
+    def _announcement(self, event: BarrierAnnounced) -> tuple[BarrierHandler, Commands]:
+        if _obsolete(self, event.checkpoint):
+            return self, ()
+        handler, commands = _started(self, event.checkpoint, event.options, event.now)
+        pending = _pending(handler, event)
+        return _moved(handler, event, pending, commands, lambda state: state.announcement(pending))
+
+    def _timeout(self, event: AlignmentTimedOut) -> tuple[BarrierHandler, Commands]:
+        if self.pending is None or self.pending.checkpoint != event.checkpoint:
+            return self, ()  # its alignment is over
+        pending = self.pending
+        return _moved(replace(self, timer_armed=False), event, pending, (), lambda state: state.timeout(pending, event.now))
+
+    def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
+        begun = self.pending is not None and self.pending.first_barrier_ns is not None
+        if event.checkpoint > self.current or (event.checkpoint == self.current and begun):
+            return _aborted(self, event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER)
+        return self, ()
+
+    def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
+        if event.gate not in self.open_gates:
+            _impossible(self, event, "this gate is not open")
+        handler = replace(self, open_gates=self.open_gates - {event.gate})
+        if self.pending is None or event.gate in self.pending.arrived:
+            return handler, ()
+        first = event.now if self.pending.first_barrier_ns is None else self.pending.first_barrier_ns
+        pending = replace(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
+        return _moved(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
+
+    def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
+        """A call instead of barriers.  Gates still open hold nothing but their end: all count as arrived (FLIP-147)."""
+        if _obsolete(self, event.checkpoint):
+            return self, ()
+        handler, commands = _started(self, event.checkpoint, event.options, event.now)
+        pending = _pending(handler, event)
+        pending = replace(pending, arrived=pending.target)
+        if pending.first_barrier_ns is not None:
+            return _moved(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
+        return _moved(handler, event, pending, commands, lambda state: state.triggered(pending, event.options, event.now))
+
+
+def _obsolete(handler: BarrierHandler, checkpoint: int) -> bool:
+    return checkpoint < handler.current or (checkpoint == handler.current and handler.pending is None)
+
+
+def _started(handler: BarrierHandler, checkpoint: int, options: BarrierOptions, now: int) -> tuple[BarrierHandler, Commands]:
+    """Take up a newer checkpoint: give up the pending one, older barriers are obsolete, mind the deadline."""
+    if checkpoint == handler.current:
+        return handler, ()
+    commands: Commands = ()
+    if handler.pending is not None:
+        handler, commands = _aborted(handler, handler.pending.checkpoint, FailureReason.CHECKPOINT_DECLINED_SUBSUMED)
+    if checkpoint - 1 > max(handler.settled, handler.completed):
+        handler = replace(handler, settled=checkpoint - 1)
+        commands = (*commands, SettleBarriers(checkpoint - 1))
+    if options.timeoutable and handler.open_gates:
+        commands = (*commands, ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns)))
+        handler = replace(handler, timer_armed=True)
+    return replace(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
+
+
+def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
+    """The pending checkpoint with this barrier counted."""
+    pending = _pending(handler, event)
+    if event.gate not in pending.target:
+        _impossible(handler, event, "this gate was closed")
+    if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
+        _impossible(handler, event, "a gate has one first and one last barrier")
+    return replace(
+        pending,
+        seen=pending.seen | {event.gate},
+        arrived=pending.arrived | ({event.gate} if event.last else frozenset()),
+        first_barrier_ns=event.now if pending.first_barrier_ns is None else pending.first_barrier_ns,
+    )
+
+
+def _moved(
+    handler: BarrierHandler, event: BarrierEvent, pending: Pending, before: Commands, ask: _Question
+) -> tuple[BarrierHandler, Commands]:
+    """Ask the state; end the checkpoint when its last barrier is here."""
+    try:
+        state, commands = ask(handler.state)
+    except ValueError as error:
+        _impossible(handler, event, str(error))
+    handler = replace(handler, state=state, pending=pending)
+    if pending.complete:
+        timer: Commands = (CancelAlignmentTimer(pending.checkpoint),) if handler.timer_armed else ()
+        return replace(handler, pending=None, completed=pending.checkpoint, timer_armed=False), (*before, *timer, *commands)
+    return handler, (*before, *commands)
+
+
+def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) -> tuple[BarrierHandler, Commands]:
+    """Unblock, decline, and spare those downstream the wait (abortCheckpointOnBarrier).
+
+    Without a pending checkpoint there is nothing to unblock; a cancellation may overtake barriers not yet seen.
+    """
+    timer: Commands = (CancelAlignmentTimer(handler.current),) if handler.timer_armed else ()
+    state, commands = (handler.state, ()) if handler.pending is None else handler.state.abort(handler.pending.checkpoint)
+    done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
+    current = max(handler.current, checkpoint)
+    handler = replace(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint), timer_armed=False)
+    return handler, (*timer, *commands, *done)
+
+
+def _pending(handler: BarrierHandler, event: BarrierEvent) -> Pending:
+    if handler.pending is None:
+        _impossible(handler, event, "no checkpoint is pending")
+    return handler.pending
+
+
+def _impossible(handler: BarrierHandler, event: BarrierEvent, why: str) -> NoReturn:
+    raise InvalidTransition("barrier handler", handler, event, handler.story, why)

@@ -1,0 +1,61 @@
+"""The steps of one snapshot as data: which phase does which work, and what must be over before it is acknowledged.
+
+Source: SubtaskCheckpointCoordinatorImpl#checkpointState.  The barrier leaves *before* the state snapshot, so alignment downstream
+overlaps with this task's sync and async phases, but not with its pre-barrier phase.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sim.protocol.vocabulary import Phase, Work
+
+__all__ = ["ALIGNED", "ASYNC_OPERATE", "Part", "Phases", "Step", "move"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    phase: Phase
+    work: tuple[Work, ...] = ()
+
+
+Phases = tuple[Step, ...]
+
+
+class Part(Enum):
+    """What an acknowledgement waits for (the finishing rule of a strategy)."""
+
+    ASYNC_WORK = "async-work"  # the work of the asynchronous phase
+    CAPTURED_INPUT = "captured-input"  # the last barrier on every input, and what came before it written
+    OUTPUT_BARRIERS = "output-barriers"  # the own barriers have left the outputs or were converted (FLINK-27251)
+
+
+ALIGNED: Phases = (
+    Step(Phase.PRE_BARRIER, (Work.OPERATOR_FLUSH,)),
+    Step(Phase.FORWARD_BARRIER),
+    Step(Phase.SYNC, (Work.OPERATOR_SYNC, Work.STATE_SYNC)),
+    Step(Phase.RESUME_INPUTS),
+    Step(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
+    Step(Phase.ACKNOWLEDGE),
+)
+"""Every strategy of Flink's has these; they differ in when the first step begins and what the last one waits for."""
+
+
+def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
+    """The same phases with one piece of work done elsewhere, last in its new phase."""
+    source = next((step for step in phases if step.phase is out_of), None)
+    if source is None or work not in source.work:
+        raise ValueError(f"{work} is no work of {out_of}")
+    if all(step.phase is not into for step in phases):
+        raise ValueError(f"there is no phase {into}")
+
+    def moved(step: Step) -> Step:
+        kept = tuple(one for one in step.work if step.phase is not out_of or one is not work)
+        return Step(step.phase, (*kept, work) if step.phase is into else kept)
+
+    return tuple(moved(step) for step in phases)
+
+
+ASYNC_OPERATE = move(ALIGNED, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
+"""FLINK-37375: operators write their files in the asynchronous phase instead of before the barrier."""

@@ -1,0 +1,200 @@
+"""One snapshot inside a task: its phases in order, then what its acknowledgement still waits for.
+
+Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS are atomic on
+the task thread.  How long a phase takes, and what is written where, is the business of whoever carries the commands out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.options import BarrierOptions
+from sim.protocol.phases import Part, Phases
+from sim.protocol.task_vocabulary import (
+    AbortNotified,
+    Acknowledge,
+    ArmOutputTimer,
+    AsyncFailed,
+    CancelSnapshot,
+    ChannelStateWritten,
+    ConvertOutput,
+    DeclineCheckpoint,
+    FinishChannelState,
+    ForwardBarrier,
+    InputsComplete,
+    OutputBarriersLeft,
+    OutputTimedOut,
+    PhaseFinished,
+    ReleaseTask,
+    ResumeInputs,
+    RunAsync,
+    RunPreBarrier,
+    RunSync,
+    SnapshotEvent,
+    StartChannelState,
+    StartSnapshot,
+    TaskCommand,
+)
+from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
+
+__all__ = ["NEXT_PHASE", "SnapshotInProgress"]
+
+NEXT_PHASE: dict[Phase, Phase] = {
+    Phase.PRE_BARRIER: Phase.FORWARD_BARRIER,
+    Phase.FORWARD_BARRIER: Phase.SYNC,
+    Phase.SYNC: Phase.RESUME_INPUTS,
+    Phase.RESUME_INPUTS: Phase.ASYNC,
+    Phase.ASYNC: Phase.ACKNOWLEDGE,
+}
+"""The order of the phases.  RESUME_INPUTS takes no time; ASYNC ends when every part the snapshot waits for is there."""
+
+_ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYNC})
+
+Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInProgress:
+    start: StartSnapshot
+    options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored
+    phases: Phases
+    missing: frozenset[Part]  # what the acknowledgement still waits for
+    phase: Phase = Phase.PRE_BARRIER
+    phase_began_ns: int = 0
+    alignment_ns: int = -1  # -1: not over
+    pre_barrier_ns: int = 0
+    forward_ns: int = 0
+    sync_ns: int = 0
+    channel_state: bool | None = None  # None: there is none; False: not durable yet
+    closing: bool = False  # the channel state has been told that nothing more comes
+    aborted: bool = False  # notified while the task thread was at work: heard afterwards
+    ended: bool = False  # acknowledged, declined or cancelled: to be forgotten
+    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def begun(cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Part], now: int) -> Answer:
+        """Take the first step.  `waits_for` is the strategy's finishing rule; a checkpoint without channel state needs less."""
+        if tuple(step.phase for step in phases) != tuple(Phase):
+            raise ValueError("a phase list has every phase once, in order")
+        options = start.options.restored()
+        missing = waits_for if options.needs_channel_state else waits_for & {Part.ASYNC_WORK}
+        missing = missing if start.barriers_missing else missing - {Part.CAPTURED_INPUT}
+        missing = missing if options.timeoutable else missing - {Part.OUTPUT_BARRIERS}
+        state = False if options.needs_channel_state else None
+        alignment_ns = -1 if start.alignment_ns is None else start.alignment_ns
+        snapshot = cls(start, options, phases, missing, phase_began_ns=now, alignment_ns=alignment_ns, channel_state=state)
+        opening = (StartChannelState(start.checkpoint),) if options.needs_channel_state else ()
+        return snapshot, (*opening, RunPreBarrier(start.checkpoint, _work(phases, Phase.PRE_BARRIER)))
+
+    @property
+    def checkpoint(self) -> int:
+        return self.start.checkpoint
+
+    @property
+    def holds_task(self) -> bool:
+        """Whether the task thread works for this snapshot."""
+        return self.phase in _ON_TASK_THREAD and not self.ended
+
+    def on(self, event: SnapshotEvent | InputsComplete) -> Answer:
+        match event:
+            case PhaseFinished():
+                after, commands = self._phase_finished(event)
+            case InputsComplete():
+                known = replace(self, missing=self.missing - {Part.CAPTURED_INPUT}, alignment_ns=event.alignment_ns)
+                after, commands = _settled(known, event.now)
+            case OutputBarriersLeft():
+                after, commands = self._output_done(event, ())
+            case OutputTimedOut():
+                waiting = Part.OUTPUT_BARRIERS in self.missing
+                after, commands = self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting else (self, ())
+            case ChannelStateWritten():
+                if not self.closing:
+                    self._impossible(event, "the channel state is still open")
+                after, commands = _settled(replace(self, channel_state=True), event.now)
+            case AsyncFailed():
+                if self.phase is not Phase.ASYNC:
+                    self._impossible(event, "nothing asynchronous runs")
+                done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
+                after, commands = replace(self, ended=True), done
+            case AbortNotified():
+                if self.holds_task:  # a mail: it is heard when the thread is free again
+                    after, commands = replace(self, aborted=True), ()
+                else:
+                    after, commands = replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
+        return replace(after, story=remember(self.story, event)), commands
+
+    def _phase_finished(self, event: PhaseFinished) -> Answer:
+        if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
+            self._impossible(event, f"the phase is {self.phase.value}")
+        if event.phase is Phase.ASYNC:
+            if Part.ASYNC_WORK not in self.missing:
+                self._impossible(event, "it has finished before")
+            return _settled(replace(self, missing=self.missing - {Part.ASYNC_WORK}), event.now)
+        spent = event.now - self.phase_began_ns
+        after = replace(self, phase=NEXT_PHASE[event.phase], phase_began_ns=event.now)
+        if event.phase is Phase.PRE_BARRIER:
+            return replace(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)
+        if event.phase is Phase.FORWARD_BARRIER:
+            return _forwarded(replace(after, forward_ns=spent), event.now)
+        return _back_to_records(replace(after, sync_ns=spent), event.now)
+
+    def _output_done(self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]) -> Answer:
+        if self.phase is Phase.PRE_BARRIER:
+            self._impossible(event, "no barrier has been written")
+        after, more = _settled(replace(self, missing=self.missing - {Part.OUTPUT_BARRIERS}), event.now)
+        return after, (*commands, *more)
+
+    def _impossible(self, event: object, why: str) -> NoReturn:
+        raise InvalidTransition("snapshot", self, event, self.story, why)
+
+
+def _forwarded(snapshot: SnapshotInProgress, now: int) -> Answer:
+    """The barrier is on its way.  What it overtook is final, unless it may still be converted at the deadline."""
+    after, closing = _settled(snapshot, now)
+    timer: tuple[TaskCommand, ...] = ()
+    if Part.OUTPUT_BARRIERS in snapshot.missing:
+        timer = (ArmOutputTimer(snapshot.checkpoint, max(now, snapshot.options.deadline_ns)),)
+    return after, (*timer, *closing, RunSync(snapshot.checkpoint, _work(snapshot.phases, Phase.SYNC)))
+
+
+def _back_to_records(snapshot: SnapshotInProgress, now: int) -> Answer:
+    """RESUME_INPUTS, then ASYNC: the channels stayed blocked through the sync phase."""
+    resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
+    released = ReleaseTask(snapshot.checkpoint), *resume
+    after = replace(snapshot, phase=Phase.ASYNC, phase_began_ns=now)
+    if snapshot.aborted:
+        return replace(after, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
+    return after, (*released, RunAsync(snapshot.checkpoint, _work(snapshot.phases, Phase.ASYNC)))
+
+
+def _work(phases: Phases, phase: Phase) -> tuple[Work, ...]:
+    return next(step.work for step in phases if step.phase is phase)
+
+
+_CHANNEL_PARTS = frozenset({Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS})
+
+
+def _settled(snapshot: SnapshotInProgress, now: int) -> Answer:
+    """Close the channel state when its volume is final; acknowledge when nothing is missing."""
+    checkpoint = snapshot.checkpoint
+    if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:
+        if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is known once the barrier is written
+            return replace(snapshot, closing=True), (FinishChannelState(checkpoint),)
+    if snapshot.phase is Phase.ASYNC and not snapshot.missing and snapshot.channel_state is not False:
+        return replace(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
+    return snapshot, ()
+
+
+def _times(snapshot: SnapshotInProgress, now: int) -> SnapshotTimes:
+    return SnapshotTimes(
+        first_barrier_ns=snapshot.start.first_barrier_ns,
+        start_delay_ns=snapshot.start.start_delay_ns,
+        alignment_ns=snapshot.alignment_ns,
+        pre_barrier_ns=snapshot.pre_barrier_ns,
+        forward_ns=snapshot.forward_ns,
+        sync_ns=snapshot.sync_ns,
+        async_ns=now - snapshot.phase_began_ns,
+        unaligned=snapshot.start.options.unaligned,
+    )

@@ -1,0 +1,25 @@
+"""Aligned barriers, exactly once: the snapshot begins when the last barrier is here (the default).
+
+Channels that delivered wait, through the sync phase.  No in-flight data is ever stored.
+"""
+
+from __future__ import annotations
+
+from sim.protocol.barriers.aligned import WaitingForFirstBarrier
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.options import Alignment, Traits
+from sim.protocol.phases import ALIGNED as PHASES
+from sim.protocol.phases import Part
+from sim.protocol.strategies.strategy import Strategy
+
+__all__ = ["ALIGNED"]
+
+ALIGNED = Strategy(
+    name="aligned",
+    first_barrier_state=lambda gates: BarrierHandler.waiting(WaitingForFirstBarrier(), gates),
+    alignment=Alignment.ALIGNED,
+    times_out=False,
+    traits=Traits(priority=False, blocking=True, announced=False),
+    phases=PHASES,
+    finishing=frozenset({Part.ASYNC_WORK}),
+)

@@ -1,0 +1,25 @@
+"""Aligned barriers with a deadline (FLINK-19680, FLINK-27251): what is not aligned by then goes unaligned, inputs and outputs.
+
+The deadline counts from the trigger timestamp in every task.  The acknowledgement waits until the own barriers have left.
+"""
+
+from __future__ import annotations
+
+from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.options import Alignment, Traits
+from sim.protocol.phases import ALIGNED as PHASES
+from sim.protocol.phases import Part
+from sim.protocol.strategies.strategy import Strategy
+
+__all__ = ["ALIGNED_TIMEOUT"]
+
+ALIGNED_TIMEOUT = Strategy(
+    name="aligned-timeout",
+    first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
+    alignment=Alignment.ALIGNED,
+    times_out=True,
+    traits=Traits(priority=False, blocking=True, announced=True),
+    phases=PHASES,
+    finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS}),
+)

@@ -1,0 +1,21 @@
+"""At least once: barriers are counted, nothing waits; records that overtook a barrier are replayed twice."""
+
+from __future__ import annotations
+
+from sim.protocol.barriers.tracker import BarrierTracker
+from sim.protocol.options import Alignment, Traits
+from sim.protocol.phases import ALIGNED as PHASES
+from sim.protocol.phases import Part
+from sim.protocol.strategies.strategy import Strategy
+
+__all__ = ["AT_LEAST_ONCE"]
+
+AT_LEAST_ONCE = Strategy(
+    name="at-least-once",
+    first_barrier_state=BarrierTracker.waiting,
+    alignment=Alignment.AT_LEAST_ONCE,
+    times_out=False,
+    traits=Traits(priority=False, blocking=False, announced=False),
+    phases=PHASES,
+    finishing=frozenset({Part.ASYNC_WORK}),
+)

@@ -1,0 +1,29 @@
+"""What a way of checkpointing consists of: the slots every page of this room fills, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.barriers.tracker import BarrierTracker
+from sim.protocol.options import Alignment, Traits
+from sim.protocol.phases import Part, Phases
+
+__all__ = ["Strategy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    name: str
+    first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers
+    alignment: Alignment  # in the barriers the sources write
+    times_out: bool  # whether they carry a deadline
+    traits: Traits  # how those barriers move
+    phases: Phases
+    finishing: frozenset[Part]  # what an acknowledgement waits for
+
+    @property
+    def unaligned_allowed(self) -> bool:
+        """Flink's execution.checkpointing.unaligned.enabled: then savepoints wait for their turn like everything else."""
+        return self.times_out or self.alignment is Alignment.UNALIGNED

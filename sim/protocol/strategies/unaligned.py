@@ -1,0 +1,25 @@
+"""Unaligned barriers (FLIP-76): the snapshot begins at the first barrier, which overtook everything on its way.
+
+What was overtaken is stored with the snapshot; it stays open until the last barrier is here.
+"""
+
+from __future__ import annotations
+
+from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.options import Alignment, Traits
+from sim.protocol.phases import ALIGNED as PHASES
+from sim.protocol.phases import Part
+from sim.protocol.strategies.strategy import Strategy
+
+__all__ = ["UNALIGNED"]
+
+UNALIGNED = Strategy(
+    name="unaligned",
+    first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
+    alignment=Alignment.UNALIGNED,
+    times_out=False,
+    traits=Traits(priority=True, blocking=False, announced=False),
+    phases=PHASES,
+    finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT}),
+)
