@@ -1,0 +1,283 @@
+"""The checkpoint coordinator: when a checkpoint begins, who must acknowledge it, how it ends (CheckpointCoordinator).
+
+Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time is prepared; several checkpoints may be pending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.protocol.failures import FailureCounter
+from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.pending import PendingCheckpoint, PendingState
+from sim.protocol.reasons import FailureReason
+from sim.protocol.requests import Request, Requests
+from sim.protocol.strategies import barrier_options, strategy
+from sim.protocol.timer import Grid, effective_interval_ns
+from sim.protocol.vocabulary import (
+    Acknowledged,
+    ArmCheckpointTimeout,
+    ArmPeriodicTimer,
+    CancelPeriodicTimer,
+    CheckpointRequested,
+    CheckpointTimedOut,
+    CoordinatorCommand,
+    CoordinatorEvent,
+    Declined,
+    DiscardLateState,
+    DiscardState,
+    FailJob,
+    MetadataWritten,
+    NotifyAborted,
+    NotifyComplete,
+    PeriodicTimerFired,
+    PrepareTrigger,
+    RecordRefused,
+    RecordTriggered,
+    RequestKind,
+    SchedulerStarted,
+    SchedulerStopped,
+    StateDiscarded,
+    TriggerReady,
+    TriggerTasks,
+    WriteMetadata,
+)
+
+__all__ = ["Coordinator"]
+
+_Commands = tuple[CoordinatorCommand, ...]
+_Answer = tuple["Coordinator", _Commands]
+
+
+@dataclass(frozen=True, slots=True)
+class Triggering:
+    """A checkpoint without an id yet; t0 is taken."""
+
+    request: Request
+    trigger_ns: int
+    refused: FailureReason | None = None  # the scheduler stopped meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    barriers: Barriers
+    interval_ns: int | None  # None: no periodic checkpoints
+    timeout_ns: int
+    num_retained: int
+    requests: Requests
+    failures: FailureCounter
+    next_id: int = 1
+    grid: Grid | None = None  # None: the periodic scheduler is off
+    armed_ns: int = 0  # the wake-up the timer stands on
+    triggering: Triggering | None = None
+    pending: tuple[PendingCheckpoint, ...] = ()  # by id
+    retained: tuple[int, ...] = ()  # completed checkpoints kept, oldest first; savepoints are nobody's to keep
+    last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
+    cleaning: int = 0  # deletions under way
+    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, first_id: int = 1) -> Coordinator:
+        """A job that starts, or (`first_id` = restored + 1) goes on from a checkpoint."""
+        if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
+            raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
+        interval_ns = None if options.interval_ns is None else effective_interval_ns(options.interval_ns, options.min_pause_ns)
+        requests = Requests(options.max_concurrent, options.min_pause_ns)
+        failures = FailureCounter(options.tolerable_failed)
+        return cls(options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, first_id)
+
+    @property
+    def latest_completed(self) -> int:
+        """0: none."""
+        return self.retained[-1] if self.retained else 0
+
+    def on(self, event: CoordinatorEvent) -> _Answer:
+        match event:
+            case SchedulerStarted():
+                after, commands = self._scheduler_started(event)
+            case SchedulerStopped():
+                after, commands = self._scheduler_stopped(event)
+            case PeriodicTimerFired():
+                after, commands = self._timer_fired(event)
+            case CheckpointRequested():
+                after, commands = _requested(self, event.kind, event.now)
+            case TriggerReady():
+                after, commands = self._trigger_ready(event)
+            case Acknowledged():
+                after, commands = self._acknowledged(event)
+            case Declined():
+                after, commands = self._declined(event)
+            case CheckpointTimedOut():
+                after, commands = self._timed_out(event)
+            case MetadataWritten():
+                after, commands = self._metadata_written(event)
+            case StateDiscarded():
+                if not self.cleaning:
+                    raise self._impossible(event, "nothing is being deleted")
+                after, commands = replace(self, cleaning=self.cleaning - 1), ()
+        after, more = _considered(after, event.now)
+        return replace(after, story=remember(self.story, event)), (*commands, *more)
+
+    # ------------------------------------------------------------------------------------------ the scheduler
+
+    def _scheduler_started(self, event: SchedulerStarted) -> _Answer:
+        if self.interval_ns is None:
+            return self, ()
+        if self.grid is not None:
+            raise self._impossible(event, "it runs already")
+        return _armed(self, Grid(event.now + event.first_delay_ns, self.interval_ns), event.now)
+
+    def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
+        requests, dropped = self.requests.emptied()
+        triggering = None if self.triggering is None else replace(self.triggering, refused=event.reason)
+        after: Coordinator = replace(self, requests=requests, grid=None, triggering=triggering)
+        commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
+        commands = (*commands, *(RecordRefused(one.kind, event.reason) for one in dropped))
+        for one in self.pending:
+            after, more = _aborted(after, one, event.reason, event.now)
+            commands = (*commands, *more)
+        return after, commands
+
+    def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
+        if self.grid is None or event.now < self.armed_ns:
+            return self, ()  # cancelled or armed anew meanwhile
+        after, timer = _armed(self, self.grid.after_firing(), event.now)
+        after, commands = _requested(after, RequestKind.PERIODIC, event.now)
+        return after, (*timer, *commands)
+
+    # ------------------------------------------------------------------------------------------ the trigger
+
+    def _trigger_ready(self, event: TriggerReady) -> _Answer:
+        if self.triggering is None:
+            raise self._impossible(event, "no trigger is being prepared")
+        triggering, kind = self.triggering, self.triggering.request.kind
+        after = replace(self, triggering=None)
+        if event.plan is None or triggering.refused is not None:
+            reason = event.failure if triggering.refused is None else triggering.refused
+            after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _counted(after, None, reason, None)
+            return after, (RecordRefused(kind, reason), *failed)
+        if not event.plan.wait_for:
+            raise self._impossible(event, "nobody is left to acknowledge")
+        one = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan)
+        options = barrier_options(self.barriers, one.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
+        return replace(after, next_id=self.next_id + 1, pending=(*self.pending, one)), (
+            RecordTriggered(one.checkpoint, one.trigger_ns, kind, event.plan),
+            ArmCheckpointTimeout(one.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
+            TriggerTasks(one.checkpoint, event.plan.trigger, options),
+        )
+
+    # ------------------------------------------------------------------------------------------ a pending checkpoint
+
+    def _acknowledged(self, event: Acknowledged) -> _Answer:
+        one = self._find(event)
+        if one is None:
+            return self, (DiscardLateState(event.checkpoint, event.task),)
+        if event.task not in one.plan.wait_for or event.task in one.acknowledged:
+            raise self._impossible(event, "this acknowledgement is not awaited")
+        one = one.with_acknowledgement(event.task, event.now)
+        pending = tuple(one if p.checkpoint == one.checkpoint else p for p in self.pending)
+        commands: _Commands = (WriteMetadata(one.checkpoint),) if one.state is PendingState.WRITING_METADATA else ()
+        return replace(self, pending=pending), commands
+
+    def _declined(self, event: Declined) -> _Answer:
+        one = self._find(event)
+        if one is None or one.state is PendingState.WRITING_METADATA:
+            return self, ()
+        return _aborted(self, one, event.reason, event.now, event.task)
+
+    def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
+        one = self._find(event)
+        if one is None or one.state is PendingState.WRITING_METADATA:
+            return self, ()
+        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED, event.now)
+
+    def _metadata_written(self, event: MetadataWritten) -> _Answer:
+        one = self._find(event)
+        if one is None:
+            return self, ()  # aborted meanwhile
+        if one.state is not PendingState.WRITING_METADATA:
+            raise self._impossible(event, "acknowledgements are missing")
+        if event.failed:
+            return _aborted(self, one, FailureReason.FINALIZE_CHECKPOINT_FAILURE, event.now)
+        return _completed(self, one, event.now)
+
+    def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
+        if event.checkpoint >= self.next_id:
+            raise self._impossible(event, "this checkpoint was never triggered")
+        return next((one for one in self.pending if one.checkpoint == event.checkpoint), None)
+
+    def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
+        return InvalidTransition("coordinator", self, event, self.story, why)
+
+
+# ---------------------------------------------------------------------------------------------- steps
+
+
+def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
+    at_ns = grid.wake_up_ns(now)
+    return replace(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
+
+
+def _requested(coordinator: Coordinator, kind: RequestKind, now: int) -> _Answer:
+    """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
+    forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
+    requests, dropped = coordinator.requests.with_one(Request(kind, now, forced))
+    refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
+    return replace(coordinator, requests=requests), refused
+
+
+def _considered(coordinator: Coordinator, now: int) -> _Answer:
+    """Whatever happened: may the next request run?"""
+    requests, choice = coordinator.requests.choose(
+        now,
+        triggering=coordinator.triggering is not None,
+        pending=len(coordinator.pending),
+        cleaning=coordinator.cleaning,
+        last_completion_ns=coordinator.last_completion_ns,
+    )
+    after: Coordinator = replace(coordinator, requests=requests)
+    if choice.run is not None:
+        return replace(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+    if choice.postpone is None:
+        return after, ()
+    refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
+    if after.interval_ns is None or after.grid is None:
+        return after, (refused,)
+    after, timer = _armed(after, Grid(choice.until_ns, after.interval_ns), now)  # the old grid is given up
+    return after, (refused, *timer)
+
+
+def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
+    """Take it off the list, tell the tasks, delete what was stored, count it.  A savepoint counts only if a task failed it."""
+    pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
+    after: Coordinator = replace(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
+    failed: _Commands = ()
+    if one.kind is not RequestKind.SAVEPOINT or task is not None:
+        after, failed = _counted(after, one.checkpoint, reason, task)
+    told = NotifyAborted(one.checkpoint, one.plan.wait_for, after.latest_completed)
+    return after, (one.failed(reason, now), told, DiscardState(one.checkpoint), *failed)
+
+
+def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None) -> _Answer:
+    failures, too_many = coordinator.failures.failed(checkpoint, reason)
+    return replace(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
+
+
+def _completed(coordinator: Coordinator, one: PendingCheckpoint, now: int) -> _Answer:
+    """Durable.  A savepoint neither subsumes nor is announced, so it commits nothing."""
+    pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
+    failures = coordinator.failures.succeeded(one.checkpoint)
+    after: Coordinator = replace(coordinator, pending=pending, failures=failures, last_completion_ns=now)
+    commands: _Commands = (one.completed(now),)
+    if one.kind is RequestKind.SAVEPOINT:
+        return after, commands
+    retained = (*after.retained, one.checkpoint)
+    subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
+    after = replace(after, retained=kept, cleaning=after.cleaning + len(subsumed))
+    commands = (*commands, *(DiscardState(old) for old in subsumed))
+    for older in pending:
+        if older.checkpoint < one.checkpoint and older.kind is not RequestKind.SAVEPOINT:
+            after, more = _aborted(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
+            commands = (*commands, *more)
+    return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for))

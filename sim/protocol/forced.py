@@ -1,0 +1,31 @@
+"""Which edges cannot carry unaligned barriers: their barriers are forced to align there.
+
+An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
+(StreamPartitioner#isSupportsUnalignedCheckpoint); one such input edge disables all input edges of its vertex (StreamGraphGenerator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sim.model.job import Job
+
+__all__ = ["WITHOUT_SUPPORT", "forced_aligned_edges"]
+
+WITHOUT_SUPPORT = frozenset({"forward", "rescale", "broadcast"})
+"""Ship strategies whose edges are always forced."""
+
+
+def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
+    """(upstream, downstream) of every forced edge; `also` names further ones (e.g. from a sink's writer on, FLINK-36287)."""
+    named = frozenset(also)
+    unknown = named - {(i.upstream, v.name) for v in job.vertices for i in v.inputs}
+    if unknown:
+        raise ValueError(f"no such edges: {sorted(unknown)}")
+    forced = {
+        vertex.name
+        for vertex in job.vertices
+        for one in vertex.inputs
+        if one.ship in WITHOUT_SUPPORT or (one.upstream, vertex.name) in named
+    }
+    return frozenset((one.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for one in vertex.inputs)

@@ -1,0 +1,58 @@
+"""One checkpoint under way, as the coordinator sees it (PendingCheckpoint)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from sim.protocol.reasons import FailureReason
+from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind
+
+__all__ = ["PENDING_TRANSITIONS", "PendingCheckpoint", "PendingState"]
+
+
+class PendingState(Enum):
+    WAITING_FOR_ACKNOWLEDGEMENTS = "waiting-for-acknowledgements"
+    WRITING_METADATA = "writing-metadata"  # all have acknowledged; it still holds its slot
+
+
+PENDING_TRANSITIONS: dict[PendingState, dict[str, str]] = {
+    PendingState.WAITING_FOR_ACKNOWLEDGEMENTS: {
+        "Acknowledged, some missing": "WAITING_FOR_ACKNOWLEDGEMENTS",
+        "Acknowledged, none missing": "WRITING_METADATA",
+        "Declined": "aborted",
+        "CheckpointTimedOut": "aborted",
+        "newer one completed": "aborted",
+        "SchedulerStopped": "aborted",
+    },
+    PendingState.WRITING_METADATA: {
+        "MetadataWritten": "completed",
+        "MetadataWritten, failed": "aborted",
+        "newer one completed": "aborted",
+        "SchedulerStopped": "aborted",
+    },
+}
+"""state -> what happens -> what follows.  In WRITING_METADATA nothing expires: the coordinator is busy with this very checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCheckpoint:
+    checkpoint: int
+    kind: RequestKind
+    trigger_ns: int
+    plan: Plan
+    acknowledged: frozenset[int] = frozenset()
+    latest_ack_ns: int = -1
+    state: PendingState = PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+
+    def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
+        acknowledged = self.acknowledged | {task}
+        all_here = len(acknowledged) == len(self.plan.wait_for)
+        state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+        return replace(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
+
+    def completed(self, now: int) -> RecordCompleted:
+        return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)
+
+    def failed(self, reason: FailureReason, now: int) -> RecordFailed:
+        return RecordFailed(self.checkpoint, self.kind, reason, self.trigger_ns, self.latest_ack_ns, now, self.acknowledged)

@@ -1,0 +1,72 @@
+"""Requests waiting for their checkpoint, and which one may run now (CheckpointRequestDecider).
+
+The wish list is not de-duplicated: with checkpoints longer than the interval, periodic requests pile up and run back to back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sim.protocol.vocabulary import RequestKind
+
+__all__ = ["MAX_WAITING", "Choice", "Request", "Requests"]
+
+MAX_WAITING = 1000
+"""DEFAULT_MAX_QUEUED_REQUESTS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    kind: RequestKind
+    request_ns: int
+    forced: bool = False  # obeys neither min-pause nor max-concurrent
+    serial: int = 0  # ties: first come, first served
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int, int]:
+        """Savepoints first, then forced ones, then all but the periodic ones."""
+        kind = self.kind
+        return (kind is not RequestKind.SAVEPOINT, not self.forced, kind is RequestKind.PERIODIC, self.request_ns, self.serial)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to do next; nothing if both are None."""
+
+    run: Request | None = None
+    postpone: Request | None = None  # drop this periodic request ...
+    until_ns: int = 0  # ... and wake the timer up then
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    max_concurrent: int
+    min_pause_ns: int
+    waiting: tuple[Request, ...] = ()  # by rank
+    serial: int = 0
+
+    def with_one(self, request: Request) -> tuple[Requests, Request | None]:
+        """Queue it; also returns the one that found no room, if any (the newcomer, or the last periodic one)."""
+        if len(self.waiting) >= MAX_WAITING and self.waiting[-1].kind is not RequestKind.PERIODIC:
+            return self, request
+        request = replace(request, serial=self.serial)
+        waiting = tuple(sorted((*self.waiting, request), key=lambda one: one.rank))
+        dropped = waiting[-1] if len(waiting) > MAX_WAITING else None
+        return replace(self, waiting=waiting[:MAX_WAITING], serial=self.serial + 1), dropped
+
+    def choose(self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None) -> tuple[Requests, Choice]:
+        """The head of the list, if it may run now."""
+        if triggering or not self.waiting or cleaning > self.max_concurrent:
+            return self, Choice()
+        first = self.waiting[0]
+        rest = replace(self, waiting=self.waiting[1:])
+        if pending >= self.max_concurrent:
+            return (rest, Choice(run=first)) if first.forced else (self, Choice())
+        if first.kind is RequestKind.PERIODIC and not first.forced and last_completion_ns is not None:
+            earliest_ns = last_completion_ns + self.min_pause_ns
+            if earliest_ns > now:
+                return rest, Choice(postpone=first, until_ns=earliest_ns)
+        return rest, Choice(run=first)
+
+    def emptied(self) -> tuple[Requests, tuple[Request, ...]]:
+        return replace(self, waiting=()), self.waiting

@@ -1,0 +1,49 @@
+"""When periodic checkpoints are due: a fixed-rate grid that catches up (CheckpointCoordinator.ScheduledTrigger)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Grid", "effective_interval_ns", "first_trigger_delay"]
+
+_YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
+
+
+def effective_interval_ns(interval_ns: int, min_pause_ns: int) -> int:
+    """An interval below the pause is raised to it; a pause is a year at most."""
+    return max(interval_ns, min(min_pause_ns, _YEAR_NS))
+
+
+def first_trigger_delay(
+    profile: Literal["2.x", "1.20"],
+    *,
+    interval_ns: int,
+    min_pause_ns: int,
+    first_trigger_ns: int,
+    restarted: bool = False,
+    draw: int = 0,
+) -> int:
+    """From all tasks running to the first trigger [ns]; `draw` is uniform on 32 bits (1.20 only).
+
+    2.x triggers almost at once, after a restart one interval later (measured); 1.20 draws uniformly from [min-pause, interval].
+    """
+    interval_ns = effective_interval_ns(interval_ns, min_pause_ns)
+    if profile == "1.20":
+        pause_ns = min(min_pause_ns, _YEAR_NS)
+        return pause_ns + ((draw * (interval_ns - pause_ns + 1)) >> 32)
+    return interval_ns if restarted else first_trigger_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The next point in time.  A late wake-up does not move the grid: points that were missed follow at once."""
+
+    next_ns: int
+    interval_ns: int
+
+    def after_firing(self) -> Grid:
+        return Grid(self.next_ns + self.interval_ns, self.interval_ns)
+
+    def wake_up_ns(self, now: int) -> int:
+        return max(now, self.next_ns)
