@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import simpy
 from sim.metrics.journal import Happening
 from sim.metrics.stats import CheckpointStats
 from sim.protocol import vocabulary as say
+from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import AbortNotified
 
@@ -20,21 +22,29 @@ __all__ = ["CoordinatorHost"]
 
 
 class CoordinatorHost:
-    def __init__(self, world: World, machine: Any, plan: say.Plan) -> None:
+    def __init__(self, world: World, machine: Coordinator, plan: say.Plan) -> None:
         self.world = world
         self.env = world.env
         self.machine = machine
         self.plan = plan
         self.overheads = world.scenario.overheads
         self._timer: simpy.Event | None = None
+        self._heard: deque[say.CoordinatorEvent] = deque()
 
     def start(self, first_delay_ns: int) -> None:
         """All tasks run."""
         self.tell(say.SchedulerStarted(self.env.now, first_delay_ns))
 
     def tell(self, event: say.CoordinatorEvent) -> None:
-        for command in self.machine.on(event):
-            _CARRY_OUT[type(command)](self, command)
+        """One event after the other: what a command brings about is heard when all commands before it are carried out."""
+        self._heard.append(event)
+        if len(self._heard) > 1:
+            return
+        while self._heard:
+            self.machine, commands = self.machine.on(self._heard[0])
+            for command in commands:
+                _CARRY_OUT[type(command)](self, command)
+            self._heard.popleft()
 
     def hear_acknowledgement(self, task: int, checkpoint: int) -> None:
         """A task's acknowledgement sets out."""

@@ -33,9 +33,10 @@ class InFlightData:
         self._parts: dict[int, _Part] = {}
 
     def start(self, checkpoint: int) -> None:
-        """Register with the file of the task's group."""
-        self._parts[checkpoint] = _Part()
-        self.writer.register(checkpoint)
+        """Register with the file of the task's group (no effect the second time)."""
+        if checkpoint not in self._parts:
+            self._parts[checkpoint] = _Part()
+            self.writer.register(checkpoint)
 
     def store_output(self, checkpoint: int, size_bytes: int) -> None:
         """What priority barriers overtook in the sender queues."""
@@ -45,6 +46,7 @@ class InFlightData:
 
     def capture_input(self, checkpoint: int) -> None:
         """Capture from now on; what lies in the receive queues already is written right away."""
+        self.start(checkpoint)
         self.plane.capture(self.task, checkpoint)
         self._parts[checkpoint].capturing = True
         self._store_input(checkpoint)

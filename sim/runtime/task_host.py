@@ -5,6 +5,7 @@ Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sim.metrics.journal import Happening
 from sim.plane.interface import BARRIERS, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
+from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.state_snapshot import SubtaskState
@@ -29,7 +31,7 @@ CANCELLATIONS = 1
 
 
 class TaskHost:
-    def __init__(self, world: World, task: int, machine: Any, state: SubtaskState, in_flight: InFlightData) -> None:
+    def __init__(self, world: World, task: int, machine: TaskCheckpointing, state: SubtaskState, in_flight: InFlightData) -> None:
         self.world = world
         self.env = world.env
         self.plane = world.plane
@@ -41,6 +43,7 @@ class TaskHost:
         self.async_thread = simpy.Resource(world.env, capacity=1)
         self._holding_async: dict[int, simpy.Event] = {}  # by checkpoint: ends its turn in the asynchronous thread
         self._polled_at_first_barrier: dict[int, int] = {}
+        self._heard: deque[say.TaskEvent] = deque()
 
     # ------------------------------------------------------------------------------------------ what the machine is told
 
@@ -69,8 +72,15 @@ class TaskHost:
         self.post(lambda now: say.TriggerReceived(now, checkpoint, options))
 
     def tell(self, event: say.TaskEvent) -> None:
-        for command in self.machine.on(event):
-            _CARRY_OUT[type(command)](self, command)
+        """One event after the other: what a command brings about is heard when all commands before it are carried out."""
+        self._heard.append(event)
+        if len(self._heard) > 1:
+            return
+        while self._heard:
+            self.machine, commands = self.machine.on(self._heard[0])
+            for command in commands:
+                _CARRY_OUT[type(command)](self, command)
+            self._heard.popleft()
 
     def _barrier_arrived(self, notice: Notice) -> None:
         layout, now = self.world.layout, self.env.now

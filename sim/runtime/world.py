@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
+from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import build
 from sim.plane.interface import Kind, Notice
@@ -12,6 +13,7 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.forced import forced_aligned_edges
 from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
+from sim.protocol.timer import first_trigger_delay
 from sim.protocol.vocabulary import Plan
 from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.channel_state import ChannelStateWriter
@@ -46,7 +48,7 @@ class World:
         self._forced = self._forced_edges()
         writers = self._channel_state_writers()
         self.tasks = [self._task(t, writers[t]) for t in range(len(self.layout.vertex))]
-        self.coordinator = CoordinatorHost(self, self._coordinator(), self._plan())
+        self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint), self._plan())
 
     def fail(self, reason: str) -> None:
         """The job fails; nothing restarts it."""
@@ -71,3 +73,48 @@ class World:
     def _on_notice(self, notice: Notice) -> None:
         if notice.kind is not Kind.EXHAUSTED:  # an exhausted source idles on and still takes part in checkpoints
             self.tasks[notice.task].on_notice(notice)
+
+    def start(self) -> None:
+        """All tasks run: periodic checkpoints begin."""
+        run, options = self.scenario.run, self.scenario.checkpoint
+        if options.interval_ns is None:
+            return
+        delay_ns = first_trigger_delay(
+            self.scenario.cluster.profile,
+            interval_ns=options.interval_ns,
+            min_pause_ns=options.min_pause_ns,
+            first_trigger_ns=self.scenario.overheads.first_trigger_ns,
+            draw=draw(stream(run.seed, "first-trigger"), 0),
+        )
+        self.coordinator.start(delay_ns)
+
+    def _plan(self) -> Plan:
+        """Every task acknowledges; tasks without inputs are triggered (no task has finished)."""
+        everyone = range(len(self.layout.vertex))
+        sources = frozenset(t for t in everyone if not self.layout.task_gates[t])
+        return Plan(sources, frozenset(everyone))
+
+    def _task(self, task: int, writer: ChannelStateWriter) -> TaskHost:
+        machine = TaskCheckpointing.configured(strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task]))
+        vertex = self.scenario.job.vertices[self.layout.vertex[task]]
+        state = SubtaskState(vertex, self.layout.subtask[task], self.scenario.run.seed)
+        return TaskHost(self, task, machine, state, InFlightData(self.plane, writer, task))
+
+    def _forced_edges(self) -> frozenset[int]:
+        """Numbers of the edges whose barriers are forced to be aligned."""
+        job = self.scenario.job
+        forced = forced_aligned_edges(job, self.scenario.checkpoint.forced_aligned)
+        ends = [(inlet.upstream, reader.name) for reader in job.vertices for inlet in reader.inputs]  # in the plane's order of edges
+        return frozenset(e for e, edge in enumerate(ends) if edge in forced)
+
+    def _channel_state_writers(self) -> list[ChannelStateWriter]:
+        """The writer of each task: groups of subtasks of one task manager share one (max-subtasks-per-channel-state-file)."""
+        size, on_host = self.scenario.checkpoint.subtasks_per_channel_state_file, dict[int, list[int]]()
+        for task, host in enumerate(hosts(self.scenario)):
+            on_host.setdefault(host, []).append(task)
+        writer_of: dict[int, ChannelStateWriter] = {}
+        for members in on_host.values():
+            for first in range(0, len(members), size):
+                group = members[first : first + size]
+                writer_of |= dict.fromkeys(group, ChannelStateWriter(self.env, self.storage, group))
+        return [writer_of[task] for task in range(len(self.layout.vertex))]
