@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "label", "run_folder"]
 
-
 @dataclass(frozen=True)
 class Comparison:
     """Results of a study by strategy; shows itself as a table and a sentence."""

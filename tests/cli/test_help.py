@@ -1,0 +1,35 @@
+"""Help answers in a blink and names every verb."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark", "ruamel")  # typer itself brings pydantic
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["sweep", "--help"], ["import", "--help"], ["schema", "--help"]])
+def test_help_imports_nothing_heavy(words):
+    """A second of imports for a page of text is a second too much."""
+    program = (
+        f"import sys\nsys.argv = ['ckptsim', *{words!r}]\nfrom sim.cli import main\n"
+        f"try: main()\nexcept SystemExit as end: assert not end.code\n"
+        f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert "" == done.stderr.strip()
+    assert "Usage: ckptsim" in done.stdout
+
+
+def test_no_words_is_help(ckptsim):
+    """Usage, and the code of a usage error."""
+    done = ckptsim()
+
+    assert 2 == done.exit_code
+    assert all(verb in done.output for verb in ("run", "sweep", "import", "schema"))
+
+
+def test_an_unknown_verb_is_usage(ckptsim):
+    assert 2 == ckptsim("runn").exit_code

@@ -1,0 +1,209 @@
+"""`ckptsim run`: table, sentence, folder; every mistake of a user is one clear line and a code."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from sim.runtime.result import Result
+
+
+def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
+    """Question, one row per strategy, the verdict on stdout; the folder's path on stderr."""
+    done = ckptsim("run", tiny, "--jobs", 1)
+
+    lines = done.stdout.splitlines()
+    assert 0 == done.exit_code
+    assert "Does it matter how barriers travel?" == lines[0]
+    assert ["strategy", "aligned", "unaligned"] == [line.split()[0] for line in lines[2:5]]
+    assert lines[-1].endswith(".")
+    folder = tmp_path / done.stderr.strip()
+    assert folder.parent == tmp_path / "runs"
+    assert folder.name.startswith("tiny-")
+    assert {"aligned", "unaligned", "no-checkpoints"} == {path.name for path in folder.iterdir() if path.is_dir()}
+    assert {"scenario.yaml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.png"} == {
+        path.name for path in folder.iterdir() if path.is_file()
+    }
+    assert tiny.read_text() == (folder / "scenario.yaml").read_text()
+    assert ["aligned", "unaligned"] == list(pd.read_parquet(folder / "comparison.parquet")["strategy"])
+    assert (folder / "comparison.png").read_bytes().startswith(b"\x89PNG")
+    assert pd.read_parquet(folder / "aligned" / "checkpoints.parquet")["status"].eq("COMPLETED").any()
+
+
+def test_json_is_for_machines(ckptsim, tiny, tmp_path):
+    """One object, finite numbers, the same verdict."""
+    done = ckptsim("run", tiny, "--json", "--out", tmp_path / "out", "--jobs", 1)
+
+    told = json.loads(done.stdout)
+    assert ["aligned", "unaligned"] == [row["strategy"] for row in told["strategies"]]
+    assert told["strategies"][0]["completed"] >= 2
+    assert abs(told["strategies"][0]["throughput_change"]) < 0.05
+    assert told["verdict"].endswith(".")
+    assert str(tmp_path / "out") == told["folder"] == done.stderr.strip()
+
+
+def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
+    """Side by side or one after the other."""
+    for jobs in (1, 2):
+        assert 0 == ckptsim("run", tiny, "--jobs", jobs, "--out", tmp_path / str(jobs)).exit_code
+
+    names = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*") if path.is_file() and path.suffix != ".png")
+    assert 19 <= len(names)
+    assert [] == [name for name in names if (tmp_path / "1" / name).read_bytes() != (tmp_path / "2" / name).read_bytes()]
+
+
+def test_values_can_be_set(ckptsim, tiny, tmp_path):
+    """A set value replaces the file's, lists included; the seed has an option of its own."""
+    done = ckptsim("run", tiny, "--json", "--set", "checkpoint.barriers=aligned", "--set", "checkpoint.interval=[500 ms, 1 s]", "--seed", 9)
+
+    told = json.loads(done.stdout)
+    assert ["interval 500 ms", "interval 1 s"] == [row["strategy"] for row in told["strategies"]]
+    assert 9 == json.loads((tmp_path / told["folder"] / "interval-1-s" / "manifest.json").read_text())["seed"]
+
+
+def test_several_scenarios_have_folders_of_their_own(ckptsim, tiny, tmp_path):
+    """One JSON object per line."""
+    other = tiny.with_name("other.yaml")
+    other.write_text(tiny.read_text())
+
+    done = ckptsim("run", tiny, other, "--json", "--jobs", 1, "--out", tmp_path / "out")
+
+    assert ["tiny", "other"] == [json.loads(line)["name"] for line in done.stdout.splitlines()]
+    assert 2 == len(list((tmp_path / "out").iterdir()))
+
+
+@pytest.mark.parametrize(("code", "condition"), [(0, "< 1 min"), (1, "< 1 us")])
+def test_expectations(ckptsim, tiny, code, condition):
+    """A failed one is told for each strategy."""
+    tiny.write_text(tiny.read_text() + f'expect: {{checkpoints.end_to_end_duration.p99: "{condition}"}}\n')
+
+    done = ckptsim("run", tiny)
+
+    assert code == done.exit_code
+    assert (2 if code else 0) == done.stdout.count("expectation failed")
+
+
+def test_an_unknown_metric_is_an_error_before_anything_runs(ckptsim, tiny, tmp_path):
+    """Never a pass."""
+    tiny.write_text(tiny.read_text() + 'expect: {checkpoints.duration.p99: "< 1 s"}\n')
+
+    done = ckptsim("run", tiny)
+
+    assert 3 == done.exit_code
+    assert "unknown column 'duration'" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [("job.sink.service", "1 parsec"), ("tiny.yaml:5", "1 parsec")],
+)
+def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, told, text):
+    tiny.write_text(tiny.read_text().replace("1 ms", text))
+
+    done = ckptsim("run", tiny)
+
+    assert 3 == done.exit_code
+    assert told in done.stderr
+    assert 1 == len(done.stderr.splitlines())
+
+
+def test_a_missing_file(ckptsim, tmp_path):
+    done = ckptsim("run", tmp_path / "none.yaml")
+
+    assert 3 == done.exit_code
+    assert 1 == len(done.stderr.splitlines())
+    assert "none.yaml" in done.stderr
+
+
+def test_no_yaml_at_all(ckptsim, tmp_path):
+    (tmp_path / "bad.yaml").write_bytes(b"job: [\x00")
+
+    done = ckptsim("run", tmp_path / "bad.yaml")
+
+    assert 3 == done.exit_code
+    assert "bad.yaml" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made(ckptsim, tiny):
+    """Noticed before anything runs."""
+    done = ckptsim("run", tiny, "--out", tiny / "below-a-file")
+
+    assert 2 == done.exit_code
+    assert 1 == len(done.stderr.splitlines())
+    assert "Not a directory" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk(ckptsim, tiny, monkeypatch, jobs):
+    """One line, from this process or a worker."""
+
+    def full(self, folder):
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder / "checkpoints.parquet"))
+
+    monkeypatch.setattr(Result, "write", full)
+
+    done = ckptsim("run", tiny, "--jobs", jobs)
+
+    assert 4 == done.exit_code
+    assert 1 == len(done.stderr.splitlines())
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_cell_that_fails_spares_the_others(ckptsim, tiny, monkeypatch, jobs):
+    """It is named, the others have their rows, the code says so."""
+    from sim.runtime import simulate as module
+
+    real = module.simulate
+
+    def broken(scenario, **options):
+        if scenario.checkpoint.barriers.kind == "unaligned":
+            raise RuntimeError("buffers went missing\nand more")
+        return real(scenario, **options)
+
+    monkeypatch.setattr(module, "simulate", broken)
+
+    done = ckptsim("run", tiny, "--jobs", jobs, "--json")
+
+    assert 4 == done.exit_code
+    assert {"unaligned": "RuntimeError: buffers went missing"} == json.loads(done.stdout)["errors"]
+    assert ["aligned"] == [row["strategy"] for row in json.loads(done.stdout)["strategies"]]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_what_is_finished(tiny, tmp_path, jobs):
+    """Exit 130, no traceback, no half-written file, no process left behind."""
+    tiny.write_text(tiny.read_text().replace("duration: 3 s", "duration: 30 d"))
+    command = [sys.executable, "-m", "sim", "run", str(tiny), "--out", str(tmp_path / "out"), "--jobs", str(jobs), "--set", "run.warmup=0 s"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(6)
+    os.killpg(running.pid, signal.SIGINT)
+    _, told = running.communicate(timeout=30)
+
+    assert 130 == running.returncode
+    assert told.startswith("interrupted: 0 of 3 runs are kept in ")
+    assert [] == [path for path in (tmp_path / "out").rglob("*") if path.name.endswith(".tmp")]
+    with pytest.raises(ProcessLookupError):
+        os.killpg(running.pid, 0)
+
+
+def test_a_closed_pipe_is_no_error(tiny, tmp_path):
+    """`ckptsim run ... | head -1` has read enough."""
+    command = f"{sys.executable} -m sim run {tiny} --out {tmp_path / 'out'} --jobs 1 | true"
+
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--engine", "warp"], ["--jobs", "0"], ["--seed", "-1"], ["--nothing"]])
+def test_wrong_options_are_usage(ckptsim, tiny, words):
+    assert 2 == ckptsim("run", tiny, *words).exit_code

@@ -1,0 +1,47 @@
+"""Scenarios become cells: what is the same runs once, what is compared shares its workload."""
+
+from dataclasses import replace
+
+from sim.runtime.manifest import identity
+from sim.scenario import loads
+from sim.sweep.plan import baseline, cells, replicated, with_baselines
+
+
+def test_one_baseline_for_all_strategies(study):
+    """Aligned and unaligned are held against the same run without checkpoints."""
+    planned = with_baselines(cells(study.scenarios))
+
+    assert [True, False, False] == [cell.is_baseline for cell in planned]
+
+
+def test_a_baseline_per_workload(study):
+    """Another rate is another job; another storage is not: nothing is written without checkpoints."""
+    text = "version: 1\njob:\n  a: {source: {rate: [100/s, 200/s], record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\n"
+    both = loads(text + "checkpoint: {interval: 1 s}\nstorage: {bandwidth: [1 MB/s, 2 MB/s]}\nrun: {duration: 2 s}\n")
+
+    assert 4 == len(cells(both.scenarios))
+    assert 2 == len({identity(baseline(scenario)) for scenario in both.scenarios})
+
+
+def test_a_baseline_is_its_own(study):
+    """A cell without checkpoints is not run twice."""
+    bare = baseline(study.scenarios[0])
+
+    assert 1 == len(with_baselines(cells([bare])))
+
+
+def test_replications_have_seeds_of_their_own(study):
+    """Strategies share them, neighbouring seeds do not meet them, the first is the run as written."""
+
+    def seeds(seed):
+        return [run.run.seed for run in replicated(replace(study.scenarios[0], run=replace(study.scenarios[0].run, seed=seed, replications=20)))]
+
+    assert 7 == seeds(7)[0]
+    assert 20 == len(set(seeds(7)))
+    assert set() == set(seeds(7)) & set(seeds(8))
+    assert seeds(7) == seeds(7)
+
+
+def test_equal_cells_are_one(study):
+    """Named by content, not by place."""
+    assert 2 == len(cells([*study.scenarios, *study.scenarios]))

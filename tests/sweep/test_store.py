@@ -1,0 +1,54 @@
+"""Rows on disk: whole or not at all, found again, never mixed."""
+
+import pandas as pd
+
+from sim.sweep.plan import cells, with_baselines
+from sim.sweep.store import Store, collect
+
+
+def row(cell, rate=100.0, **changes):
+    return {"cell": cell.id, "status": "ok", "error": "", "throughput_per_second": rate} | changes
+
+
+def test_a_sweep_resumes(study, tmp_path):
+    """Cells with a row are done, cells whose row is an error are not."""
+    store, planned = Store(tmp_path), cells(study.scenarios)
+    assert planned == store.missing(planned)
+
+    store.put(row(planned[0]))
+    store.put(row(planned[1], status="error", error="ValueError: no"))
+
+    assert [planned[1]] == Store(tmp_path).missing(planned)
+
+
+def test_no_partial_file_counts(study, tmp_path, monkeypatch):
+    """A full disk leaves nothing behind that looks like a row."""
+    store, planned = Store(tmp_path), cells(study.scenarios)
+
+    def full(self, path, **_):
+        path.write_bytes(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    try:
+        store.put(row(planned[0]))
+    except OSError:
+        pass
+
+    assert [] == list((tmp_path / "cells").iterdir())
+
+
+def test_rows_are_held_against_their_baseline(study, tmp_path):
+    """In the order of the plan; a cell that failed has a row too."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put(row(planned[0], 200.0))
+    store.put(row(planned[1], 190.0))
+    store.put({"cell": planned[2].id, "status": "error", "error": "ValueError: no"})
+
+    table = collect(store, planned)
+
+    assert [cell.id for cell in planned] == list(table["cell"])
+    assert [0.0, -0.05] == [round(change, 9) for change in table["throughput_change"][:2]]
+    assert table["throughput_change"].isna()[2]
+    assert table.equals(pd.read_parquet(tmp_path / "results.parquet"))
+    assert 3 == len(pd.read_csv(tmp_path / "results.csv"))
