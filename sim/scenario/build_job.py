@@ -22,11 +22,12 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) ->
     """The job; mistakes go to `reading`."""
     order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
+    read = {upstream for vertex in job.values() for upstream in vertex.input or {}}
     emitted: dict[str, Distribution] = {}  # size of the records a vertex emits
     for name in order:
         vertex = job[name]
         inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
-        emitted[name] = _record(name, vertex, inputs, any(name in (other.input or {}) for other in job.values()), reading)
+        emitted[name] = _record(name, vertex, inputs, name in read, reading)
         built[name] = _vertex(name, vertex, tuple(inputs), reading, folder)
     return Job(tuple(built.values()))
 
@@ -34,9 +35,8 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) ->
 def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath) -> Vertex:
     parallelism = given.parallelism or 1
     groups = given.max_parallelism or default_max_parallelism(parallelism)
-    if not parallelism <= groups <= 32768:
-        key = "parallelism" if given.max_parallelism is None else "max-parallelism"
-        reading.wrong(("job", name, key), f"max-parallelism must lie between the parallelism, {parallelism}, and 32768; it is {groups}")
+    if groups < parallelism:
+        reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
         name, parallelism, groups, inputs=inputs,
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder),
@@ -63,11 +63,11 @@ def _input(
     if ship == "forward" and readers != writers:
         reading.warn(here, f"forward needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
-    service = details.service if details.service is not None else vertex.service
+    default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
     return Input(
         upstream, ship,  # type: ignore[arg-type]  # checked by the document
         weights=_weights(details, readers, (*here, "weights"), reading),
-        service=_law(service, DEFAULT_SERVICE, (*here, "service"), reading),
+        service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
     )
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from sim.scenario.fields import Axis, Count, Duration, Number, Positive, RecordRate, Share, Size, Weight, choice
+from sim.scenario.fields import Axis, Count, Duration, Number, Parallelism, RecordRate, Share, Size, Weight, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
 __all__ = [
@@ -181,8 +181,8 @@ class Vertex(Section):
     source: Source | None = None
     input: dict[str, InputField] | None = Field(None, min_length=1)
     """Upstream vertex -> how its records travel; several inputs are a union or join."""
-    parallelism: Axis[Positive] | None = None
-    max_parallelism: Axis[Positive] | None = None
+    parallelism: Axis[Parallelism] | None = None
+    max_parallelism: Axis[Parallelism] | None = None
     """Key groups; default: Flink's choice from the parallelism."""
     service: Axis[DurationField] | None = None
     """Time per record (sources: per emitted record)."""

@@ -17,8 +17,8 @@ from sim import units
 from sim.scenario.problems import did_you_mean
 
 __all__ = [
-    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Number", "Percent", "Positive",
-    "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "either",
+    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Number", "Parallelism",
+    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "either",
 ]
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
@@ -169,6 +169,8 @@ Weight = Annotated[
 ]
 Whole = Annotated[int, whole(0)]
 Positive = Annotated[int, whole(1)]
+Parallelism = Annotated[int, whole(1, 32768)]
+"""Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
 EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
 Condition = Annotated[str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})]
 

@@ -52,7 +52,7 @@ class _Move:
                 self.reading.warn(place, "is not modelled: it has no effect here")
             else:
                 known = [*SIMPLE, *SPECIAL, *ALIASES, *NOT_MODELLED]
-                self.reading.wrong(place, f"unknown configuration key of Flink{did_you_mean(written, known)}")
+                self.reading.wrong(place, f"unknown configuration key of Flink{self.reading.did_you_mean(written, known)}")
         self._barriers()
         self._buffer_timeout()
         self._debloat()

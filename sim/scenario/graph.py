@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
-from sim.scenario.problems import Reading, did_you_mean
+from sim.scenario.problems import Reading
 
 __all__ = ["check_graph", "topological"]
 
@@ -29,7 +29,7 @@ def check_graph(plain: Any, reading: Reading) -> None:
     for name, upstreams in inputs.items():
         for upstream in upstreams:
             if upstream not in job:
-                reading.wrong(("job", name, "input", upstream), f"there is no vertex '{upstream}'{did_you_mean(upstream, job)}")
+                reading.wrong(("job", name, "input", upstream), f"there is no vertex '{upstream}'{reading.did_you_mean(upstream, job)}")
     sources = [name for name, vertex in job.items() if isinstance(vertex, dict) and "source" in vertex]
     if not sources:
         reading.wrong(("job",), "no vertex has a source: nothing would ever flow")
@@ -75,5 +75,7 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
     while True:  # upstream of a stuck vertex there is a stuck one: the walk closes
         name = next(up for up in inputs[next(reversed(trail))] if up in stuck)
         if name in trail:
-            return list(reversed(list(trail)[trail[name] :]))
+            cycle = list(reversed(list(trail)[trail[name] :]))
+            first = cycle.index(min(cycle, key=list(inputs).index))
+            return cycle[first:] + cycle[:first]
         trail[name] = len(trail)

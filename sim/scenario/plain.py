@@ -6,21 +6,22 @@ Guards against files that are no scenarios or hostile ones (binary, huge, deeply
 from __future__ import annotations
 
 import re
+import warnings
 from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sim.scenario.problems import Mark, Path, Problem, Reading, ScenarioError
 
 __all__ = ["Mapping", "compose", "first_comment", "read_text"]
 
-MAX_BYTES = 2 * 10**6
-"""Ten thousand vertices fit in half of it; a long rate belongs into a trace file."""
-MAX_NODES = 200_000  # aliases expanded
+MAX_BYTES = 10**6
+"""Ten thousand vertices fit; a long rate belongs into a trace file."""
+MAX_NODES = 100_000  # aliases expanded
 MAX_DEPTH = 40
 
 _TAG = "tag:yaml.org,2002:"
@@ -74,9 +75,13 @@ def first_comment(text: str) -> str:
 
 def compose(text: str, reading: Reading, path: Path = ()) -> Any:
     """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
-    yaml = YAML(typ="safe", pure=True)
+    if _open_brackets(text) > 1000:  # YAML libraries take quadratic time over these
+        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
+        return None
     try:
-        node = yaml.compose(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
+            node = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
@@ -90,6 +95,15 @@ def compose(text: str, reading: Reading, path: Path = ()) -> Any:
         reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
         return None
     return None if node is None else _Plain(reading).value(node, path, 0)
+
+
+def _open_brackets(text: str) -> int:
+    """The most brackets open at once, those in quotes and comments included."""
+    depth = deepest = 0
+    for bracket in re.finditer(r"[\[{\]}]", text):
+        depth += 1 if bracket[0] in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _Plain:
@@ -153,7 +167,9 @@ class _Plain:
         place = self.reading.marks.get(path)
         self._mark(node, path)
         self.reading.wrong(path, message)
-        if place is not None:
+        if place is None:
+            del self.reading.marks[path]
+        else:
             self.reading.marks[path] = place
 
 

@@ -12,6 +12,9 @@ Path = tuple[str | int, ...]
 """Where in the document: keys and list positions from the top."""
 
 
+MAX_GUESSES = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Where a key stands: counted from 1; line 0 means the file as a whole."""
@@ -67,9 +70,13 @@ class Reading:
         if self.problems:
             raise ScenarioError(self.problems)
 
+    def did_you_mean(self, word: str, words: Iterable[str]) -> str:
+        """A guess, as long as there are few problems: guessing among many words takes its time."""
+        return did_you_mean(word, words) if len(self.problems) < MAX_GUESSES else ""
+
     def _at(self, path: Path, message: str) -> Problem:
         """At the mark of the path, or of the nearest key above it."""
-        mark = next((self.marks[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.marks), Mark(self.file))
+        mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
         return Problem(mark.file, mark.line, mark.column, mark.path or dotted(path), message)
 
 

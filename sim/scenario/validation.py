@@ -25,18 +25,18 @@ def validate(plain: Any, reading: Reading) -> Document | None:
     except ValidationError as error:
         for details in error.errors(include_url=False):
             if details["type"] != "none_required":  # the other half of "or not given"
-                path = _place(plain, details["loc"])
+                path = _place(plain, details["loc"], missing=details["type"] == "missing")
                 reading.wrong(path, _message(details))
         return None
 
 
-def _place(plain: Any, loc: tuple[str | int, ...]) -> Path:
+def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> Path:
     """The steps of a pydantic location that exist in the document; its tags of unions and validators do not."""
     path: Path = ()
     for i, step in enumerate(loc):
         if (step in plain) if isinstance(plain, dict) else (isinstance(plain, list) and isinstance(step, int) and step < len(plain)):
             plain = plain[step]
-        elif not (i == len(loc) - 1 and isinstance(plain, dict)):  # the last step may name a missing key
+        elif not (missing and i == len(loc) - 1):
             continue
         path = (*path, step)
     return path
