@@ -1,0 +1,156 @@
+"""Scenarios with mistakes in them: name -> (text, what must be told, each with its line and column)."""
+
+BASE = """\
+# What then?
+version: 1
+job:
+  a: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  b: {input: {a: hash}, service: 10 us, parallelism: 2}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+
+
+def but(*changes: tuple[str, str]) -> str:
+    """BASE with some texts replaced."""
+    text = BASE
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def ending(more: str) -> str:
+    return BASE + more
+
+
+def aliases() -> str:
+    """Nine nested tens: a thousand million values in ten lines."""
+    levels = ["x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    levels += [f"x{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 10)}]" for i in range(1, 9)]
+    return ending("\n".join(levels))
+
+
+BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    # keys
+    "misspelt key": (but(("parallelism: 2}\n  b", "paralelism: 2}\n  b")), (
+        "s:4:44: job.a.paralelism: unknown key 'paralelism' (did you mean 'parallelism'?)",)),
+    "misspelt section": (ending("storrage: {}\n"), ("s:8:1: storrage: unknown key 'storrage' (did you mean 'storage'?)",)),
+    "unlike any key": (ending("zzz: 1\n"), ("s:8:1: zzz: unknown key 'zzz'; known keys are checkpoint, cluster, expect",)),
+    "duplicate key": (ending("run: {duration: 1 s}\n"), ("s:8:1: run: key is given twice; the first is on line 7",)),
+    "duplicate vertex": (but(("checkpoint:", "  a: {}\ncheckpoint:")), ("s:6:3: job.a: key is given twice; the first is on line 4",)),
+    "key without a value": (but(("service: 10 us", "service: null")), ("s:5:25: job.b.service: has no value",)),
+    "list as a key": (ending("? [a]\n: 1\n"), ("s:8:3: keys are plain words",)),
+    "merge key": (but(("checkpoint: {", "checkpoint: {<<: {}, ")), ("s:6:14: checkpoint.<<: merge keys are not read",)),
+    "service inside source": (but(("record: 100 B}", "record: 100 B, service: 1 us}")), (
+        "s:4:43: job.a.source.service: unknown key 'service': service stands beside source:",)),
+    # known, not modelled yet
+    "faults": (ending('faults: [{kill: "b[1]", at: 5 s}]\n'), ("s:8:1: faults: known but not modelled yet (tasks that are killed)",)),
+    "flush and commit": (but(("service: 10 us", "flush: {bytes: 1 MiB}, commit: two-phase")), (
+        "s:5:25: job.b.flush: known but not modelled yet", "s:5:48: job.b.commit: known but not modelled yet")),
+    "operator-io and finish": (but(("5 s}", "5 s, operator-io: [pre-barrier, async], finish: flink}")), (
+        "s:6:29: checkpoint.operator-io: known but not modelled yet (FLINK-37375)", "s:6:64: checkpoint.finish: known but not modelled yet")),
+    "dfs": (ending("storage: {dfs: {nodes: 50}}\n"), ("s:8:11: storage.dfs: known but not modelled yet",)),
+    # required
+    "no job": (but(("job:", "jobs:")), (": job: required key is missing", "s:3:1: jobs: unknown key 'jobs' (did you mean 'job'?)")),
+    "empty job": ("job: {}\ncheckpoint: {interval: 5 s}\nrun: {duration: 1 s}\n", ("s:1:1: job: is empty",)),
+    "no duration": (but(("{duration: 60 s}", "{seed: 1}")), ("s:7:1: run.duration: required key is missing",)),
+    "no interval": (but(("{interval: 5 s}", "{timeout: 5 s}")), ("s:6:1: checkpoint.interval: required key is missing",)),
+    "no record size": (but((", record: 100 B", "")), ("s:4:7: job.a.source.record: required key is missing",)),
+    # shapes
+    "text for a mapping": (but(("{interval: 5 s}", "every 5 s")), ("s:6:1: checkpoint: expected a mapping, not 'every 5 s'",)),
+    "list for a mapping": (but(("{duration: 60 s}", "[60 s]")), ("s:7:1: run: expected a mapping, not a list",)),
+    "mapping for a scalar": (but(("5 s}", "{at: 5 s}}")), ("s:6:14: checkpoint.interval: a duration was expected: write '30 s'",)),
+    "input as text": (but(("{a: hash}", "a")), ("s:5:7: job.b.input: expected a mapping, not 'a'",)),
+    "empty axis": (but(("5 s}", "[]}")), ("s:6:14: checkpoint.interval: is empty",)),
+    "axis that repeats itself": (but(("5 s}", "[5 s, 5000 ms]}")), ("s:6:14: checkpoint.interval: value 2 of this axis repeats value 1",)),
+    "mistake inside an axis": (but(("5 s}", "[5 s, 10]}")), ("s:6:30: checkpoint.interval[1]: a duration needs a unit, '10' has none",)),
+    "axis where none may be": (but(("60 s}", "[60 s, 90 s]}")), ("s:7:7: run.duration: a duration was expected",)),
+    "too many combinations": (but(("5 s}", f"[{', '.join(f'{i} s' for i in range(1, 201))}]}}"), ("run: {", f"run: {{seed: {list(range(201))}, ")), (
+        "lists 40200 combinations, at most 20000 are allowed: checkpoint.interval (200), run.seed (201)",)),
+    # quantities
+    "duration without a unit": (but(("5 s}", "5}")), ("s:6:14: checkpoint.interval: a duration needs a unit, '5' has none: write '30 s' or '100 ms'",)),
+    "rate in a size field": (but(("100 B", "100 MB/s")), ("s:4:28: job.a.source.record: '100 MB/s' is a rate; a size was expected",)),
+    "negative duration": (but(("10 us", "-10 us")), ("s:5:25: job.b.service: '-10 us' is negative",)),
+    "not a number": (but(("10 us", ".nan")), ("s:5:25: job.b.service: '.nan' is not a finite number",)),
+    "infinite": (but(("10 us", ".inf")), ("s:5:25: job.b.service: '.inf' is not a finite number",)),
+    "ambiguous size": (but(("100 B", "100 KB")), ("s:4:28: job.a.source.record: '100 KB' is no size: write kB (1000) or KiB (1024)",)),
+    "unknown unit": (but(("10 us", "10 fortnights")), ("s:5:25: job.b.service: '10 fortnights' is no duration: units of time are ns, us",)),
+    "less than a nanosecond": (but(("10 us", "0.1 ns")), ("s:5:25: job.b.service: '0.1 ns' is no whole number of nanoseconds",)),
+    "share above one": (but(("service:", "state: {size: 1 MB, update: 130 %}, service:")), (
+        "s:5:45: job.b.state.update: '130 %': a share is at most 100 %",)),
+    "share as a fraction": (but(("service:", "state: {size: 1 MB, update: 0.3}, service:")), (
+        "s:5:45: job.b.state.update: a share needs a unit, '0.3' has none: write '30 %'",)),
+    "rate without per second": (but(("1k/s", "1k")), ("s:4:16: job.a.source.rate: a rate is per second: write '1k/s'",)),
+    "zero parallelism": (but(("parallelism: 2}\n  b", "parallelism: 0}\n  b")), ("s:4:44: job.a.parallelism: 0 is out of range: expected 1 to 32768",)),
+    "fractional parallelism": (but(("parallelism: 2}\n  b", "parallelism: 1.5}\n  b")), (
+        "s:4:44: job.a.parallelism: expected a whole number, 1 or more",)),
+    "unknown barriers": (but(("5 s}", "5 s, barriers: alligned}")), (
+        "s:6:29: checkpoint.barriers: expected aligned, unaligned or at-least-once, not 'alligned' (did you mean 'aligned'?)",)),
+    "unknown ship": (but(("{a: hash}", "{a: shuffle}")), ("s:5:15: job.b.input.a: expected forward, rescale, rebalance, hash, broadcast or global",)),
+    "profile of another age": (ending("cluster: {profile: 1.2}\n"), ("s:8:11: cluster.profile: expected 1.20 or 2.x, not '1.2' (did you mean '1.20'?)",)),
+    # sources
+    "two rates": (but(("rate: 1k/s", "rate: 1k/s, rate-per-subtask: 500/s")), ("s:4:7: job.a.source: write exactly one of rate",)),
+    "no rate": (but(("rate: 1k/s, ", "")), ("s:4:7: job.a.source: write exactly one of rate",)),
+    "uneven records": (but(("1k/s", "1k/s, records: 7")), ("s:4:28: job.a.source.records: 7 records do not divide by 2 subtasks",)),
+    "steps out of order": (but(("1k/s", "[{at: 5 s, rate: 1/s}, {at: 5 s, rate: 2/s}]")), (
+        "s:4:46: job.a.source.rate[1].at: is not after the step before it",)),
+    "missing trace": (but(("1k/s", "{trace: none.csv, column: x}")), ("s:4:23: job.a.source.rate.trace: no such file: none.csv",)),
+    # the graph
+    "unknown upstream": (but(("{a: hash}", "{aa: hash}")), ("s:5:15: job.b.input.aa: there is no vertex 'aa' (did you mean 'a'?)",)),
+    "cycle": (but(("checkpoint:", "  c: {input: {d: hash}}\n  d: {input: {c: hash}}\ncheckpoint:")), (
+        "s:6:3: job.c: is part of a cycle: c -> d -> c",)),
+    "reads itself": (but(("{a: hash}", "{b: hash}")), ("s:5:3: job.b: is part of a cycle: b -> b",)),
+    "no source": (but(("source: {rate: 1k/s, record: 100 B}", "input: {b: hash}")), (
+        "s:3:1: job: no vertex has a source", "s:4:3: job.a: is part of a cycle: a -> b -> a")),
+    "source with inputs": (but(("{source:", "{input: {b: hash}, source:")), (
+        "s:4:3: job.a: has a source and an input", "s:4:3: job.a: is part of a cycle: a -> b -> a")),
+    "neither source nor input": (but(("input: {a: hash}, ", "")), ("s:5:3: job.b: has neither source: nor input:",)),
+    "unequal weights": (but(("{a: hash}", "{a: {ship: hash, weights: [1, 2, 3]}}")), (
+        "s:5:31: job.b.input.a.weights: 3 weights for 2 subtasks: write one each",)),
+    "weights without hash": (but(("{a: hash}", "{a: {ship: rebalance, weights: [1, 2]}}")), (
+        "s:5:36: job.b.input.a.weights: only hash has weights, not rebalance",)),
+    "records of different sizes": (
+        but(("checkpoint:", "  x: {source: {rate: 1/s, record: 7 B}}\n  j: {input: {x: hash, a: hash}}\n  k: {input: {j: hash}}\ncheckpoint:")),
+        ("s:7:3: job.j: reads records of different sizes: say record:",)),
+    "two distributions": (but(("10 us", "{exponential: 1 us, uniform: 1 us}")), ("s:5:25: job.b.service: write exactly one distribution",)),
+    "erlang wider than exponential": (but(("10 us", "{erlang: {mean: 1 us, cv: 2}}")), (
+        "s:5:56: job.b.service.erlang.cv: must lie between 0 (excluded) and 1",)),
+    # checkpoints
+    "concurrent unaligned checkpoints": (but(("5 s}", "5 s, barriers: unaligned, max-concurrent: 2}")), (
+        "s:6:50: checkpoint.max-concurrent: is 2, but Flink runs unaligned checkpoints one by one: write 1",)),
+    "timeout of nothing": (but(("5 s}", "5 s, timeout: 0 s}")), ("s:6:29: checkpoint.timeout: a timeout of 0 fails every checkpoint",)),
+    "aligned timeout of nothing": (but(("5 s}", "5 s, barriers: {aligned-timeout: 0 s}}")), (
+        "s:6:29: checkpoint.barriers: an aligned-timeout of 0 is unaligned from the start",)),
+    "interval of nothing": (but(("5 s}", "0 s}")), ("s:6:14: checkpoint.interval: an interval of 0 never pauses: write 'off'",)),
+    "forced edge that is none": (but(("5 s}", "5 s, forced-aligned: [b -> a]}")), (
+        "s:6:46: checkpoint.forced-aligned[0]: there is no edge b -> a in the job",)),
+    "warm-up as long as the run": (but(("60 s}", "60 s, warmup: 1 min}")), ("s:7:23: run.warmup: leaves nothing of the run",)),
+    "odd segment size": (ending("cluster: {network: {segment-size: 10 kB}}\n"), ("s:8:21: cluster.network.segment-size: 10000 B: Flink wants a power of two",)),
+    "condition without a comparison": (ending("expect: {checkpoints.failed: 0}\n"), ("s:8:10: expect.checkpoints.failed: '0' is no condition: write '< 60 s'",)),
+    # Flink's keys
+    "unknown key of Flink": (ending("flink: {execution.checkpointing.intervall: 5s}\n"), (
+        "s:8:9: flink.execution.checkpointing.intervall: unknown configuration key of Flink (did you mean 'execution.checkpointing.interval'?)",)),
+    "given twice": (ending("flink: {execution.checkpointing.interval: 5s}\n"), (
+        "s:8:9: flink.execution.checkpointing.interval: is given too as checkpoint.interval on line 6: write it once",)),
+    "old and new name": (ending("flink: {execution.buffer-timeout: 5s, execution.buffer-timeout.interval: 5s}\n"), (
+        "s:8:39: flink.execution.buffer-timeout.interval: is the same option as execution.buffer-timeout",)),
+    "no duration of Flink": (ending("flink: {execution.checkpointing.timeout: soon}\n"), (
+        "s:8:9: flink.execution.checkpointing.timeout: 'soon' is not a duration as Flink reads it: write 30s",)),
+    # no YAML, or hostile
+    "unclosed brace": (but(("60 s}", "60 s")), ("s:8:1: is not YAML: ",)),
+    "tabs": (but(("  b:", "\tb:")), ("s:5:1: is not YAML: ",)),
+    "two documents": (ending("---\nversion: 1\n"), ("s:8:1: is not YAML: but found another document",)),
+    "control character": (ending("name: \x07\n"), ("s: is not YAML: ",)),
+    "tag": (but(("60 s}", "!!python/object:os.system 60 s}")), ("s:7:17: run.duration: tag 'tag:yaml.org,2002:python/object:os.system' is not understood",)),
+    "unknown alias": (but(("60 s}", "*later}")), ("s:7:17: is not YAML: found undefined alias",)),
+    "alias bomb": (aliases(), ("has more than 100000 values, aliases written out",)),
+    "alias of itself": (ending("x: &x [*x]\n"), ("s:8:4: is nested more than 40 levels deep",)),
+    "deep nesting": ("[" * 20_000, ("s: is nested more than 40 levels deep",)),
+    "moderate nesting": ("x: " + "[" * 50 + "]" * 50, ("is nested more than 40 levels deep",)),
+    "list": ("- a\n- b\n", ("s: is no mapping; a scenario begins with keys such as job:",)),
+    "plain text": ("hello\n", ("s: is no mapping",)),
+    "empty": ("", ("s: is empty; a scenario has at least job:",)),
+    "only a question": ("# Why?\n", ("s: is empty",)),
+}
+"""At least one mistake each; the file is called s."""

@@ -1,0 +1,246 @@
+"""A scenario file becomes the model it describes."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.checkpoint import Barriers
+from sim.model.cluster import Debloat, NetworkMemory
+from sim.model.job import Distribution, Rate, Snapshot, State
+from sim.model.scenario import Overheads, Run
+from sim.scenario import load, loads
+
+FULL = """\
+# yaml-language-server: $schema=./ckptsim.schema.json
+# Is this
+# a question?
+
+# This is not.
+version: 1
+job:
+  late:  {input: {join: broadcast}, parallelism: 3, service: {exponential: 1 ms}}
+  left:  {source: {rate: 9k/s, record: {lognormal: {mean: 400 B, cv: 0.5}}}, parallelism: 3, service: 2 us}
+  right: {source: {rate-per-subtask: [{at: 0 s, rate: 1k/s}, {at: 1 min, rate: 0/s}], record: 1 kB, records: 20k}, parallelism: 2}
+  join:
+    input:
+      left: {ship: hash, service: 30 us, record: 408 B, weights: [2, 1, 1]}
+      right: rebalance
+    service: {erlang: {mean: 1 ms, cv: 0.5}}
+    record: {uniform: 2 kB}
+    fan-out: 0.25
+    parallelism: 3
+    max-parallelism: 720
+    state: {size: 4 GiB, backend: rocksdb, update: 30 %, value: 200 B}
+    snapshot: {pre-barrier: 1 s, sync: 2 ms, async: 3 s, probability: 10 %, operator-state: 8 KiB}
+checkpoint:
+  interval: 30 s
+  timeout: 5 min
+  barriers: {aligned-timeout: 5 s}
+  min-pause: 1 s
+  tolerable-failed: 2
+  subtasks-per-channel-state-file: 3
+  forced-aligned: [left -> join]
+storage:
+  bandwidth: 100 MB/s
+  read-bandwidth: 50 MB/s
+  file-latency: 20 ms
+  metadata-latency: 30 ms
+  inline-threshold: 0 B
+  slow: {share: 2 %, factor: 20}
+cluster:
+  placement: spread
+  latency: 1 ms
+  nic: 1 Gbit/s
+  profile: 1.20
+  network:
+    segment-size: 16 KiB
+    buffers-per-channel: 4
+    floating-buffers-per-gate: 16
+    max-buffers-per-channel: 12
+    overdraft: 7
+    buffer-timeout: never
+    debloat: {target: 500 ms, period: 100 ms, samples: 10, threshold: 50 %, min: 512 B}
+run: {duration: 30 min, warmup: 2 min, seed: 7, replications: 20}
+expect: {checkpoints.end_to_end_duration.p99: < 60 s, checkpoints.completed: [">= 10", "<= 90"]}
+overheads: {trigger: 1 ms, barrier: 2 ms, acknowledge: 3 ms, complete: 4 ms, notify: 5 ms, first-trigger: 6 ms}
+"""
+
+SMALL = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  b: {input: {a: hash}, parallelism: 2}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+
+
+@pytest.fixture(scope="module")
+def full():
+    return loads(FULL, "full").scenarios[0]
+
+
+def test_the_question_is_the_first_comment(full):
+    """Not the schema's line, not later comments; several lines are one question."""
+
+    assert "Is this a question?" == full.question
+    assert "" == loads(SMALL).question
+    assert "full" == full.name
+
+
+def test_vertices_stand_in_topological_order(full):
+    """Whatever the order of the file."""
+
+    assert ["left", "right", "join", "late"] == [vertex.name for vertex in full.job.vertices]
+
+
+def test_rates_are_of_one_subtask(full):
+    """`rate` and `records` are of the whole vertex, their per-subtask twins are not."""
+    left, right = full.job.vertex("left").source, full.job.vertex("right").source
+
+    assert (Rate(0, Fraction(3000)),) == left.rates
+    assert (Rate(0, Fraction(1000)), Rate(60 * 10**9, Fraction(0))) == right.rates
+    assert (None, 10_000) == (left.total, right.total)
+
+
+def test_a_vertex_reads_as_written(full):
+    """Service, size, fan-out, state, snapshot, key groups."""
+    join = full.job.vertex("join")
+
+    assert Distribution(10**6, "erlang", 0.5) == join.service
+    assert (Fraction(1, 4), 720) == (join.fan_out, join.max_parallelism)
+    assert State(4 << 30, "rocksdb", Fraction(3, 10), 200) == join.state
+    assert Snapshot(10**9, 2 * 10**6, 3 * 10**9, Fraction(1, 10), 8192) == join.snapshot
+
+
+def test_inputs_inherit_what_they_do_not_say(full):
+    """Service from their vertex, record size from the upstream vertex."""
+    left, right = full.job.vertex("join").inputs
+
+    assert ("left", "hash", (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))) == (left.upstream, left.ship, left.weights)
+    assert (Distribution(30_000), Distribution(408)) == (left.service, left.record_bytes)
+    assert (Distribution(10**6, "erlang", 0.5), Distribution(1000)) == (right.service, right.record_bytes)
+    assert Distribution(2000, "uniform") == full.job.vertex("late").inputs[0].record_bytes
+
+
+def test_checkpoints_cluster_storage_run(full):
+    """The other sections, every key."""
+    options = full.checkpoint
+
+    assert (30 * 10**9, 300 * 10**9, 10**9) == (options.interval_ns, options.timeout_ns, options.min_pause_ns)
+    assert Barriers("aligned-timeout", 5 * 10**9) == options.barriers
+    assert (1, 2, 3) == (options.max_concurrent, options.tolerable_failed, options.subtasks_per_channel_state_file)
+    assert (("left", "join"),) == options.forced_aligned
+    assert NetworkMemory(16384, 16384, 4, 16, 12, 7, -1, Debloat(10**8, 5 * 10**8, 10, 50, 512)) == full.cluster.network
+    assert ("spread", 10**6, 125_000_000, "1.20") == (
+        full.cluster.placement, full.cluster.latency_ns, full.cluster.nic_bytes_per_second, full.cluster.profile,
+    )  # fmt: skip
+    assert (10**8, 2 * 10**7, 3 * 10**7, 5 * 10**7, 0, 0.02, 20) == (
+        full.storage.bytes_per_second, full.storage.close_ns, full.storage.metadata_ns, full.storage.read_bytes_per_second,
+        full.storage.inline_threshold_bytes, full.storage.slow_probability, full.storage.slow_factor,
+    )  # fmt: skip
+    assert Run(1800 * 10**9, 120 * 10**9, 7, 20) == full.run
+    assert Overheads(*(ms * 10**6 for ms in range(1, 7))) == full.overheads
+    assert (
+        ("checkpoints.end_to_end_duration.p99", "< 60 s"), ("checkpoints.completed", ">= 10"), ("checkpoints.completed", "<= 90"),
+    ) == full.expect  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"), [("2.x", (1024, 20)), ("1.20", (32768, 5))], ids=["2.x", "1.20"]
+)
+def test_profiles_have_their_own_defaults(profile, expected):
+    """2.x begins debloating at 1 KiB and has 20 overdraft buffers; 1.20 begins at the segment size and has 5."""
+    network = loads(SMALL, overrides=[f"cluster.profile={profile}"]).scenarios[0].cluster.network
+
+    assert expected == (network.starting_segment_bytes, network.overdraft)
+
+
+def test_two_x_says_that_its_buffers_are_constants():
+    """Simulated as written, with a warning: nobody can configure that."""
+    study = loads(SMALL, overrides=["cluster.network.buffers-per-channel=4"])
+
+    assert 4 == study.scenarios[0].cluster.network.exclusive_per_channel
+    assert ["Flink 2.x has no such option, it is 2 there; simulated as written all the same"] == [w.message for w in study.warnings]
+
+
+@pytest.mark.parametrize(("p", "groups"), [(1, 128), (85, 128), (86, 256), (128, 256), (30_000, 32768)])
+def test_key_groups_follow_the_parallelism(p, groups):
+    """Flink: the next power of two of 1.5 p, from 128 to 32768."""
+
+    assert groups == loads(SMALL, overrides=[f"job.b.parallelism={p}"]).scenarios[0].job.vertex("b").max_parallelism
+
+
+def test_forward_between_unequal_parallelisms_is_rebalance():
+    """As in Flink, and said."""
+    study = loads(SMALL, overrides=["job.b.input.a=forward", "job.b.parallelism=[2, 3]"])
+
+    assert ["forward", "rebalance"] == [scenario.job.vertex("b").inputs[0].ship for scenario in study.scenarios]
+    assert ["forward needs equal parallelism, not 2 -> 3: rebalance instead, as Flink does"] == [w.message for w in study.warnings]
+
+
+def test_concurrency_gives_way_to_a_pause():
+    """Flink ignores max-concurrent when there is a minimum pause."""
+    study = loads(SMALL, overrides=["checkpoint.max-concurrent=3", "checkpoint.min-pause=1 s"])
+
+    assert 1 == study.scenarios[0].checkpoint.max_concurrent
+    assert "has no effect: with a min-pause" in study.warnings[0].message
+
+
+def test_off_means_no_periodic_checkpoints():
+    """`interval: off`; unlimited bandwidth likewise is no number."""
+    scenario = loads(SMALL, overrides=["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]).scenarios[0]
+
+    assert (None, None, ()) == (scenario.checkpoint.interval_ns, scenario.storage.bytes_per_second, scenario.job.vertex("a").source.rates)
+
+
+def test_a_hot_key_takes_its_share():
+    """The first subtask gets it, the others the rest in equal parts."""
+    overrides = ["job.b.input.a={ship: hash, weights: {hot: 70 %}}", "job.b.parallelism=4"]
+    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+
+    assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
+
+
+CSV = "time,load\n2024-01-01 00:00:00,100\n2024-01-01 00:00:10,100\n2024-01-01 00:00:20,\n2024-01-01 00:00:30,50.5\n"
+
+
+def test_a_trace_gives_the_rates(tmp_path):
+    """Relative to the scenario file; equal neighbours are one step, blanks keep the rate, the scale multiplies."""
+    (tmp_path / "load.csv").write_text(CSV)
+    (tmp_path / "s.yaml").write_text(SMALL.replace("1k/s", "{trace: load.csv, column: load, scale: 2}"))
+
+    assert (Rate(0, Fraction(100)), Rate(30 * 10**9, Fraction(101, 2))) == load(tmp_path / "s.yaml").scenarios[0].job.vertex("a").source.rates
+
+
+def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
+    """.csv.gz, `every`."""
+    import gzip
+
+    (tmp_path / "load.csv.gz").write_bytes(gzip.compress(b"x\n1\n2\n2\n3\n"))
+    rate = "job.a.source.rate={trace: load.csv.gz, column: x, every: 1 min}"
+    rates = loads(SMALL, overrides=[rate], folder=tmp_path).scenarios[0].job.vertex("a").source.rates
+
+    assert (Rate(0, Fraction(1, 2)), Rate(60 * 10**9, Fraction(1)), Rate(180 * 10**9, Fraction(3, 2))) == rates
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b\n1,2\n", "has no column 'x'"),
+        ("t,x\n1,2\n1,3\n", "time does not increase"),
+        ("t,x\n1,many\n", ":2: 'many' is no rate"),
+        ("t,x\nnoon,1\n", ":2: 'noon' is no time"),
+        ("t,x\n1,-4\n", ":2: '-4' is no rate"),
+        ("t,x\n", "has no rates in column 'x'"),
+        ("", "has no column 'x'"),
+    ],
+)
+def test_a_trace_that_gives_none_says_why(tmp_path, text, told):
+    """With the line where there is one."""
+    from sim.scenario import ScenarioError
+
+    (tmp_path / "load.csv").write_text(text)
+    with pytest.raises(ScenarioError) as refused:
+        loads(SMALL, overrides=["job.a.source.rate={trace: load.csv, column: x}"], folder=tmp_path)
+
+    assert told in str(refused.value)
