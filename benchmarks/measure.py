@@ -1,0 +1,85 @@
+"""Measuring and writing down: CPU medians of interleaved runs, plain tables, a history with date, version and machine."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cpu_seconds", "interleaved", "machine", "print_table", "record"]
+
+HISTORY = Path(__file__).parent / "history.csv"
+COLUMNS = ("date", "version", "machine", "benchmark", "case", "quantity", "value", "unit")
+
+
+def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of this process for one call, and what it returned; the garbage of earlier runs is not its business."""
+    gc.collect()
+    begin = time.process_time()
+    result = run()
+    return time.process_time() - begin, result
+
+
+def interleaved(runs: dict[str, Callable[[], Callable[[], Any]]], rounds: int) -> dict[str, tuple[float, Any]]:
+    """Each round prepares and runs every engine once; median CPU seconds of the run and its last result.
+
+    Preparation (building the model) is not timed.  Interleaving spreads what else the machine does over all of them.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    results: dict[str, Any] = {}
+    for _ in range(rounds):
+        for name, prepare in runs.items():
+            spent, results[name] = cpu_seconds(prepare())
+            seconds[name].append(spent)
+    return {name: (statistics.median(seconds[name]), results[name]) for name in runs}
+
+
+def machine() -> str:
+    """Cores and CPU model, nothing else."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = names[0] if names else model
+    return f"{os.cpu_count()} x {model}"
+
+
+def code_version() -> str:
+    """Package version and, in a checkout, the commit."""
+    try:
+        name = version("ckptsim")
+    except PackageNotFoundError:
+        name = "0"
+    here = Path(__file__).parent
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    return f"{name}+{done.stdout.strip()}" if done.returncode == 0 else name
+
+
+def record(benchmark: str, rows: Sequence[tuple[str, str, float, str]]) -> None:
+    """Append (case, quantity, value, unit) rows to the history."""
+    new = not HISTORY.exists()
+    stamp = (datetime.now(UTC).strftime("%Y-%m-%d %H:%M"), code_version(), machine(), benchmark)
+    with HISTORY.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        writer.writerows((*stamp, case, quantity, f"{value:.4g}", unit) for case, quantity, value, unit in rows)
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as they need to be; numbers to three digits, to the right."""
+    text = [[f"{cell:,.3g}" if isinstance(cell, float) and abs(cell) < 1000 else f"{cell:,.0f}" if isinstance(cell, float) else str(cell)
+             for cell in row] for row in rows]  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(head, *text, strict=True)]
+    for line in [list(head), ["-" * width for width in widths], *text]:
+        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        print("  ".join(cells).rstrip())
