@@ -1,0 +1,213 @@
+"""The aligned handler: sequences in, commands out, as in Flink's CheckpointBarrierAlignerTestBase."""
+
+import pytest
+
+from sim.protocol.barriers.aligned import CollectingBarriers, WaitingForFirstBarrier
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import BarrierOptions
+from sim.protocol.reasons import FailureReason
+from sim.protocol.task_vocabulary import (
+    AlignmentTimedOut,
+    BarrierArrived,
+    CancellationArrived,
+    DeclineCheckpoint,
+    ForwardCancellation,
+    GateClosed,
+    ResumeInputs,
+    SettleBarriers,
+    StartSnapshot,
+    TriggerReceived,
+)
+
+OPTIONS = BarrierOptions(trigger_ns=100)
+
+
+def feed(gates, *events):
+    """The handler after these events, and every command on the way."""
+    handler, commands = BarrierHandler.waiting(WaitingForFirstBarrier(), gates), ()
+    for event in events:
+        handler, more = handler.on(event)
+        commands = (*commands, *more)
+    return handler, commands
+
+
+def both(now, gate, checkpoint=1):
+    """A gate with one channel."""
+    return BarrierArrived(now, gate, checkpoint, OPTIONS, first=True, last=True)
+
+
+def first(now, gate, checkpoint=1):
+    return BarrierArrived(now, gate, checkpoint, OPTIONS, first=True, last=False)
+
+
+def last(now, gate, checkpoint=1):
+    return BarrierArrived(now, gate, checkpoint, OPTIONS, first=False, last=True)
+
+
+def snapshot(checkpoint, *, first_ns, alignment_ns):
+    return StartSnapshot(checkpoint, OPTIONS, first_ns, first_ns - 100, alignment_ns, resumes=True)
+
+
+def test_two_of_three_gates_wait():
+    """A task with three gates keeps collecting after the second last barrier."""
+    handler, commands = feed(3, both(110, 1), both(120, 2))
+
+    assert CollectingBarriers() == handler.state
+    assert () == commands
+
+
+def test_the_last_barrier_starts_the_snapshot():
+    """Start delay: t0 to the first barrier.  Alignment: first to last barrier, whichever gates they are on."""
+    handler, commands = feed(2, first(110, 0), first(115, 1), last(130, 1), last(150, 0))
+
+    assert WaitingForFirstBarrier() == handler.state
+    assert (snapshot(1, first_ns=110, alignment_ns=40),) == commands
+
+
+def test_a_single_channel_aligns_in_no_time():
+    _, commands = feed(1, both(170, 0))
+
+    assert (snapshot(1, first_ns=170, alignment_ns=0),) == commands
+
+
+def test_start_delay_is_never_negative():
+    """A barrier seen before t0 (clock skew) has no delay."""
+    _, commands = feed(1, BarrierArrived(90, 0, 1, OPTIONS, first=True, last=True))
+
+    assert 0 == commands[0].start_delay_ns
+
+
+def test_consecutive_checkpoints_need_no_settling():
+    _, commands = feed(2, both(110, 0), both(120, 1), both(210, 1, 2), both(215, 0, 2))
+
+    assert (snapshot(1, first_ns=110, alignment_ns=10), snapshot(2, first_ns=210, alignment_ns=5)) == commands
+
+
+def test_a_newer_barrier_subsumes_the_alignment():
+    """Blocked channels are resumed, the older checkpoint is declined, those downstream are spared the wait."""
+    handler, commands = feed(2, both(110, 0), both(200, 1, 2))
+
+    assert CollectingBarriers() == handler.state
+    assert 2 == handler.pending.checkpoint
+    assert (
+        ResumeInputs(1),
+        SettleBarriers(1),
+        DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED),
+        ForwardCancellation(1),
+    ) == commands
+
+
+def test_a_checkpoint_never_heard_of_is_settled():
+    """Barriers of 2 that still come after the first one of 3 are obsolete."""
+    _, commands = feed(2, both(110, 0), both(120, 1), both(300, 0, 3))
+
+    assert SettleBarriers(2) == commands[-1]
+
+
+def test_an_obsolete_barrier_changes_nothing():
+    handler, _ = feed(2, both(110, 0), both(300, 1, 3))
+    after, more = handler.on(both(310, 0, 2))
+
+    assert () == more
+    assert handler == after
+
+
+def test_a_cancellation_aborts_the_alignment():
+    handler, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 1))
+
+    assert WaitingForFirstBarrier() == handler.state
+    assert (
+        ResumeInputs(1),
+        SettleBarriers(1),
+        DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER),
+        ForwardCancellation(1),
+    ) == commands
+
+
+def test_a_cancellation_before_any_barrier_is_passed_on():
+    handler, commands = feed(2, CancellationArrived(120, 1, 1))
+
+    assert (
+        SettleBarriers(1),
+        DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER),
+        ForwardCancellation(1),
+    ) == commands
+    assert (handler, ()) == handler.on(both(130, 0))  # too late
+
+
+def test_one_cancellation_is_enough():
+    """The second channel's marker says nothing new."""
+    _, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 1), CancellationArrived(121, 0, 1))
+
+    assert 1 == sum(isinstance(one, ForwardCancellation) for one in commands)
+
+
+def test_a_cancellation_of_a_newer_checkpoint_frees_the_older_one():
+    """The older one is not declined by this task: the newer one's cancellation says it all (abortInternal)."""
+    handler, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 2))
+
+    assert ResumeInputs(1) == commands[0]
+    assert DeclineCheckpoint(2, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER) == commands[2]
+    assert 2 == handler.current
+
+
+def test_an_old_cancellation_is_ignored():
+    _, commands = feed(1, both(110, 0), CancellationArrived(120, 0, 1))
+
+    assert (snapshot(1, first_ns=110, alignment_ns=0),) == commands
+
+
+def test_a_closed_gate_counts_as_arrived():
+    handler, commands = feed(2, both(110, 0), GateClosed(140, 1))
+
+    assert (snapshot(1, first_ns=110, alignment_ns=30),) == commands
+    assert frozenset({0}) == handler.open_gates
+
+
+def test_a_closed_gate_is_not_waited_for():
+    _, commands = feed(2, GateClosed(90, 1), both(110, 0))
+
+    assert (snapshot(1, first_ns=110, alignment_ns=0),) == commands
+
+
+def test_a_source_snapshots_when_called():
+    """No alignment, nothing to resume; the delay is that of the call."""
+    _, commands = feed(0, TriggerReceived(103, 1, OPTIONS))
+
+    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
+
+
+def test_a_called_task_with_open_gates_does_not_wait_for_them():
+    """All its inputs have finished; only their end is still on its way (FLIP-147)."""
+    handler, commands = feed(2, TriggerReceived(103, 1, OPTIONS))
+
+    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
+    assert (handler, ()) == handler.on(TriggerReceived(104, 1, OPTIONS))
+
+
+def test_a_call_completes_an_alignment_under_way():
+    handler, commands = feed(2, both(110, 0), TriggerReceived(125, 1, OPTIONS))
+
+    assert WaitingForFirstBarrier() == handler.state
+    assert (snapshot(1, first_ns=110, alignment_ns=15),) == commands
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (both(110, 0), both(111, 0)),  # a gate has one last barrier
+        (last(110, 0),),  # and a first one before it
+        (GateClosed(100, 0), both(110, 0)),
+        (GateClosed(100, 0), GateClosed(101, 0)),
+        (both(110, 0), AlignmentTimedOut(120, 1)),  # no timer was armed
+        (BarrierArrived(110, 0, 1, OPTIONS.as_unaligned(), first=True, last=True),),
+        (BarrierArrived(110, 0, 1, OPTIONS, first=True, last=True, priority=True),),
+    ],
+)
+def test_what_cannot_happen_tells_the_story(events):
+    with pytest.raises(InvalidTransition) as caught:
+        feed(2, *events)
+
+    for event in events:
+        assert str(event) in str(caught.value)

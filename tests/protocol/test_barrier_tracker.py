@@ -1,0 +1,115 @@
+"""At least once, after Flink's CheckpointBarrierTrackerTest."""
+
+import pytest
+
+from sim.protocol.barriers.tracker import MAX_TRACKED, BarrierTracker
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.reasons import FailureReason
+from sim.protocol.task_vocabulary import (
+    AlignmentTimedOut,
+    BarrierArrived,
+    CancellationArrived,
+    DeclineCheckpoint,
+    ForwardCancellation,
+    GateClosed,
+    SettleBarriers,
+    StartSnapshot,
+    TriggerReceived,
+)
+
+OPTIONS = BarrierOptions(100, Alignment.AT_LEAST_ONCE)
+CANCELLED = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
+
+
+def feed(gates, *events):
+    tracker, commands = BarrierTracker.waiting(gates), ()
+    for event in events:
+        tracker, more = tracker.on(event)
+        commands = (*commands, *more)
+    return tracker, commands
+
+
+def both(now, gate, checkpoint=1):
+    return BarrierArrived(now, gate, checkpoint, OPTIONS, first=True, last=True)
+
+
+def test_the_last_barrier_snapshots_and_nothing_is_resumed():
+    _, commands = feed(2, both(110, 0), both(130, 1))
+
+    assert (StartSnapshot(1, OPTIONS, 110, 10, 20),) == commands
+
+
+def test_checkpoints_overlap():
+    """A second checkpoint may begin before the first is complete.  Only the newest one's clock is kept: the first reports zeros."""
+    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1), both(135, 1, 2))
+
+    assert (StartSnapshot(1, OPTIONS, 130, 0, 0), StartSnapshot(2, OPTIONS, 120, 20, 15)) == commands
+    assert () == tracker.tracked
+
+
+def test_a_complete_checkpoint_drops_the_older_ones():
+    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1, 2))
+
+    assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 20, 10)) == commands
+    assert (tracker, ()) == tracker.on(both(140, 1, 1))
+
+
+def test_only_so_many_are_tracked():
+    tracker, _ = feed(2, *(both(110 + n, 0, n) for n in range(1, MAX_TRACKED + 2)))
+
+    assert MAX_TRACKED == len(tracker.tracked)
+    assert 2 == tracker.tracked[0].checkpoint
+    assert (tracker, ()) == tracker.on(both(999, 1, 1))  # forgotten
+
+
+def test_a_cancellation_aborts_this_and_older_ones():
+    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(125, 0, 3), CancellationArrived(130, 1, 2))
+
+    assert (
+        SettleBarriers(2),
+        DeclineCheckpoint(1, CANCELLED),
+        ForwardCancellation(1),
+        DeclineCheckpoint(2, CANCELLED),
+        ForwardCancellation(2),
+    ) == commands
+    assert [3] == [one.checkpoint for one in tracker.tracked]
+
+
+def test_a_cancellation_of_something_new_is_passed_on_once():
+    tracker, commands = feed(2, CancellationArrived(130, 1, 2), CancellationArrived(131, 0, 2))
+
+    assert (SettleBarriers(2), DeclineCheckpoint(2, CANCELLED), ForwardCancellation(2)) == commands
+    assert (tracker, ()) == tracker.on(both(140, 0, 2))
+
+
+def test_a_closed_gate_completes_the_newest():
+    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), GateClosed(130, 1))
+
+    assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 20, 10)) == commands
+    assert () == tracker.tracked
+
+    _, commands = tracker.on(both(140, 0, 3))
+
+    assert (StartSnapshot(3, OPTIONS, 140, 40, 0),) == commands
+
+
+def test_a_source_snapshots_when_called():
+    tracker, commands = feed(0, TriggerReceived(103, 1, OPTIONS))
+
+    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
+    assert (tracker, ()) == tracker.on(TriggerReceived(104, 1, OPTIONS))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (both(110, 0), both(111, 0)),
+        (BarrierArrived(110, 0, 1, OPTIONS, first=True, last=True, priority=True),),
+        (AlignmentTimedOut(110, 1),),
+        (GateClosed(110, 0), GateClosed(110, 0)),
+    ],
+)
+def test_what_cannot_happen_raises(events):
+    with pytest.raises(InvalidTransition, match="barrier tracker"):
+        feed(2, *events)

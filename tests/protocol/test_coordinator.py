@@ -1,0 +1,522 @@
+"""The coordinator, after Flink's CheckpointCoordinatorTest, CheckpointRequestDeciderTest and CheckpointFailureManagerTest."""
+
+import pytest
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.machine import InvalidTransition, Running
+from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.reasons import COUNTED, FailureReason
+from sim.protocol.requests import MAX_WAITING, Request, Requests
+from sim.protocol.timer import effective_interval_ns, first_trigger_delay
+from sim.protocol.vocabulary import (
+    Acknowledged,
+    ArmCheckpointTimeout,
+    ArmPeriodicTimer,
+    CancelPeriodicTimer,
+    CheckpointRequested,
+    CheckpointTimedOut,
+    Declined,
+    DiscardLateState,
+    DiscardState,
+    FailJob,
+    MetadataWritten,
+    NotifyAborted,
+    NotifyComplete,
+    PeriodicTimerFired,
+    Plan,
+    PrepareTrigger,
+    RecordCompleted,
+    RecordFailed,
+    RecordRefused,
+    RecordTriggered,
+    RequestKind,
+    SchedulerStarted,
+    SchedulerStopped,
+    StateDiscarded,
+    TriggerReady,
+    TriggerTasks,
+    WriteMetadata,
+)
+
+PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
+PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
+ALL = PLAN.wait_for
+ALIGNED = Barriers()
+
+
+def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):
+    options = {"timeout_ns": 1000, "tolerable_failed": 99, **options}
+    return Running(Coordinator.configured(CheckpointOptions(interval, barriers, **options), num_retained=num_retained))
+
+
+def triggered(now, one=None, kind=MANUAL, **options):
+    """A coordinator with a checkpoint under way, requested at `now`."""
+    one = coordinator(**options) if one is None else one
+    one.on(CheckpointRequested(now, kind))
+    one.on(TriggerReady(now, PLAN))
+    return one
+
+
+def acknowledged(one, checkpoint, now):
+    one.on(Acknowledged(now, 0, checkpoint))
+    return one.on(Acknowledged(now, 1, checkpoint))
+
+
+def completed(one, checkpoint, now):
+    acknowledged(one, checkpoint, now)
+    return one.on(MetadataWritten(now, checkpoint))
+
+
+def types(commands):
+    return [type(one) for one in commands]
+
+
+# ------------------------------------------------------------------------------------------ timer
+
+
+def test_the_life_of_a_checkpoint():
+    """Timer, trigger, acknowledgements, metadata, notification; t0 is taken before the trigger's overhead."""
+    one = coordinator()
+
+    assert (ArmPeriodicTimer(40),) == one.on(SchedulerStarted(0, 40))
+    assert (ArmPeriodicTimer(140), PrepareTrigger(40, PERIODIC)) == one.on(PeriodicTimerFired(40))
+    assert (
+        RecordTriggered(1, 40, PERIODIC, PLAN),
+        ArmCheckpointTimeout(1, 1043),
+        TriggerTasks(1, frozenset({0}), BarrierOptions(40)),
+    ) == one.on(TriggerReady(43, PLAN))
+    assert () == one.on(Acknowledged(60, 1, 1))
+    assert (WriteMetadata(1),) == one.on(Acknowledged(70, 0, 1))
+    assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == one.on(MetadataWritten(95, 1))
+
+
+def test_end_to_end_duration_ends_at_the_last_acknowledgement():
+    """Not at the metadata (facts measured on Flink)."""
+    one = triggered(10)
+    acknowledged(one, 1, 50)
+    record = one.on(MetadataWritten(75, 1))[0]
+
+    assert 40 == record.latest_ack_ns - record.trigger_ns
+
+
+def test_the_grid_does_not_drift():
+    """Wake-ups that come late do not move it; missed points follow at once."""
+    one = coordinator()
+    one.on(SchedulerStarted(0, 40))
+
+    assert ArmPeriodicTimer(140) == one.on(PeriodicTimerFired(90))[0]
+    assert ArmPeriodicTimer(240) == one.on(PeriodicTimerFired(140))[0]
+    assert ArmPeriodicTimer(500) == one.on(PeriodicTimerFired(500))[0]  # 340 was missed: at once
+    assert ArmPeriodicTimer(500) == one.on(PeriodicTimerFired(500))[0]  # 440 too
+
+
+def test_a_wake_up_that_was_replaced_is_ignored():
+    one = coordinator()
+    one.on(SchedulerStarted(0, 40))
+
+    assert () == one.on(PeriodicTimerFired(39))
+    assert (CancelPeriodicTimer(),) == one.on(SchedulerStopped(39))
+    assert () == one.on(PeriodicTimerFired(40))
+
+
+def test_without_an_interval_nothing_is_periodic():
+    one = coordinator(interval=None)
+
+    assert () == one.on(SchedulerStarted(0, 40))
+    assert (PrepareTrigger(50, MANUAL),) == one.on(CheckpointRequested(50, MANUAL))
+
+
+def test_an_interval_below_the_pause_is_raised():
+    one = coordinator(interval=100, min_pause_ns=150)
+    one.on(SchedulerStarted(0, 0))
+
+    assert ArmPeriodicTimer(150) == one.on(PeriodicTimerFired(0))[0]
+    assert 365 * 86400 * 10**9 == effective_interval_ns(1, 10**30)
+
+
+def test_the_first_trigger():
+    """2.x: almost at once, after a restart one interval later.  1.20: uniform in [min-pause, interval]."""
+    at = {"interval_ns": 100, "min_pause_ns": 30, "first_trigger_ns": 4}
+
+    assert 4 == first_trigger_delay("2.x", **at)
+    assert 100 == first_trigger_delay("2.x", **at, restarted=True)
+    assert 30 == first_trigger_delay("1.20", **at, draw=0)
+    assert 100 == first_trigger_delay("1.20", **at, draw=2**32 - 1)
+
+
+def test_law_20_triggers_in_a_horizon():
+    """floor((H - phase) / I) + 1 when checkpoints are shorter than the interval."""
+    one, checkpoint, t0s, wake = coordinator(), 0, [], 40
+    one.on(SchedulerStarted(0, 40))
+    while wake <= 1000:
+        now = wake
+        for command in one.on(PeriodicTimerFired(now)):
+            if isinstance(command, ArmPeriodicTimer):
+                wake = command.at_ns
+            elif isinstance(command, PrepareTrigger):
+                t0s.append(now)
+                checkpoint += 1
+                one.on(TriggerReady(now + 3, PLAN))
+                completed(one, checkpoint, now + 50)
+                if checkpoint > 1:
+                    one.on(StateDiscarded(now + 60, checkpoint - 1))
+
+    assert (1000 - 40) // 100 + 1 == len(t0s)
+
+
+# ------------------------------------------------------------------------------------------ requests
+
+
+def test_periodic_requests_pile_up_and_run_back_to_back():
+    """Without a pause, while one checkpoint takes longer than the interval (B.3)."""
+    one = coordinator()
+    one.on(SchedulerStarted(0, 0))
+    one.on(PeriodicTimerFired(0))
+    one.on(TriggerReady(0, PLAN))
+    one.on(PeriodicTimerFired(100))
+    one.on(PeriodicTimerFired(200))
+
+    assert PrepareTrigger(250, PERIODIC) == completed(one, 1, 250)[-1]
+
+    one.on(TriggerReady(250, PLAN))
+
+    assert PrepareTrigger(260, PERIODIC) == completed(one, 2, 260)[-1]
+
+
+def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
+    one = coordinator(interval=100, min_pause_ns=80)
+    one.on(SchedulerStarted(0, 0))
+    one.on(PeriodicTimerFired(0))
+    one.on(TriggerReady(0, PLAN))
+    completed(one, 1, 50)
+
+    assert (
+        ArmPeriodicTimer(200),
+        RecordRefused(PERIODIC, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS),
+        ArmPeriodicTimer(130),
+    ) == one.on(PeriodicTimerFired(100))
+    assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == one.on(PeriodicTimerFired(130))
+
+
+def test_a_failure_imposes_no_pause():
+    one = coordinator(min_pause_ns=80)
+    one.on(SchedulerStarted(0, 0))
+    one.on(PeriodicTimerFired(0))
+    one.on(TriggerReady(0, PLAN))
+    one.on(CheckpointTimedOut(90, 1))
+    one.on(StateDiscarded(90, 1))
+
+    assert PrepareTrigger(100, PERIODIC) == one.on(PeriodicTimerFired(100))[-1]
+
+
+def test_manual_requests_skip_the_pause_but_not_the_limit():
+    one = triggered(0, min_pause_ns=80)
+
+    assert () == one.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(20, MANUAL) == completed(one, 1, 20)[-1]
+
+
+def test_law_18_one_slot_holds_back_the_next():
+    one = triggered(0)
+
+    assert () == one.on(CheckpointRequested(10, MANUAL))
+    assert () == acknowledged(one, 1, 20)[1:]  # writing metadata still holds the slot
+    assert PrepareTrigger(45, MANUAL) in one.on(MetadataWritten(45, 1))
+
+
+def test_law_19_one_trigger_at_a_time():
+    one = coordinator(max_concurrent=2)
+
+    assert (PrepareTrigger(0, MANUAL),) == one.on(CheckpointRequested(0, MANUAL))
+    assert () == one.on(CheckpointRequested(1, MANUAL))
+    assert PrepareTrigger(5, MANUAL) == one.on(TriggerReady(5, PLAN))[-1]
+
+
+def test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints():
+    one = triggered(0)
+    one.on(CheckpointRequested(10, MANUAL))
+
+    assert (PrepareTrigger(20, SAVEPOINT),) == one.on(CheckpointRequested(20, SAVEPOINT))
+
+
+def test_savepoints_wait_at_the_head_with_unaligned_checkpoints():
+    one = triggered(0, barriers=Barriers("unaligned"))
+    one.on(CheckpointRequested(10, MANUAL))
+
+    assert () == one.on(CheckpointRequested(20, SAVEPOINT))
+    assert PrepareTrigger(30, SAVEPOINT) == completed(one, 1, 30)[-1]
+
+
+def test_a_savepoint_holds_the_slot():
+    one = triggered(0, kind=SAVEPOINT)
+
+    assert () == one.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(30, MANUAL) == completed(one, 1, 30)[-1]
+
+
+def test_a_savepoint_is_aligned_and_commits_nothing():
+    """It neither subsumes nor is announced; it does set the pause."""
+    one = coordinator(barriers=Barriers("unaligned"), min_pause_ns=80)
+    one.on(CheckpointRequested(0, SAVEPOINT))
+
+    assert BarrierOptions(0, savepoint=True) == one.on(TriggerReady(3, PLAN))[-1].options
+    assert [RecordCompleted] == types(completed(one, 1, 50))
+    assert 0 == one.state.latest_completed
+    assert 50 == one.state.last_completion_ns
+
+
+@pytest.mark.parametrize(
+    ("barriers", "options"),
+    [
+        (Barriers("unaligned"), BarrierOptions(0, Alignment.UNALIGNED)),
+        (Barriers("aligned-timeout", 7), BarrierOptions(0, aligned_timeout_ns=7)),
+        (Barriers("at-least-once"), BarrierOptions(0, Alignment.AT_LEAST_ONCE)),
+    ],
+)
+def test_the_barriers_carry_what_was_configured(barriers, options):
+    one = coordinator(barriers=barriers)
+    one.on(CheckpointRequested(0, MANUAL))
+
+    assert options == one.on(TriggerReady(3, PLAN))[-1].options
+
+
+def test_unaligned_checkpoints_do_not_overlap():
+    with pytest.raises(ValueError, match="max_concurrent"):
+        coordinator(barriers=Barriers("unaligned"), max_concurrent=2)
+
+
+def test_slow_deletions_hold_back_triggers():
+    """More of them under way than checkpoints allowed at once (numberOfCleaningCheckpoints)."""
+    one = triggered(0)
+    one.on(CheckpointTimedOut(10, 1))
+    triggered(10, one)
+    one.on(CheckpointTimedOut(20, 2))
+
+    assert () == one.on(CheckpointRequested(30, MANUAL))
+    assert (PrepareTrigger(40, MANUAL),) == one.on(StateDiscarded(40, 1))
+
+
+def test_the_list_of_wishes_is_bounded():
+    """The last periodic one makes room; among others the newcomer is turned away."""
+    requests = Requests(1, 0)
+    for now in range(MAX_WAITING):
+        requests, _ = requests.with_one(Request(PERIODIC, now))
+    requests, dropped = requests.with_one(Request(MANUAL, 5))
+
+    assert Request(PERIODIC, MAX_WAITING - 1, serial=MAX_WAITING - 1) == dropped
+    assert MANUAL is requests.waiting[0].kind
+
+    for now in range(MAX_WAITING):
+        requests, dropped = requests.with_one(Request(MANUAL, now))
+
+    assert Request(MANUAL, MAX_WAITING - 1) == dropped
+
+
+def test_a_request_that_finds_no_room_is_refused():
+    one = triggered(0)
+    for now in range(MAX_WAITING):
+        one.on(CheckpointRequested(now, MANUAL))
+
+    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == one.on(CheckpointRequested(2000, MANUAL))
+
+
+# ------------------------------------------------------------------------------------------ trigger
+
+
+def test_a_trigger_is_refused_while_tasks_do_not_run():
+    """It never gets an id, and does not count; the next request is looked at."""
+    one = coordinator(tolerable_failed=0)
+    one.on(CheckpointRequested(0, MANUAL))
+    one.on(CheckpointRequested(1, MANUAL))
+
+    assert (
+        RecordRefused(MANUAL, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),
+        PrepareTrigger(3, MANUAL),
+    ) == one.on(TriggerReady(3, None))
+    assert 1 == one.on(TriggerReady(4, PLAN))[0].checkpoint
+
+
+def test_a_trigger_that_cannot_write_counts():
+    one = coordinator(tolerable_failed=0)
+    one.on(CheckpointRequested(0, MANUAL))
+
+    assert (RecordRefused(MANUAL, FailureReason.IO_EXCEPTION), FailJob(FailureReason.IO_EXCEPTION)) == one.on(
+        TriggerReady(3, None, FailureReason.IO_EXCEPTION)
+    )
+
+
+def test_a_trigger_ends_with_the_scheduler():
+    one = coordinator()
+    one.on(CheckpointRequested(0, MANUAL))
+    one.on(CheckpointRequested(1, MANUAL))
+    suspend = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
+
+    assert (RecordRefused(MANUAL, suspend),) == one.on(SchedulerStopped(2))
+    assert (RecordRefused(MANUAL, suspend),) == one.on(TriggerReady(3, PLAN))
+    assert 1 == one.state.next_id
+
+
+# ------------------------------------------------------------------------------------------ failure
+
+
+def test_expiry_aborts():
+    one = triggered(0)
+    one.on(Acknowledged(50, 1, 1))
+
+    assert (
+        RecordFailed(1, MANUAL, FailureReason.CHECKPOINT_EXPIRED, 0, 50, 1003, frozenset({1})),
+        NotifyAborted(1, ALL, 0),
+        DiscardState(1),
+    ) == one.on(CheckpointTimedOut(1003, 1))
+
+
+def test_nothing_expires_while_metadata_is_written():
+    one = triggered(0)
+    acknowledged(one, 1, 50)
+
+    assert () == one.on(CheckpointTimedOut(1000, 1))
+    assert NotifyComplete(1, ALL) in one.on(MetadataWritten(1010, 1))
+    assert () == one.on(CheckpointTimedOut(1020, 1))
+
+
+def test_a_decline_aborts_at_once():
+    one = triggered(0)
+
+    assert FailureReason.CHECKPOINT_DECLINED_SUBSUMED is one.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
+    assert () == one.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))
+
+
+def test_an_abort_tells_the_latest_completed():
+    one = triggered(0)
+    completed(one, 1, 10)
+    triggered(20, one)
+
+    assert NotifyAborted(2, ALL, 1) in one.on(CheckpointTimedOut(1020, 2))
+
+
+def test_law_22_no_acknowledgement_after_an_abort():
+    one = triggered(0)
+    one.on(Acknowledged(50, 0, 1))
+    one.on(CheckpointTimedOut(1000, 1))
+
+    assert (DiscardLateState(1, 1),) == one.on(Acknowledged(1100, 1, 1))
+
+
+def test_a_failed_metadata_write_aborts():
+    one = triggered(0)
+    acknowledged(one, 1, 50)
+
+    assert FailureReason.FINALIZE_CHECKPOINT_FAILURE is one.on(MetadataWritten(60, 1, failed=True))[0].reason
+
+
+def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
+    one = triggered(0)
+    acknowledged(one, 1, 50)
+
+    assert [RecordFailed, NotifyAborted, DiscardState] == types(one.on(SchedulerStopped(55)))
+    assert () == one.on(MetadataWritten(60, 1))
+    assert 0 == one.state.latest_completed
+
+
+def test_a_completion_subsumes_older_ones():
+    one = triggered(0, max_concurrent=2)
+    triggered(10, one)
+    commands = completed(one, 2, 50)
+
+    assert [RecordCompleted, RecordFailed, NotifyAborted, DiscardState, NotifyComplete] == types(commands)
+    assert FailureReason.CHECKPOINT_SUBSUMED is commands[1].reason
+
+
+def test_a_completion_leaves_older_savepoints_alone():
+    one = triggered(0, kind=SAVEPOINT, max_concurrent=2)
+    triggered(10, one)
+    completed(one, 2, 50)
+
+    assert [1] == [pending.checkpoint for pending in one.state.pending]
+
+
+def test_law_23_retained_checkpoints_are_bounded():
+    one = coordinator(num_retained=2)
+    for checkpoint in (1, 2, 3):
+        triggered(checkpoint, one)
+        commands = completed(one, checkpoint, checkpoint)
+
+    assert (2, 3) == one.state.retained
+    assert DiscardState(1) in commands
+
+
+@pytest.mark.parametrize("reason", sorted(set(FailureReason) - COUNTED, key=str))
+def test_law_21_other_reasons_do_not_count(reason):
+    one = triggered(0, tolerable_failed=0)
+
+    assert FailJob not in types(one.on(Declined(9, 1, 1, reason)))
+
+
+@pytest.mark.parametrize("reason", sorted(COUNTED, key=str))
+def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
+    one = coordinator(tolerable_failed=1)
+    for checkpoint in (1, 2):
+        triggered(checkpoint, one)
+        commands = one.on(Declined(checkpoint, 1, checkpoint, reason))
+        one.on(StateDiscarded(checkpoint, checkpoint))
+
+        assert (checkpoint == 2) == (FailJob(reason, 1) in commands)
+
+
+def test_law_21_a_success_forgives():
+    one = coordinator(tolerable_failed=1)
+    triggered(1, one)
+    one.on(CheckpointTimedOut(1, 1))
+    triggered(2, one)
+    completed(one, 2, 2)
+    triggered(3, one)
+
+    assert FailJob not in types(one.on(CheckpointTimedOut(3, 3)))
+    assert FailureReason.CHECKPOINT_EXPIRED in COUNTED
+
+
+def test_savepoints_count_only_if_a_task_fails_them():
+    expired = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
+    declined = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
+
+    assert FailJob not in types(expired.on(CheckpointTimedOut(9, 1)))
+    assert FailJob in types(declined.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED)))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Acknowledged(5, 0, 2),  # never triggered
+        Acknowledged(5, 7, 1),  # not awaited
+        MetadataWritten(5, 1),
+        TriggerReady(5, PLAN),
+        StateDiscarded(5, 1),
+    ],
+)
+def test_what_cannot_happen_tells_the_story(event):
+    one = triggered(0)
+
+    with pytest.raises(InvalidTransition, match="CheckpointRequested"):
+        one.on(event)
+
+
+def test_a_second_acknowledgement_cannot_happen():
+    one = triggered(0)
+    one.on(Acknowledged(5, 0, 1))
+
+    with pytest.raises(InvalidTransition, match="not awaited"):
+        one.on(Acknowledged(6, 0, 1))
+
+
+def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
+    one = coordinator()
+    one.on(SchedulerStarted(0, 40))
+
+    with pytest.raises(InvalidTransition, match="runs already"):
+        one.on(SchedulerStarted(1, 40))
+
+    one.on(CheckpointRequested(2, MANUAL))
+
+    with pytest.raises(InvalidTransition, match="nobody"):
+        one.on(TriggerReady(3, Plan(frozenset(), frozenset())))

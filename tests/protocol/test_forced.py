@@ -1,0 +1,35 @@
+"""Which edges force barriers to align."""
+
+import pytest
+
+from sim.model.job import Input, Job, Source, Vertex
+from sim.protocol.forced import forced_aligned_edges
+
+
+def job(*inputs):
+    """Two sources, `middle` reads them as given, `sink` reads middle by hash."""
+    middle = Vertex("middle", inputs=tuple(Input(upstream, ship) for upstream, ship in inputs))
+    return Job((Vertex("a", source=Source()), Vertex("b", source=Source()), middle, Vertex("sink", inputs=(Input("middle", "hash"),))))
+
+
+@pytest.mark.parametrize("ship", ["forward", "rescale", "broadcast"])
+def test_pointwise_and_broadcast_edges_are_forced(ship):
+    assert {("a", "middle")} == forced_aligned_edges(job(("a", ship)))
+
+
+@pytest.mark.parametrize("ship", ["hash", "rebalance", "global"])
+def test_other_edges_are_not(ship):
+    assert set() == forced_aligned_edges(job(("a", ship)))
+
+
+def test_one_forced_input_forces_the_others_of_its_vertex():
+    assert {("a", "middle"), ("b", "middle")} == forced_aligned_edges(job(("a", "hash"), ("b", "broadcast")))
+
+
+def test_named_edges_are_forced_too():
+    assert {("middle", "sink")} == forced_aligned_edges(job(("a", "hash")), [("middle", "sink")])
+
+
+def test_an_edge_that_does_not_exist_is_an_error():
+    with pytest.raises(ValueError, match="no such edges"):
+        forced_aligned_edges(job(("a", "hash")), [("a", "sink")])

@@ -1,0 +1,84 @@
+"""The pages of strategies/, the options barriers carry, the phase lists."""
+
+from typing import get_args, get_type_hints
+
+import pytest
+
+from sim.model.checkpoint import Barriers
+from sim.protocol.options import Alignment, BarrierOptions, Traits
+from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, move
+from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
+from sim.protocol.vocabulary import Phase, Work
+
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_page_says_how_its_barriers_move(name):
+    """The traits on the page are those of the barriers the sources write."""
+    page = STRATEGIES[name]
+
+    assert page.name == name
+    assert page.traits == barrier_options(Barriers(name, SECOND), 0).traits
+    assert page.alignment == barrier_options(Barriers(name, SECOND), 0).alignment
+
+
+def test_the_pages_cover_the_model():
+    assert set(get_args(get_type_hints(Barriers)["kind"])) == set(STRATEGIES)
+
+
+def test_law_11_a_timeout_of_zero_is_an_unaligned_checkpoint():
+    assert STRATEGIES["unaligned"] is strategy(Barriers("aligned-timeout", 0))
+    assert BarrierOptions(5, Alignment.UNALIGNED) == barrier_options(Barriers("aligned-timeout", 0), 5)
+
+
+@pytest.mark.parametrize("kind", ["aligned", "unaligned", "aligned-timeout"])
+def test_savepoints_are_always_aligned(kind):
+    assert BarrierOptions(5, savepoint=True) == barrier_options(Barriers(kind, SECOND), 5, savepoint=True)
+
+
+def test_a_forced_edge_loses_priority_and_the_deadline_waits():
+    """The reader restores what was meant."""
+    unaligned, timeout = BarrierOptions(5, Alignment.UNALIGNED), BarrierOptions(5, aligned_timeout_ns=SECOND)
+
+    for meant in (unaligned, timeout):
+        forced = meant.on_forced_edge()
+
+        assert Traits(priority=False, blocking=True, announced=False) == forced.traits
+        assert not forced.timeoutable
+        assert meant == forced.restored()
+
+
+@pytest.mark.parametrize("options", [BarrierOptions(5), BarrierOptions(5, Alignment.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)])
+def test_what_never_overtakes_needs_no_forcing(options):
+    assert options is options.on_forced_edge()
+    assert options is options.restored()
+
+
+def test_a_deadline_counts_from_the_trigger():
+    timeout = BarrierOptions(5, aligned_timeout_ns=SECOND)
+
+    assert SECOND + 5 == timeout.deadline_ns
+    assert BarrierOptions(5, Alignment.UNALIGNED) == timeout.as_unaligned()
+    with pytest.raises(ValueError, match="deadline"):
+        _ = BarrierOptions(5).deadline_ns
+
+
+def test_work_moves_to_the_end_of_its_new_phase():
+    before = {step.phase: step.work for step in ALIGNED}
+    after = {step.phase: step.work for step in ASYNC_OPERATE}
+
+    assert () == after[Phase.PRE_BARRIER]
+    assert (*before[Phase.ASYNC], Work.OPERATOR_FLUSH) == after[Phase.ASYNC]
+    assert before[Phase.SYNC] == after[Phase.SYNC]
+
+
+def test_moving_back_is_the_same_list():
+    assert ALIGNED == move(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER)
+
+
+def test_work_that_is_not_there_cannot_move():
+    with pytest.raises(ValueError, match="no work of"):
+        move(ALIGNED, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
+    with pytest.raises(ValueError, match="no phase"):
+        move(ALIGNED[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)

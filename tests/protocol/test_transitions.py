@@ -1,0 +1,89 @@
+"""The tables of legal transitions say neither too little nor too much."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.protocol.barriers.aligned import WaitingForFirstBarrier
+from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.barriers.transitions import TRANSITIONS
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.phases import ALIGNED, ASYNC_OPERATE
+from sim.protocol.snapshot import NEXT_PHASE
+from sim.protocol.task_vocabulary import (
+    AlignmentTimedOut,
+    BarrierAnnounced,
+    BarrierArrived,
+    CancellationArrived,
+    GateClosed,
+    TriggerReceived,
+)
+from sim.protocol.vocabulary import Phase
+
+UNALIGNED = BarrierOptions(0, Alignment.UNALIGNED)
+TIMEOUT = BarrierOptions(0, aligned_timeout_ns=50)
+ALIGNED_OPTIONS = BarrierOptions(0)
+
+
+def events(options, *, now=10):
+    """Every event about checkpoints 1 to 3 on two gates."""
+    yield from (GateClosed(now, gate) for gate in (0, 1))
+    for checkpoint in (1, 2, 3):
+        yield TriggerReceived(now, checkpoint, options[0])
+        yield AlignmentTimedOut(60, checkpoint)
+        for gate in (0, 1):
+            yield CancellationArrived(now, gate, checkpoint)
+            for one in options:
+                yield from (BarrierArrived(now, gate, checkpoint, one, first, last) for first, last in ((1, 1), (1, 0), (0, 1)))
+                if one.timeoutable:
+                    yield BarrierAnnounced(now, gate, checkpoint, one)
+
+
+def reached(first_state, options, gates=2, depth=3):
+    """(state, event, next state) of every sequence of so many events."""
+    found, frontier = set(), {BarrierHandler.waiting(first_state, gates)}
+    for _ in range(depth):
+        following = set()
+        for handler in frontier:
+            for event in events(options):
+                try:
+                    after, _ = handler.on(event)
+                except InvalidTransition:
+                    continue
+                found.add((type(handler.state), type(event), type(after.state)))
+                following.add(after)
+        frontier = following
+    return found
+
+
+def test_every_transition_of_the_table_can_happen_and_no_other():
+    happened = reached(WaitingForFirstBarrier(), (ALIGNED_OPTIONS,))
+    happened |= reached(AlternatingWaitingForFirstBarrier(), (UNALIGNED, TIMEOUT))
+    happened |= reached(AlternatingWaitingForFirstBarrier(), (TIMEOUT,), gates=1)
+    table = {(state, event, to) for state, row in TRANSITIONS.items() for event, targets in row.items() for to in targets}
+
+    assert set() == table - happened
+    assert set() == {(state, event, to) for state, event, to in happened if state is not to} - table
+
+
+def test_the_phases_follow_each_other():
+    for phases in (ALIGNED, ASYNC_OPERATE):
+        order = [step.phase for step in phases]
+
+        assert list(Phase) == order
+        assert order[1:] == [NEXT_PHASE[phase] for phase in order[:-1]]
+
+
+@given(st.lists(st.sampled_from(sorted(events((UNALIGNED, TIMEOUT)), key=str)), max_size=12))
+def test_a_handler_snapshots_each_checkpoint_once_and_in_order(sequence):
+    """Whatever comes, in whatever order: no checkpoint is begun twice, none after a newer one."""
+    handler, begun = BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), 2), []
+    for event in sequence:
+        try:
+            handler, commands = handler.on(event)
+        except InvalidTransition:
+            continue
+        begun += [one.checkpoint for one in commands if type(one).__name__ == "StartSnapshot"]
+
+    assert sorted(set(begun)) == begun
