@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -19,7 +18,8 @@ WIDTH = 120
 ALWAYS_BLOCK = ("job", "flink")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_/.+<=>$(][A-Za-z0-9_/.+<=>$()%µ|~^;@* -]*(:[A-Za-z0-9_/.+-]+)*")
-_NOT_TEXT = re.compile(r"(true|false|null|~|[.][iI]nf|[.][nN][aA][nN]|0[xo].*|[0-9].*[:eE_][-+0-9:eE_.]*|[<=>].*)", re.IGNORECASE)
+_NOT_TEXT = re.compile(r"(true|false|null|[-+.0-9]*(inf|nan)|0[xo].*|[-+.0-9][-+.0-9e:_]*|[<=>].*)", re.IGNORECASE)  # or a number to YAML
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?")  # ... which reads back as it is written
 
 
 def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str] | Sequence[str] = ()) -> str:
@@ -92,5 +92,8 @@ def _flow(value: Any) -> str:
 
 def _text(text: str) -> str:
     """Plain where YAML reads the same text back, else quoted."""
-    plain = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not re.search(r" $| #", text)
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    words = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not text.endswith(" ")
+    if words or _NUMBER.fullmatch(text):
+        return text
+    escaped = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
+    return '"' + "".join(escaped) + '"'

@@ -1,5 +1,7 @@
 """Scenarios with mistakes in them: name -> (text, what must be told, each with its line and column)."""
 
+# ruff: noqa: E501  # rows of a table
+
 BASE = """\
 # What then?
 version: 1

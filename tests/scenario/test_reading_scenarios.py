@@ -188,7 +188,8 @@ def test_concurrency_gives_way_to_a_pause():
 
 def test_off_means_no_periodic_checkpoints():
     """`interval: off`; unlimited bandwidth likewise is no number."""
-    scenario = loads(SMALL, overrides=["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]).scenarios[0]
+    overrides = ["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]
+    scenario = loads(SMALL, overrides=overrides).scenarios[0]
 
     assert (None, None, ()) == (scenario.checkpoint.interval_ns, scenario.storage.bytes_per_second, scenario.job.vertex("a").source.rates)
 
@@ -208,8 +209,9 @@ def test_a_trace_gives_the_rates(tmp_path):
     """Relative to the scenario file; equal neighbours are one step, blanks keep the rate, the scale multiplies."""
     (tmp_path / "load.csv").write_text(CSV)
     (tmp_path / "s.yaml").write_text(SMALL.replace("1k/s", "{trace: load.csv, column: load, scale: 2}"))
+    source = load(tmp_path / "s.yaml").scenarios[0].job.vertex("a").source
 
-    assert (Rate(0, Fraction(100)), Rate(30 * 10**9, Fraction(101, 2))) == load(tmp_path / "s.yaml").scenarios[0].job.vertex("a").source.rates
+    assert (Rate(0, Fraction(100)), Rate(30 * 10**9, Fraction(101, 2))) == source.rates
 
 
 def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
