@@ -5,8 +5,8 @@ Everything is laid out as arrays of records; `as_objects` turns them into the in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,33 +14,13 @@ from sim.model.random import draw, stream
 from sim.plane.interface import Law, PlaneSpec, Ship
 from sim.plane.kernel.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES
 from sim.plane.layout import Layout, layout
-from sim.plane.rows import Channel, Element, Gate, General, Line, Partition, Task, record_dtype
+from sim.plane.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
 
-__all__ = ["Arrays", "Rows", "as_objects", "assemble", "grown"]
+__all__ = ["Rows", "as_objects", "assemble", "grown"]
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 LINE_OF_CACHE = 64
 NOTES = 512  # a step reports at most one number per open count and two more
-
-
-@dataclass(slots=True)
-class Arrays:
-    """The arguments of the kernel's door, in its order."""
-
-    g: Any
-    tasks: Any
-    partitions: Any
-    gates: Any
-    channels: Any
-    elements: Any
-    lines: Any
-    tree: Any
-    ring: Any
-    words: Any
-    notes: Any
-
-    def all(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
 
 
 ROWS = {"g": General, "tasks": Task, "partitions": Partition, "gates": Gate, "channels": Channel, "elements": Element, "lines": Line}
@@ -59,21 +39,22 @@ def new_rows(row: type, n: int) -> Rows:
     return rows
 
 
-def as_objects(arrays: Arrays) -> Arrays:
+def as_objects(arrays: World) -> World:
     """The same world for the interpreter."""
-    return Arrays(*(
-        [ROWS[field.name](*values) for values in array.tolist()] if field.name in ROWS else array.tolist()
-        for field, array in zip(fields(arrays), arrays.all(), strict=True)
-    ))
+    lists = [
+        [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist() for name, array in arrays._asdict().items()
+    ]
+    return World(lists[0][0], *lists[1:])
 
 
-def grown(elements: Any, n: int) -> Any:
-    """The pool with room for n elements."""
+def grown(world: World, n: int) -> World:
+    """The same world with n elements more in the pool."""
+    elements: Any = world.elements
     if isinstance(elements, list):
-        return elements + [Element() for _ in range(n - len(elements))]
-    rows = new_rows(Element, n)
+        return world._replace(elements=elements + [Element() for _ in range(n)])
+    rows = new_rows(Element, len(elements) + n)
     rows[: len(elements)] = elements
-    return rows
+    return world._replace(elements=cast(list[Element], rows))
 
 
 class Words:
@@ -105,7 +86,7 @@ def power_of_two(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def assemble(spec: PlaneSpec, marker_room: int) -> tuple[Arrays, Layout]:
+def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
     """The world at time 0, before `START`, with room for so many markers."""
     plan = layout(spec)
     words = Words()
@@ -118,7 +99,7 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[Arrays, Layout]:
     g = general_rows(spec, plan, 1 + len(lines), words)
     n = power_of_two(len(tasks) + len(channels))
     g["work_mask"] = n - 1
-    return Arrays(
+    return World(
         g, tasks, partitions, gates, channels, new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
         new_rows(Line, 1 + len(lines)), np.full(2 * int(g["leaf0"][0]), NEVER, np.int64), np.zeros(n, np.int64), words.all(),
         np.zeros(NOTES * NOTE_WORDS, np.int64),

@@ -15,7 +15,8 @@ from sim.plane.assembly import as_objects, assemble, grown
 from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Trait
 from sim.plane.kernel import names
 from sim.plane.kernel.door import door
-from sim.plane.tables import channel_table, gate_table, partition_table, task_table
+from sim.plane.rows import World
+from sim.plane.tables import channel_table, column, gate_table, partition_table, task_table
 
 __all__ = ["KernelPlane"]
 
@@ -28,27 +29,30 @@ class KernelPlane:
     def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
         self.spec = spec
         arrays, self.layout = assemble(spec, MARKER_ROOM)
-        compiled = jit.compiled_door() if backend == "compiled" else None
-        self.backend = "interpreted" if compiled is None else "compiled"
-        self._door = door if compiled is None else compiled
-        self._arrays = as_objects(arrays) if compiled is None else arrays
-        self._args = self._arrays.all()
-        self._notices: deque[Notice] = deque()
+        enter = jit.compiled_door() if backend == "compiled" else None
+        self.backend = "interpreted" if enter is None else "compiled"
+        self._enter = enter or door
         self._horizon = int(arrays.g["horizon"][0])
+        self._settle_in(as_objects(arrays) if enter is None else arrays)
+        self._notices: deque[Notice] = deque()
         self._marker_room = MARKER_ROOM
         self.now = 0
         self._do(names.START)
 
-    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
-        return int(self._door(*self._args, op, task, a, b, c, d))
+    def _settle_in(self, world: World) -> None:
+        """From now on operations act on this world."""
+        self._world = world
+        self._handle: Any = world
+        if self.backend == "compiled":
+            self._addresses = jit.addresses(world)
+            self._handle = self._addresses.ctypes.data
 
-    def _general(self, name: str) -> int:
-        g = self._arrays.g[0]
-        return int(getattr(g, name) if self.backend == "interpreted" else g[name])
+    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        return self._enter(self._handle, op, task, a, b, c, d)
 
     def _collect(self, n: int) -> None:
         """Move n pending notices out of the kernel."""
-        words = self._arrays.notes[: n * names.NOTE_WORDS]
+        words = self._world.notes[: n * names.NOTE_WORDS]
         numbers = words if isinstance(words, list) else words.tolist()
         for i in range(0, len(numbers), names.NOTE_WORDS):
             time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
@@ -86,12 +90,11 @@ class KernelPlane:
 
     def _make_room(self, markers: int) -> None:
         """Before a verb adds markers: the pool grows by doubling."""
-        needed = self._general("markers") + markers
+        needed = int(column(self._world.g, "markers")[0]) + markers
         if needed > self._marker_room:
-            more = max(needed, 2 * self._marker_room)
-            self._arrays.elements = grown(self._arrays.elements, len(self._arrays.elements) + more - self._marker_room)
-            self._marker_room = more
-            self._args = self._arrays.all()
+            more = max(needed, 2 * self._marker_room) - self._marker_room
+            self._settle_in(grown(self._world, more))
+            self._marker_room += more
 
     def convert_output(self, task: int, number: int) -> int:
         return self._do(names.CONVERT, task, number)
@@ -132,14 +135,17 @@ class KernelPlane:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
         self._do(names.SCALE, task, num, den)
 
+    def polled(self, task: int) -> int:
+        return self._do(names.POLLED, task)
+
     def tasks(self) -> np.ndarray[Any, Any]:
-        return task_table(self._arrays, self.now)
+        return task_table(self._world, self.now)
 
     def channels(self) -> np.ndarray[Any, Any]:
-        return channel_table(self._arrays)
+        return channel_table(self._world)
 
     def partitions(self) -> np.ndarray[Any, Any]:
-        return partition_table(self._arrays, self.layout)
+        return partition_table(self._world, self.layout)
 
     def gates(self) -> np.ndarray[Any, Any]:
-        return gate_table(self._arrays, self.layout)
+        return gate_table(self._world, self.layout)

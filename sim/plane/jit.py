@@ -1,40 +1,49 @@
 """The compiler's only door: the kernel's text, compiled.
 
-Every kernel function is compiled as it stands, with its calls bound to the other compiled functions; only the outermost one
-is callable from Python and cached on disk.  The cache is keyed by the whole text, because numba looks at one file only.
+The text is compiled as it stands, every call bound to the other compiled functions.  What the text calls a world is for the
+compiler a pointer to a table of base addresses (`addresses`); rows and words are plain memory behind it, a row is the address
+of its first field.  Thus a call inside the kernel passes one register and nothing counts references; arrays of numba's own,
+in a tuple, cost a factor of 5 here.  What a field or a word stands for cannot overlap with any other: the loads and stores say
+so (TBAA), which is how C++ would treat members of structures.
 
-Counting references to arrays in every function costs a factor of 3 to 7 here, and none is ever created or dropped inside, so
-it is switched off (`_nrt`, a private option: a numba that refuses it compiles the same text without, slower).
+Only the outermost function can be called from Python, with integers, and is cached on disk; its name carries a fingerprint of the
+whole text, because numba itself would look at one file only.
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import importlib
-import os
+import operator
 import pkgutil
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FunctionType, ModuleType, NoneType
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 import sim.plane.kernel as kernel
 import sim.plane.rows as rows
+from sim.plane.rows import World
 
-__all__ = ["compiled_door"]
+__all__ = ["addresses", "compiled_door"]
 
-Door = Callable[..., int]
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
 
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-FAST: dict[str, Any] = {"_nrt": False}
-INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+def addresses(arrays: tuple[np.ndarray[Any, Any], ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What the compiled text takes for a world: where each of the arrays begins.  They must outlive its use."""
+    return np.array([array.ctypes.data for array in arrays], np.int64)
 
 
 @cache
-def compiled_door() -> Door | None:
-    """The kernel's door, to be called with arrays of records; None (and one warning) without a compiler."""
+def compiled_door() -> Callable[..., int] | None:
+    """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
     try:
         import numba
     except ImportError as error:
@@ -44,28 +53,48 @@ def compiled_door() -> Door | None:
         warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
         return None
     texts = [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
-    return bind(numba.njit, texts)
+    world, world_at = teach_memory(numba)
+    door = bind(numba, world, texts)["door"]
+
+    def enter(address: int, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
+        return door(world_at(address), op, t, a, b, c, d)  # type: ignore[no-any-return]
+
+    enter.__qualname__ = f"enter_{fingerprint(texts)}"
+    signature = "int64(int64, int64, int64, int64, int64, int64, int64)"
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(signature, cache=True, **options)(enter)  # type: ignore[no-any-return]
+    except (RuntimeError, OSError):  # no directory to write the cache to
+        return numba.njit(signature, **options)(enter)  # type: ignore[no-any-return]
 
 
-def bind(njit: Any, texts: list[ModuleType]) -> Door:
-    """Compile every function of the modules in a namespace where the others are compiled too."""
-    outer = OPTIONS | accepted(njit, FAST)
-    inner = outer | accepted(njit, INNER)
-    functions = {
-        id(value): value for text in texts for value in vars(text).values() if isinstance(value, FunctionType) and value.__module__ == text.__name__
-    }
+def bind(numba: Any, world: Any, texts: list[ModuleType]) -> dict[str, Any]:
+    """Every function of the modules compiled for the types it names, in a namespace where the functions it calls are compiled too.
+
+    Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
+    """
+    types = {int: numba.int64, bool: numba.boolean, World: world, NoneType: numba.void}
+    options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
     spaces = {text.__name__: dict(vars(text)) for text in texts}
-    compiled: dict[int, Any] = {}
-    for key, function in functions.items():
-        twin = FunctionType(function.__code__, spaces[function.__module__], function.__name__)
-        if function.__name__ == "door":
-            twin.__qualname__ = f"door_{fingerprint(texts)}"
-            compiled[key] = door = cached(njit, outer, twin)
-        else:
-            compiled[key] = njit(**inner)(twin)
-    for space in spaces.values():
-        space.update({name: compiled[id(value)] for name, value in space.items() if id(value) in compiled})
-    return door  # type: ignore[no-any-return]
+    compiled: dict[str, Any] = {}
+
+    def visit(function: FunctionType) -> None:
+        if function.__name__ in compiled:
+            return
+        space = spaces[function.__module__]
+        for instruction in dis.get_instructions(function):
+            if instruction.opname == "LOAD_GLOBAL" and isinstance(space.get(instruction.argval), FunctionType):
+                visit(space[instruction.argval])
+        twin = FunctionType(function.__code__, space | compiled, function.__name__)
+        hints = get_type_hints(function)
+        result = types[hints.pop("return")]
+        compiled[function.__name__] = numba.njit(result(*(types[hint] for hint in hints.values())), **options)(twin)
+
+    for text in texts:
+        for function in vars(text).values():
+            if isinstance(function, FunctionType):
+                visit(function)
+    return compiled
 
 
 def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -77,17 +106,110 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def cached(njit: Any, options: dict[str, Any], function: FunctionType) -> Any:
-    """With a cache on disk if some directory can be written."""
-    try:
-        return njit(cache=True, **options)(function)
-    except (RuntimeError, OSError):
-        return njit(**options)(function)
-
-
 def fingerprint(texts: list[ModuleType]) -> str:
-    """Of the whole text and the layout of the rows."""
+    """Of everything that is compiled, and how."""
     digest = hashlib.blake2b(digest_size=6)
-    for text in (*texts, rows):
-        digest.update(Path(os.fspath(str(text.__file__))).read_bytes())
+    for path in (*(str(text.__file__) for text in texts), str(rows.__file__), __file__):
+        digest.update(Path(path).read_bytes())
     return digest.hexdigest()
+
+
+def teach_memory(numba: Any) -> Any:
+    """Teach the compiler worlds, sequences of rows, rows and words; returns the function from an address to a world."""
+    from llvmlite import ir
+    from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+    from numba.extending import infer_getattr, intrinsic, lower_builtin, lower_getattr_generic, lower_setattr_generic, models, register_model
+    from numba.types import Integer, Type, int64, void
+
+    word = ir.IntType(64)
+    pointer = word.as_pointer()
+
+    class Memory(Type):  # type: ignore[misc]
+        """A place in memory: `row` is the class of the rows there, None for words, World for the table itself."""
+
+        def __init__(self, row: type | None, many: bool) -> None:
+            super().__init__(f"{'many' if many else 'one'}.{row.__name__ if row else 'word'}")
+            self.row, self.many = row, many
+
+    @register_model(Memory)
+    class MemoryModel(models.PrimitiveModel):  # type: ignore[misc]
+        def __init__(self, manager: Any, kind: Any) -> None:
+            super().__init__(manager, kind, pointer)
+
+    def annotated(hint: Any) -> Memory:
+        """General -> one row, list[Task] -> many rows, list[int] -> words."""
+        inner = get_args(hint)
+        if not inner:
+            return Memory(hint, many=False)
+        return Memory(None if inner[0] is int else inner[0], many=True)
+
+    world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
+    columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row}
+
+    @infer_getattr
+    class MemoryAttribute(AttributeTemplate):  # type: ignore[misc]
+        key = Memory
+
+        def generic_resolve(self, kind: Memory, name: str) -> Any:
+            if kind.row is World:
+                return world[name][1]
+            return int64 if not kind.many and name in columns[kind.row] else None
+
+    @infer_global(operator.getitem)
+    class MemoryItem(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args: Any, kws: Any) -> Any:
+            if isinstance(args[0], Memory) and args[0].many and isinstance(args[1], Integer):
+                return numba.core.typing.signature(int64 if args[0].row is None else Memory(args[0].row, many=False), args[0], int64)
+            return None
+
+    @infer_global(operator.setitem)
+    class MemoryStore(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args: Any, kws: Any) -> Any:
+            if isinstance(args[0], Memory) and args[0].row is None:
+                return numba.core.typing.signature(void, args[0], int64, int64)
+            return None
+
+    def tagged(builder: Any, instruction: Any, name: str) -> Any:
+        """No access under this name overlaps with one under another."""
+        module = builder.module
+        root = module.add_metadata(["plane"])
+        kind = module.add_metadata([name, root, word(0)])
+        instruction.set_metadata("tbaa", module.add_metadata([kind, kind, word(0)]))
+        return instruction
+
+    def place_of(builder: Any, kind: Memory, base: Any, name: str) -> Any:
+        return builder.gep(base, [word(columns[kind.row][name])], inbounds=True)
+
+    @lower_getattr_generic(Memory)
+    def get_attribute(context: Any, builder: Any, kind: Memory, base: Any, name: str) -> Any:
+        if kind.row is not World:
+            return tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
+        address = builder.load(builder.gep(base, [word(world[name][0])], inbounds=True))
+        address.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return builder.inttoptr(address, pointer)
+
+    @lower_setattr_generic(Memory)
+    def set_attribute(context: Any, builder: Any, signature: Any, args: Any, name: str) -> Any:
+        kind, value = signature.args
+        number = context.cast(builder, args[1], value, int64)
+        return tagged(builder, builder.store(number, place_of(builder, kind, args[0], name)), f"{kind.row.__name__}.{name}")
+
+    @lower_builtin(operator.getitem, Memory, Integer)
+    def get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = signature.args[0].row
+        if row is None:
+            return tagged(builder, builder.load(builder.gep(args[0], [args[1]], inbounds=True)), "word")
+        return builder.gep(args[0], [builder.mul(args[1], word(len(columns[row])))], inbounds=True)
+
+    @lower_builtin(operator.setitem, Memory, Integer, Integer)
+    def set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return tagged(builder, builder.store(args[2], builder.gep(args[0], [args[1]], inbounds=True)), "word")
+
+    @intrinsic
+    def world_at(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], pointer)
+
+        return Memory(World, many=False)(int64), generate
+
+    return Memory(World, many=False), world_at

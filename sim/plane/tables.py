@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.assembly import Arrays
 from sim.plane.interface import State
 from sim.plane.layout import Layout
+from sim.plane.rows import General, World
 
 __all__ = ["channel_table", "column", "gate_table", "partition_table", "task_table"]
 
@@ -22,6 +22,8 @@ CLOCKS = {State.IDLE: "idle_ns", State.BUSY: "busy_ns", State.SOFT: "soft_ns", S
 
 def column(rows: Any, name: str) -> Column:
     """One field of all rows, whichever way they are kept."""
+    if isinstance(rows, General):
+        rows = [rows]
     if isinstance(rows, list):
         return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
     return np.array(rows[name])
@@ -42,8 +44,8 @@ def summed(n: int, owner: Column, values: Column) -> Column:
     return total
 
 
-def task_table(arrays: Arrays, now: int) -> np.ndarray[Any, Any]:
-    tasks, channels, partitions = arrays.tasks, arrays.channels, arrays.partitions
+def task_table(world: World, now: int) -> np.ndarray[Any, Any]:
+    tasks, channels, partitions = world.tasks, world.channels, world.partitions
     n = len(tasks)
     state, running = column(tasks, "state"), now - column(tasks, "since")
     writer, reader = column(channels, "writer"), column(channels, "reader")
@@ -63,20 +65,20 @@ def task_table(arrays: Arrays, now: int) -> np.ndarray[Any, Any]:
     })
 
 
-def channel_table(arrays: Arrays) -> np.ndarray[Any, Any]:
-    return table({name: column(arrays.channels, name) for name in CHANNEL_COLUMNS})
+def channel_table(world: World) -> np.ndarray[Any, Any]:
+    return table({name: column(world.channels, name) for name in CHANNEL_COLUMNS})
 
 
-def partition_table(arrays: Arrays, layout: Layout) -> np.ndarray[Any, Any]:
-    rows = arrays.partitions
+def partition_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = world.partitions
     used, pool = column(rows, "used"), column(rows, "pool")
     available = (used < pool) & (column(rows, "full") == 0)
     edge = np.array([e for _, e, _ in layout.partitions], np.int64)
     return table({"task": column(rows, "task"), "edge": edge, "used": used, "size": pool, "available": available.astype(np.int64)})
 
 
-def gate_table(arrays: Arrays, layout: Layout) -> np.ndarray[Any, Any]:
-    rows = arrays.gates
+def gate_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = world.gates
     edge = np.array([e for _, e, _ in layout.gates], np.int64)
     return table({
         "task": column(rows, "task"), "edge": edge, "idle_floating": column(rows, "idle"),

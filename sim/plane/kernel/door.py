@@ -5,21 +5,16 @@ from sim.plane.kernel.capture import capture, captured_in, captured_out, release
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.names import (
-    ADVANCE, CAPTURE, CAPTURED_IN, CAPTURED_OUT, CLEAR, CONVERT, FORWARD, HELD, HOLD, INTERRUPT, PRIORITISE, RELEASE, RELEASE_CAPTURE,
+    ADVANCE, CAPTURE, CAPTURED_IN, CAPTURED_OUT, CLEAR, CONVERT, FORWARD, HELD, HOLD, INTERRUPT, POLLED, PRIORITISE, RELEASE, RELEASE_CAPTURE,
     RESUME_ALL, SCALE, SETTLE, START,
 )
 from sim.plane.kernel.tree import cancel, schedule
 from sim.plane.kernel.work import append_turn, become, wake_between_records
-from sim.plane.rows import Channel, Element, Gate, General, Line, Partition, Task, World
+from sim.plane.rows import World
 
 
-def door(
-    g: list[General], tasks: list[Task], partitions: list[Partition], gates: list[Gate], channels: list[Channel],
-    elements: list[Element], lines: list[Line], tree: list[int], ring: list[int], words: list[int], notes: list[int],
-    op: int, t: int, a: int, b: int, c: int, d: int,
-) -> int:
+def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     """Operation `op` on the world, for task t and with arguments of its own; most return 0."""
-    w = World(g[0], tasks, partitions, gates, channels, elements, lines, tree, ring, words, notes)
     if op == ADVANCE:
         advance(w, a)
         return w.g.noted
@@ -43,6 +38,8 @@ def door(
         return captured_in(w, t)
     elif op == CAPTURED_OUT:
         return captured_out(w, t)
+    elif op == POLLED:
+        return polled(w, t)
     elif op == RELEASE_CAPTURE:
         release_capture(w, t)
     elif op == INTERRUPT:
@@ -56,6 +53,17 @@ def door(
         w.tasks[t].slow_num = a
         w.tasks[t].slow_den = b
     return 0
+
+
+def polled(w: World, t: int) -> int:
+    """Bytes taken from all gates so far."""
+    task = w.tasks[t]
+    total = 0
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            total += w.channels[w.words[k]].taken
+    return total
 
 
 def start(w: World) -> None:

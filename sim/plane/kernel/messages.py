@@ -73,7 +73,3 @@ def resume_sender(w: World, c: int) -> None:
     if ch.held_back == 1:
         ch.held_back = 0
         tell_sender(w, c, RESUME, 0)
-
-
-def resize(w: World, c: int, size: int) -> None:
-    tell_sender(w, c, RESIZE, size)

@@ -4,7 +4,8 @@ All members of a timer share its period, so their order by (time, number) is a c
 """
 
 from sim.plane.kernel.draws import scaled
-from sim.plane.kernel.messages import resize
+from sim.plane.kernel.messages import tell_sender
+from sim.plane.kernel.names import RESIZE
 from sim.plane.kernel.output import flush
 from sim.plane.kernel.tree import schedule
 from sim.plane.rows import World
@@ -92,17 +93,17 @@ def rounded(size: int) -> int:
     return whole
 
 
-def announce(w: World, i: int, new: int) -> None:
+def announce(w: World, i: int, size: int) -> None:
     """D4."""
     g = w.g
     gate = w.gates[i]
     old = gate.announced_bytes
-    change = new - old
+    change = size - old
     if change < 0:
         change = -change
     if change == 0:
         return
-    if new <= g.min_bytes or new >= g.segment_bytes or change >= old * g.threshold // 100:
-        gate.announced_bytes = new
+    if size <= g.min_bytes or size >= g.segment_bytes or change >= old * g.threshold // 100:
+        gate.announced_bytes = size
         for k in range(gate.first_channel, gate.first_channel + gate.channels):
-            resize(w, w.words[k], new)
+            tell_sender(w, w.words[k], RESIZE, size)
