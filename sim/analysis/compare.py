@@ -47,7 +47,7 @@ def table(strategies: Sequence[Strategy]) -> pd.DataFrame:
 def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal."""
     header = [
-        "strategy", "completed", "p50", "p99", "max", "start delay", "alignment", "sync", "async", "in flight",
+        "strategy", "completed (n)", "p50", "p99", "max", "start delay", "alignment", "sync", "async", "in flight",
         "throughput", "vs none", "busiest", "back-pressured",
     ]  # fmt: skip
     return header, [_texts(line) for line in strategies]

@@ -35,6 +35,7 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
         axes.spines[["top", "right"]].set_visible(False)
         if warmup_s:
             axes.axvspan(0, warmup_s, color="#000000", alpha=0.06, lw=0)
+    queues.set_ylim(bottom=0)
     waiting.set_ylim(-2, 102)
     waiting.set_xlabel("simulated time [s]")
     durations.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
@@ -49,3 +50,4 @@ def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:
     axes.plot(done["trigger_timestamp"] / 1e3, done["end_to_end_duration"] / 1e3, "o-", color=colour, ms=4, lw=0.8, label=name)
     axes.plot(failed["trigger_timestamp"] / 1e3, failed["end_to_end_duration"] / 1e3, "x", color=colour, ms=7, mew=2)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")

@@ -35,8 +35,12 @@ def edges(scenario: Scenario) -> list[tuple[str, str]]:
     return [(inlet.upstream, vertex.name) for vertex in scenario.job.vertices for inlet in vertex.inputs]
 
 
-def warm() -> None:
-    """Load what every cell needs, once per worker: libraries take longer than short cells."""
+def warm(engine: str = "compiled") -> None:
+    """Load, and compile, what every cell needs, once per worker: it takes longer than short cells.  Forked workers inherit it."""
     from importlib import import_module
 
     import_module("sim.runtime.simulate")
+    if engine == "compiled":
+        from sim import plane
+
+        plane.warm()

@@ -100,7 +100,7 @@ def compare(
     planned = with_baselines(cells(study.scenarios))
     names = _folder_names(planned)
     work = partial(_simulate, engine, folder, names)
-    warm()
+    warm(engine)
     ended = dict(each(work, planned, jobs=jobs or min(len(planned), cores()), watch=watch))
     return _gather(study.question, study.name, [(cell, ended[i]) for i, cell in enumerate(planned)])
 

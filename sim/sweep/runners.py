@@ -35,7 +35,7 @@ def sweep(
 
 
 def _local(missing: Sequence[Cell], engine: str, jobs: int | None, watch: Watch) -> Iterator[dict[str, Any]]:
-    warm()
+    warm(engine)
     for _, done in each(partial(_row, engine), missing, jobs=jobs or min(len(missing), cores()), watch=watch):
         yield done
 

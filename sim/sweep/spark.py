@@ -60,7 +60,7 @@ def _batch(spark: Any, batch: Sequence[Cell], engine: str) -> list[dict[str, Any
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        warm()  # a worker is used for many tasks: after the first this costs nothing
+        warm(engine)  # a worker is used for many tasks: after the first this costs nothing
         for numbers in batches:
             texts = [json.dumps(row(batch[i], engine)) for i in numbers.column("id").to_pylist()]
             yield pa.RecordBatch.from_pydict({"row": texts})

@@ -34,7 +34,8 @@ def test_replications_have_seeds_of_their_own(study):
     """Strategies share them, neighbouring seeds do not meet them, the first is the run as written."""
 
     def seeds(seed):
-        return [run.run.seed for run in replicated(replace(study.scenarios[0], run=replace(study.scenarios[0].run, seed=seed, replications=20)))]
+        scenario = study.scenarios[0]
+        return [single.run.seed for single in replicated(replace(scenario, run=replace(scenario.run, seed=seed, replications=20)))]
 
     assert 7 == seeds(7)[0]
     assert 20 == len(set(seeds(7)))

@@ -1,0 +1,74 @@
+"""`ckptsim sweep`: rows for many cells, and a second call that goes on."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from sim.sweep import java
+
+
+def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
+    """Their product, each row beside its baseline."""
+    done = ckptsim("sweep", tiny, "--axis", "checkpoint.interval=500 ms,1 s", "--replications", 2, "--jobs", 1, "--out", tmp_path / "out")
+
+    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    assert (0, f"10 of 10 cells have a row in {tmp_path / 'out' / 'results.parquet'}\n") == (done.exit_code, done.stdout)
+    assert 8 == (table["strategy"] != "none").sum()
+    assert {"500 ms", "1 s"} == set(table["checkpoint.interval"].dropna())
+    assert {0, 1} == set(table["replication"])
+    assert table.loc[table["strategy"] != "none", "throughput_change"].abs().max() < 0.05
+
+
+def test_a_second_call_goes_on(ckptsim, tiny, tmp_path):
+    """Nothing is left to do, unless the scenario changed."""
+    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    assert "" == ckptsim(*words).stderr
+    assert "3 of 3 cells are there already\n" == ckptsim(*words).stderr
+
+    tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
+    assert "" == ckptsim(*words).stderr
+
+
+def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
+    """Each is one line; the others have rows."""
+    from sim.runtime import simulate as module
+
+    real = module.simulate
+
+    def broken(scenario, **options):
+        if scenario.checkpoint.barriers.kind == "unaligned":
+            raise RuntimeError("no")
+        return real(scenario, **options)
+
+    monkeypatch.setattr(module, "simulate", broken)
+
+    done = ckptsim("sweep", tiny, "--jobs", 1)
+
+    assert 4 == done.exit_code
+    assert re.fullmatch(r"cell [0-9a-f]+: RuntimeError: no\n", done.stderr)
+    assert done.stdout.startswith("2 of 3 cells")
+
+
+def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
+
+    done = ckptsim("sweep", tiny, "--master", "local[1]")
+
+    assert 5 == done.exit_code
+    assert f"{java.MESSAGE}\n" == done.stderr
+
+
+def test_jobs_and_master_exclude_each_other(ckptsim, tiny):
+    assert 2 == ckptsim("sweep", tiny, "--jobs", 1, "--master", "local[1]").exit_code
+
+
+@pytest.mark.parametrize("axis", ["checkpoint.intervall=1 s,2 s", "checkpoint.interval=1,2", "nonsense"])
+def test_an_axis_nobody_knows(ckptsim, tiny, axis):
+    done = ckptsim("sweep", tiny, "--axis", axis)
+
+    assert 3 == done.exit_code
+    assert axis.partition("=")[0].split(".")[-1] in done.stderr

@@ -1,0 +1,32 @@
+"""One cell, one row."""
+
+import math
+
+from sim.runtime import simulate as module
+from sim.sweep.cell import row
+from sim.sweep.plan import cells, with_baselines
+
+
+def test_a_row_says_what_was_varied_and_what_came_out(study):
+    """The baseline has a throughput and no durations."""
+    bare, aligned, _ = [row(cell) for cell in with_baselines(cells(study.scenarios))]
+
+    assert ("none", "aligned", "aligned") == (bare["strategy"], aligned["strategy"], aligned["checkpoint.barriers"])
+    assert ("ok", "ok") == (bare["status"], aligned["status"])
+    assert aligned["completed"] >= 2
+    assert math.isnan(bare["end_to_end_p50_ms"])
+    assert abs(aligned["throughput_per_second"] / bare["throughput_per_second"] - 1) < 0.05
+
+
+def test_an_error_is_a_row(study, monkeypatch):
+    """First line only; the cell can be told from it."""
+
+    def broken(scenario, **_):
+        raise ArithmeticError("negative credit\nwith a story")
+
+    monkeypatch.setattr(module, "simulate", broken)
+    cell = cells(study.scenarios)[0]
+
+    told = row(cell)
+
+    assert (cell.id, "error", "ArithmeticError: negative credit") == (told["cell"], told["status"], told["error"])
