@@ -3,10 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 from sim.model.random import draw, stream
 from sim.plane.interface import Marker, Ship, State
+from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 
 def test_N2_channels_are_numbered_by_edge_then_writer_then_reader(build):
@@ -173,7 +173,7 @@ def test_O5_broadcast_and_global_and_forward(build):
     plane = build(world(vertices, edges))
     run(plane, 400)
 
-    assert [3, 3, 3, 3] + [3, 0, 3, 0] + [3, 3] == copies(plane, range(10))
+    assert [3, 3, 3, 3, 3, 0, 3, 0, 3, 3] == copies(plane, range(10))
 
 
 @pytest.mark.parametrize("fan_out", [(0, 1), (1, 2), (2, 3), (1, 1), (3, 1), (5, 2)])

@@ -1,8 +1,7 @@
 """Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does."""
 
-from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
-
 from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
+from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
 
 
 def union(writers, *, total=-1, **options):
@@ -15,6 +14,20 @@ def test_R1_credit_begins_with_the_exclusive_buffers(build):
 
     assert 3 == channel(plane, 0, "credit")
     assert 8 == idle_floating(plane)
+
+
+def test_R1_arriving_data_takes_a_floating_buffer_first(build):
+    """Channel 0 has a floating and an exclusive buffer free when its second record arrives; channel 1 waits for a floating one.
+    Read in the order 0, 1, 0: the third buffer read is the floating one and serves channel 1."""
+    plane = build(union(2, total=3, exclusive=2, floating=1))
+    plane.scale(1, 15, 10)
+    plane.hold(2)
+    run(plane, 100)
+    plane.release(2)
+    run(plane, 121)
+
+    assert [200, 100] == column(plane.channels(), "consumed")
+    assert [1, 1] == column(plane.channels(), "credit")
 
 
 def test_R2_arrivals_take_floating_buffers_until_none_is_left(build):
@@ -57,16 +70,16 @@ def test_R3_an_exclusive_buffer_more_than_required_frees_a_floating_one(build):
 
 
 def test_R3_listeners_are_served_in_the_order_they_came(build):
-    """Three writers at one gate with one floating buffer, all with data waiting.  Writer 2 got it; 1 asked before 0.
-    When it comes back it goes to 1, and 1 stands behind 0 afterwards."""
-    plane = build(union(3, exclusive=1, floating=1, max_per_channel=2))
+    """Channel 2 holds both floating buffers; 1, 2 and 0 ask for more, in this order, and all writers have data waiting.
+    The first floating buffer goes to 1, who needs two and so stands behind 0 afterwards; the second goes to 2."""
+    plane = build(union(3, exclusive=1, floating=2, max_per_channel=2))
     plane.scale(0, 15, 10)  # records at 15, 30 ...
     plane.scale(1, 12, 10)  # 12, 24 ...
-    plane.scale(2, 10, 10)  # 10, 20 ...
+    plane.scale(2, 4, 10)  # 4, 8, 12 ...
     plane.hold(3)
     run(plane, 100)
 
-    assert [100, 100, 200] == column(plane.channels(), "sent")
+    assert [100, 100, 300] == column(plane.channels(), "sent")
 
     plane.release(3)
     sent = []
@@ -75,13 +88,13 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
         sent.append(column(plane.channels(), "sent"))
 
     assert [
-        [100, 100, 300],  # 2 is served: its exclusive buffer is a credit again
-        [100, 200, 300],
-        [200, 200, 300],
-        [200, 300, 300],  # the floating buffer of channel 2 goes to channel 1, the first listener
-        [200, 400, 300],
-        [300, 400, 300],
+        [100, 100, 400],  # the exclusive buffers come back as credits of their own channels: 2 ...
+        [100, 200, 400],  # ... 1 ...
+        [200, 200, 400],  # ... 0
+        [200, 300, 400],  # a floating one of channel 2, to channel 1
+        [200, 400, 400],
         [300, 400, 400],
+        [300, 400, 500],  # the other one, to channel 2
     ] == sent
 
 

@@ -1,8 +1,9 @@
 """Rules S: one element per work item, slices, backlog, local channels, lines, messages to the sender, watched markers."""
 
-from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, state, task, vertex, world
+from itertools import pairwise
 
 from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
+from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, task, vertex, world
 
 
 def broadcast(**options):
@@ -57,11 +58,10 @@ def test_S2_a_slice_clears_the_flush(build):
     for until in range(1, 80):
         run(plane, until)
         sent.append(channel(plane, 0, "sent"))
-    changes = [(t, b) for t, (a, b) in enumerate(zip(sent, sent[1:], strict=False), start=1) if a != b]
-    times = [t for t, _ in changes]
+    times = [t for t, (a, b) in enumerate(pairwise(sent), start=1) if a != b]
 
     assert 90 == sent[-1]
-    assert all(later - earlier == 25 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier == 25 for earlier, later in pairwise(times))
 
 
 def test_S2_a_blocking_marker_blocks_before_the_next_offer(build):
@@ -83,6 +83,15 @@ def test_S3_the_backlog_counts_closed_buffers_and_not_the_open_one(build):
         idle.append(idle_floating(plane))
 
     assert [8 - 3, 8 - 2, 8 - 1] == idle  # backlog + exclusive, the arrived buffer being the exclusive one
+
+
+def test_S3_a_flush_makes_the_open_buffer_count(build):
+    """150 bytes and a flush with every record: behind the closed 100 the flushed 50 count as one."""
+    plane = build(pipe(size=150, total=1, exclusive=1, floating=8, latency_ns=1000, buffer_timeout_ns=0))
+    plane.hold(1)
+    run(plane, 1011)
+
+    assert 8 - 2 == idle_floating(plane)
 
 
 def blocked_with_data_behind(build, size):

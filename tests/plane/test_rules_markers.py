@@ -1,0 +1,381 @@
+"""Rules M: forwarding, converting and prioritising markers, how a gate counts them, resuming and settling."""
+
+import pytest
+
+from sim.plane.interface import BARRIERS, OPEN_COUNTS, Kind, Marker, Notice, Ship, Trait
+from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, task, vertex, world
+
+
+def union(writers, **options):
+    """Writers 0 .. n-1 with nothing to write, one reader with one gate; channel i comes from writer i."""
+    return world([source(parallelism=writers, total=0), vertex()], [edge(ship=Ship.GLOBAL)], **options)
+
+
+def arrived(t, task, number, channel, *, first=False, last=False, series=BARRIERS, gate=0):
+    return Notice(t, Kind.ARRIVED, task, gate, series, number, channel, first, last)
+
+
+def test_M1_markers_follow_the_data(build):
+    plane = build(pipe(total=2, size=150))
+    run(plane, 25)
+    plane.forward(0, Marker(1))
+
+    assert [arrived(40, 1, 1, 0, first=True, last=True)] == run(plane, 100)  # the second record's service began at 30
+    assert 300 == channel(plane, 0, "consumed")
+
+
+def test_M1_forward_visits_the_channels_in_order(build):
+    """One line of 1 byte/ns, 30 bytes per channel: 0, 1, 2 arrive at 45, 75, 105, all markers at 105, when reader 2 begins to serve."""
+    plane = build(world([source(total=1), vertex(parallelism=3)], [edge(ship=Ship.BROADCAST, size=30)], nic=(1, 1)))
+    run(plane, 15)
+    plane.forward(0, Marker(1))
+
+    assert [(105, 0), (105, 1), (115, 2)] == [(n.time, n.channel) for n in run(plane, 200)]
+
+
+def test_M1_forward_to_one_edge_only(build):
+    plane = build(world([source(total=0), vertex("b"), vertex("c")], [edge(0, 1), edge(0, 2)]))
+    plane.forward(0, Marker(1), 1)
+
+    assert [arrived(0, 2, 1, 1, first=True, last=True)] == run(plane, 10)
+
+
+def test_M1_the_open_buffer_is_closed_by_the_marker(build):
+    plane = build(pipe(total=1, size=30))
+    run(plane, 15)
+
+    assert (30, 0) == channel(plane, 0, "written", "sent")
+
+    plane.forward(0, Marker(1))
+    run(plane, 16)
+
+    assert (30, 30, 0) == channel(plane, 0, "written", "sent", "queued")
+    assert 0 == pool(plane)
+
+
+def test_M1_a_priority_marker_overtakes_data_behind_earlier_priority_markers(build):
+    """100 bytes at the held reader, 200 in the queue: both overtake them, the first stays first."""
+    plane = build(pipe(total=3, exclusive=1, floating=0, overdraft=2, max_per_channel=9))
+    plane.hold(1)
+    run(plane, 50)
+    captured = [plane.forward(0, Marker(7, Trait.PRIORITY)), plane.forward(0, Marker(6, Trait.PRIORITY, series=1))]
+    run(plane, 60)
+    plane.release(1)
+    queued = channel(plane, 0, "written") - channel(plane, 0, "sent")
+
+    assert [queued, queued] == captured
+    assert [(7, 0), (6, 1)] == [(n.number, n.series) for n in run(plane, 61)]
+
+
+def test_M1_forward_without_priority_captures_nothing(build):
+    plane = build(pipe(total=3, exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert 0 == plane.forward(0, Marker(1))
+
+
+def test_M1_a_watched_marker_of_a_sink_has_left_at_once(build):
+    plane = build(pipe(total=0))
+    run(plane, 10)
+    plane.forward(1, Marker(3, Trait.ANNOUNCED))
+
+    assert Notice(10, Kind.LEFT, 1, number=3) == plane.advance(10)
+
+
+def test_M1_a_hard_task_can_be_given_a_marker(build):
+    """The marker cuts the record that is being written: its rest follows in a new buffer."""
+    plane = build(pipe(total=1, size=350, exclusive=1, floating=0, overdraft=1))
+    plane.hold(1)
+    run(plane, 50)
+    written = channel(plane, 0, "written")
+    plane.forward(0, Marker(1))
+    plane.release(1)
+    run(plane, 100)
+
+    assert 300 == written
+    assert (350, 300) == channel(plane, 0, "written", "sent")
+
+
+def queue_with_marker(build, traits, **options):
+    """100 bytes at the held reader, 100 and a marker waiting for credit."""
+    plane = build(pipe(total=2, exclusive=1, floating=0, **options))
+    plane.hold(1)
+    run(plane, 50)
+    plane.forward(0, Marker(4, traits))
+    run(plane, 60)
+
+    assert (100, 2) == channel(plane, 0, "sent", "queued")
+
+    return plane
+
+
+def test_M2_a_queued_marker_becomes_a_priority_marker(build):
+    """It captures the data before it, is watched on, and blocks no more."""
+    plane = queue_with_marker(build, Trait.BLOCKING | Trait.ANNOUNCED)
+
+    assert 100 == plane.convert_output(0, 4)
+    assert [Notice(60, Kind.LEFT, 0, number=4)] == run(plane, 70)
+    assert (100, 0, 1, 100) == channel(plane, 0, "sent", "blocked", "queued", "cap_out")
+
+    plane.release(1)
+
+    assert arrived(70, 1, 4, 0, first=True, last=True) == next_notice(plane)
+    assert 0 == channel(plane, 0, "taken")
+
+
+def test_M2_captures_only_what_stands_before_the_old_place(build):
+    """A record written behind the marker is not captured."""
+    plane = build(pipe(exclusive=1, floating=1, max_per_channel=9))
+    plane.hold(1)
+    run(plane, 35)
+    plane.forward(0, Marker(4))
+    run(plane, 1000)
+
+    assert (400, 200) == channel(plane, 0, "written", "sent")
+    assert 100 == plane.convert_output(0, 4)
+
+
+def test_M2_other_markers_stay(build):
+    """Not the number asked for, not the series of barriers, or not there any more."""
+    plane = queue_with_marker(build, Trait.NONE)
+    plane.forward(0, Marker(5, series=1))
+
+    assert 0 == plane.convert_output(0, 5)
+
+    run(plane, 70)
+
+    assert 3 == channel(plane, 0, "queued")
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_M2_a_local_reader_gets_a_converted_marker_without_polling(build, local):
+    plane = build(pipe(total=2, local=local))
+    plane.hold(1)
+    run(plane, 50)
+    plane.forward(0, Marker(4, Trait.BLOCKING))
+    run(plane, 60)
+    plane.convert_output(0, 4)
+    plane.prioritise(1, 4)
+    run(plane, 70)
+    plane.release(1)
+
+    assert arrived(70, 1, 4, 0, first=True, last=True) == next_notice(plane)
+    assert (0, 0) == channel(plane, 0, "taken", "consumed")
+
+
+def test_M2_a_local_channel_emptied_by_a_conversion_polls_as_nothing(build):
+    """The channel stood ready for its ordinary marker; the priority marker left without the reader, who finds nothing and sleeps."""
+    plane = build(pipe(total=0, local=True))
+    plane.hold(1)
+    run(plane, 10)
+    plane.forward(0, Marker(4))
+    run(plane, 20)
+    plane.convert_output(0, 4)
+    run(plane, 30)
+    plane.release(1)
+
+    assert [arrived(30, 1, 4, 0, first=True, last=True)] == run(plane, 40)
+    assert (0, 0) == (task(plane, 1, "state"), channel(plane, 0, "queued"))
+
+
+def test_M3_markers_leave_the_receive_queues_in_the_order_of_gates_and_channels(build):
+    """They came through channels 2, 1 and 0; prioritised, they are processed 0, 1, 2."""
+    vertices = [source("a", 2, total=0), source("b", total=0), vertex("c", service=(10, 10))]
+    plane = build(world(vertices, [edge(0, 2, Ship.GLOBAL), edge(1, 2)]))
+    plane.hold(3)
+    for writer in (2, 1, 0):
+        plane.forward(writer, Marker(1))
+        run(plane, 10 * (3 - writer))
+    plane.prioritise(3, 1)
+
+    assert [0, 0, 0] == column(plane.channels(), "received")
+
+    plane.release(3)
+
+    assert [
+        arrived(30, 3, 1, 0, first=True),
+        arrived(30, 3, 1, 1, last=True),
+        arrived(30, 3, 1, 2, gate=1, first=True, last=True),
+    ] == run(plane, 40)
+
+
+def test_M3_only_the_marker_moves_and_the_channel_stays_ready_for_its_data(build):
+    plane = build(pipe(total=2))
+    plane.hold(1)
+    run(plane, 15)
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    plane.forward(0, Marker(2))
+    run(plane, 16)
+
+    assert 2 == channel(plane, 0, "received")  # the record and the blocking marker
+
+    plane.prioritise(1, 1)
+    plane.release(1)
+
+    assert [arrived(16, 1, 1, 0, first=True, last=True)] == run(plane, 17)
+    assert (100, 1) == channel(plane, 0, "taken", "blocked")
+
+    plane.resume(1)  # its traits came along: the sender is still blocked for this reader
+
+    assert 0 == channel(plane, 0, "blocked")
+
+
+def test_M3_a_channel_without_anything_left_is_not_polled(build):
+    """The gate leaves the list with its only ready channel; a record from the other gate is served first."""
+    plane = build(pipe(total=0))
+    plane.hold(1)
+    plane.forward(0, Marker(1))
+    run(plane, 10)
+    plane.prioritise(1, 1)
+    plane.release(1)
+
+    assert [arrived(10, 1, 1, 0, first=True, last=True)] == run(plane, 20)
+    assert (0, 20) == (channel(plane, 0, "received"), task(plane, 1, "idle_ns") + task(plane, 1, "busy_ns"))
+
+
+def test_M3_wakes_an_idle_or_soft_task_only_if_something_moved(build):
+    vertices = [source(), vertex("b"), vertex("c")]
+    plane = build(world(vertices, [edge(0, 1), edge(1, 2)], exclusive=1, floating=0))
+    plane.hold(2)
+    run(plane, 35)
+    plane.forward(0, Marker(1))
+    run(plane, 1000)
+    before = channel(plane, 0, "received")
+    plane.prioritise(1, 1)
+
+    assert 2 >= before
+    assert [arrived(1000, 1, 1, 0, first=True, last=True)] == run(plane, 1010)
+
+
+def test_M4_first_and_last_of_three(build):
+    """The second of three is not reported."""
+    plane = build(union(3))
+    for t, writer in enumerate((1, 2, 0)):
+        plane.forward(writer, Marker(1))
+        assert [
+            [arrived(0, 3, 1, 1, first=True)],
+            [],
+            [arrived(2, 3, 1, 0, last=True)],
+        ][t] == run(plane, t + 1)
+
+
+def test_M4_numbers_and_series_are_counted_apart(build):
+    plane = build(union(2))
+    plane.forward(0, Marker(1))
+    plane.forward(0, Marker(2))
+    plane.forward(0, Marker(1, series=1))
+
+    assert [
+        arrived(0, 2, 1, 0, first=True),
+        arrived(0, 2, 2, 0, first=True),
+        arrived(0, 2, 1, 0, first=True, series=1),
+    ] == run(plane, 1)
+
+    plane.forward(1, Marker(2))
+
+    assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
+
+
+def test_M4_an_obsolete_blocking_marker_resumes_at_once(build):
+    plane = build(union(2))
+    plane.settle(2, 3)
+    for number in (1, 3):
+        plane.forward(0, Marker(number, Trait.BLOCKING))
+
+    assert [] == run(plane, 1)
+    assert (0, 0) == channel(plane, 0, "blocked", "queued")
+
+
+def test_M4_a_closed_channel_counts_for_every_number(build):
+    """Channel 0 ends: open counts gain it, later counts begin with it."""
+    plane = build(union(3))
+    plane.forward(1, Marker(1))
+    run(plane, 1)
+    plane.forward(0, Marker(9, Trait.FINAL, series=1))
+
+    assert [arrived(1, 3, 9, 0, first=True, series=1)] == run(plane, 2)
+
+    plane.forward(2, Marker(1))
+    plane.forward(1, Marker(2))
+    plane.forward(2, Marker(2))
+    later = run(plane, 3)
+
+    assert [arrived(2, 3, 1, 2, last=True), arrived(2, 3, 2, 1, first=True), arrived(2, 3, 2, 2, last=True)] == sorted(
+        later, key=lambda n: (n.number, n.channel)
+    )
+
+
+def test_M4_a_final_marker_completes_counts_after_its_own_report_oldest_first(build):
+    """Numbers 5, 3 and 4 wait for channel 0, opened in this order; its FINAL tells of itself, then of 5, 3, 4."""
+    plane = build(union(2))
+    for number in (5, 3, 4):
+        plane.forward(1, Marker(number))
+    run(plane, 1)
+    plane.forward(0, Marker(9, Trait.FINAL, series=1))
+
+    assert [
+        arrived(1, 2, 9, 0, first=True, series=1),
+        arrived(1, 2, 5, 0, last=True),
+        arrived(1, 2, 3, 0, last=True),
+        arrived(1, 2, 4, 0, last=True),
+    ] == run(plane, 2)
+
+
+def test_M4_a_channel_delivers_a_number_at_most_once(build):
+    """Channel 0 delivered number 1 before it closed: it still counts once."""
+    plane = build(union(3))
+    plane.forward(0, Marker(1))
+    plane.forward(0, Marker(9, Trait.FINAL, series=1))
+    plane.forward(1, Marker(1))
+    run(plane, 1)
+    plane.forward(2, Marker(1))
+
+    assert [arrived(1, 3, 1, 2, last=True)] == run(plane, 2)
+
+
+def test_M4_the_oldest_of_too_many_counts_is_dropped(build):
+    """51 open numbers: the first is forgotten, its second marker opens a new count; the second oldest is still known."""
+    plane = build(union(2))
+    for number in range(1, OPEN_COUNTS + 2):
+        plane.forward(0, Marker(number))
+    run(plane, 1)
+    plane.forward(1, Marker(2))
+    plane.forward(1, Marker(1))
+
+    assert [arrived(1, 2, 2, 1, last=True), arrived(1, 2, 1, 1, first=True)] == run(plane, 2)
+
+
+def test_M5_resume_sends_in_the_order_of_gates_and_channels(build):
+    """Blocked 1 before 0, resumed 0 before 1: both have a record waiting, and the line is shared."""
+    plane = build(world([source(parallelism=2, total=1), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(0, 0, 1), nic=(1, 1)))
+    plane.forward(1, Marker(1, Trait.BLOCKING))
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    run(plane, 50)
+
+    assert [1, 1] == column(plane.channels(), "blocked")
+
+    plane.resume(2)
+
+    assert [0, 0] == column(plane.channels(), "blocked")
+
+    run(plane, 151)
+
+    assert [100, 0] == column(plane.channels(), "arrived")
+
+
+def test_M5_settle_forgets_counts_up_to_a_number(build):
+    """Number 2 is settled half counted: its other marker is obsolete; number 3 goes on; series 1 is another matter."""
+    plane = build(union(2))
+    for number in (2, 3):
+        plane.forward(0, Marker(number))
+        plane.forward(0, Marker(number, series=1))
+    run(plane, 1)
+    plane.settle(2, 2)
+    for number in (2, 3):
+        plane.forward(1, Marker(number))
+        plane.forward(1, Marker(number, series=1))
+
+    assert [arrived(1, 2, 2, 1, last=True, series=1), arrived(1, 2, 3, 1, last=True), arrived(1, 2, 3, 1, last=True, series=1)] == run(
+        plane, 2
+    )

@@ -1,0 +1,357 @@
+"""Rules T: what a turn does and in which order, polling, service, where the time goes."""
+
+import pytest
+
+from sim.model.random import draw, stream
+from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
+from tests.plane.lab import FOREVER, channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
+
+
+def test_T1_a_turn_of_a_held_task_does_nothing(build):
+    """The first turn is on the work list already when the task is held."""
+    plane = build(pipe())
+    plane.hold(0)
+    run(plane, 100)
+
+    assert (State.HELD, 0, 100) == task(plane, 0, "state", "served", "busy_ns")
+
+
+def hard_writer(build, size=300):
+    """Task 0 is HARD inside its first record: 100 of 300 bytes at the held reader, 100 in the pool."""
+    plane = build(pipe(size=size, exclusive=1, floating=0, overdraft=0))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert State.HARD == state(plane, 0)
+
+    return plane
+
+
+def test_T2_a_hard_task_takes_no_mail_before_its_record_is_written(build):
+    plane = hard_writer(build)
+    plane.interrupt(0)
+
+    assert [] == run(plane, 100)
+
+    plane.release(1)
+
+    assert Notice(100, Kind.SAFE, 0) == plane.advance(101)
+    assert (300, 1) == channel(plane, 0, "written", "records_out")
+
+
+def test_T2_refused_again_it_stays_hard(build):
+    """Of 600 bytes 200 are written; every segment given back lets it write 100 more, and it reports only after the last."""
+    plane = hard_writer(build, 600)
+    plane.interrupt(0)
+    plane.release(1)
+
+    assert Notice(50, Kind.SAFE, 0) == plane.advance(51)
+    assert (600, 1) == channel(plane, 0, "written", "records_out")
+
+
+def test_T2_the_turn_goes_on_after_the_record_is_written(build):
+    plane = hard_writer(build)
+    plane.release(1)
+    run(plane, 51)
+
+    assert (State.BUSY, 40, 11) == task(plane, 0, "state", "hard_ns", "busy_ns")
+
+
+def test_T2_a_record_written_late_is_flushed(build):
+    """300 bytes of a 350 byte record in three buffers, the rest in an open one: with timeout 0 it leaves too."""
+    plane = build(pipe(size=350, total=1, exclusive=2, floating=0, overdraft=0, buffer_timeout_ns=0))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert (State.SOFT, 350, 200) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
+
+    plane = build(pipe(size=350, total=1, exclusive=1, floating=0, overdraft=0, buffer_timeout_ns=0))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert (State.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
+
+    plane.release(1)
+    run(plane, 51)
+
+    assert (350, 350) == channel(plane, 0, "written", "sent")
+
+
+def test_T3_mail_before_priority(build):
+    """Both come while the reader is in service."""
+    plane = build(pipe(total=1))
+    run(plane, 15)
+
+    assert State.BUSY == state(plane, 1)
+
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    plane.interrupt(1)
+
+    assert [(20, Kind.SAFE), (20, Kind.ARRIVED)] == [(n.time, n.kind) for n in run(plane, 30)]
+
+
+def test_T3_mail_interrupts_an_idle_and_a_soft_task(build):
+    plane = build(pipe(exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 100)
+
+    assert State.SOFT == state(plane, 0)
+
+    plane.interrupt(0)
+
+    assert [Notice(100, Kind.SAFE, 0)] == run(plane, 110)
+    assert State.SOFT == state(plane, 0)
+
+
+def test_T4_priority_before_output(build):
+    """The output of task 1 is full and stays so; its priority marker is processed."""
+    plane = build(world([source(), vertex("b"), vertex("c")], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0))
+    plane.hold(2)
+    run(plane, 100)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [Notice(100, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 200)
+    assert State.SOFT == state(plane, 1)
+
+
+def test_T4_priority_markers_are_processed_in_the_order_of_arrival(build):
+    plane = build(pipe(total=0))
+    plane.hold(1)
+    plane.forward(0, Marker(2, Trait.PRIORITY, 1))
+    run(plane, 10)
+    plane.forward(0, Marker(1, Trait.PRIORITY, 2))
+    run(plane, 20)
+    plane.release(1)
+
+    assert [(1, 2), (2, 1)] == [(n.series, n.number) for n in run(plane, 30)]
+
+
+def test_T5_output_before_input(build):
+    """With its output full a task polls neither data nor an ordinary marker."""
+    plane = build(world([source(total=2), vertex("b"), vertex("c")], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0, overdraft=0))
+    plane.hold(2)
+    run(plane, 100)
+    plane.forward(0, Marker(1))
+    run(plane, 200)
+
+    assert (State.SOFT, 2) == task(plane, 1, "state", "served")
+    assert (200, 200, 1) == channel(plane, 0, "arrived", "taken", "received")
+
+    plane.release(2)
+
+    assert Notice(200, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+
+
+def test_T6_a_source_reports_its_end_once(build):
+    plane = build(pipe(total=2))
+
+    assert Notice(20, Kind.EXHAUSTED, 0) == plane.advance(FOREVER)
+    assert Kind.QUIET == plane.advance(1000).kind
+    assert (State.IDLE, 2) == task(plane, 0, "state", "served")
+
+    plane.interrupt(0)
+
+    assert [Notice(1000, Kind.SAFE, 0)] == run(plane, 2000)
+
+
+def test_T6_a_source_waits_for_what_is_due(build):
+    """Every 25 ns: served at 10, 35, 60, idle in between."""
+    plane = build(world([source(every=25), vertex()], [edge()]))
+    run(plane, 61)
+
+    assert (State.IDLE, 3, 30, 31) == task(plane, 0, "state", "served", "busy_ns", "idle_ns")
+
+
+def test_T6_a_source_catches_up(build):
+    """Held until 100, it serves the four due records one after the other."""
+    plane = build(world([source(every=25), vertex()], [edge()]))
+    plane.hold(0)
+    run(plane, 100)
+    plane.release(0)
+    run(plane, 141)
+
+    assert (State.BUSY, 4) == task(plane, 0, "state", "served")
+
+
+def test_T7_records_of_one_buffer_are_served_one_by_one(build):
+    """Five records of 20 bytes in the buffer that leaves at 50."""
+    plane = build(pipe(size=20, total=5))
+    consumed = []
+    for until in (51, 60, 61, 71, 81, 91, 101):
+        run(plane, until)
+        consumed.append(channel(plane, 0, "consumed"))
+
+    assert [20, 20, 40, 60, 80, 100, 100] == consumed
+
+
+def test_T7_the_buffer_is_recycled_when_service_of_its_last_record_begins(build):
+    """One receive buffer, no floating ones: the credit for the next is given at the begin of service."""
+    plane = build(pipe(total=1, exclusive=1, floating=0, service=1000))
+    run(plane, 11)
+
+    assert (State.BUSY, 1) == (state(plane, 1), channel(plane, 0, "credit"))
+
+
+def test_T8_a_used_up_buffer_is_recycled_with_the_record_incomplete(build):
+    """150 of a record's 200 bytes: the first buffer is a credit again although no record is complete."""
+    plane = build(pipe(size=150, total=1, exclusive=1, floating=0))
+    run(plane, 20)
+
+    assert (100, 0, 1) == channel(plane, 0, "taken", "consumed", "credit")
+    assert State.IDLE == state(plane, 1)
+
+
+def two_by_two(**options):
+    """Two writers with two buffers of two records each; the reader is held until 100."""
+    return world([source(parallelism=2, total=4), vertex()], [edge(ship=Ship.GLOBAL, size=50)], **options)
+
+
+@pytest.mark.parametrize("hosts", [(0, 1, 2), (0, 0, 0)])
+def test_T9_round_robin_per_buffer(build, hosts):
+    """Both records of a buffer, then a buffer of the other channel."""
+    plane = build(two_by_two(hosts=hosts))
+    plane.hold(2)
+    run(plane, 100)
+    plane.release(2)
+    consumed = []
+    for until in range(101, 181, 10):
+        run(plane, until)
+        consumed.append(tuple(column(plane.channels(), "consumed")))
+
+    assert [(50, 0), (100, 0), (100, 50), (100, 100), (150, 100), (200, 100), (200, 150), (200, 200)] == consumed
+
+
+def test_T9_round_robin_over_gates(build):
+    """Gate 0 has two ready channels, gate 1 one: gates take turns, whatever they hold."""
+    vertices = [source("a", 2, total=2), source("b", total=2), vertex("c", service=(10, 10))]
+    plane = build(world(vertices, [edge(0, 2, Ship.GLOBAL), edge(1, 2)]))
+    plane.hold(3)
+    run(plane, 100)
+    plane.release(3)
+    taken = []
+    for until in range(101, 161, 10):
+        run(plane, until)
+        taken.append(tuple(column(plane.channels(), "taken")))
+
+    assert [(100, 0, 0), (100, 0, 100), (100, 100, 100), (100, 100, 200), (200, 100, 200), (200, 200, 200)] == taken
+
+
+def test_T9_gates_stand_in_the_order_they_became_ready(build):
+    """Gate 1 had data first."""
+    vertices = [source("a", service=20, total=1), source("b", service=10, total=1), vertex("c", service=(10, 10))]
+    plane = build(world(vertices, [edge(0, 2), edge(1, 2)]))
+    plane.hold(2)
+    run(plane, 100)
+    plane.release(2)
+    run(plane, 101)
+
+    assert [0, 100] == column(plane.channels(), "taken")
+
+
+def test_T9_an_open_local_buffer_is_taken_as_a_slice(build):
+    """Flushed with 30 bytes, it stays the writer's open buffer."""
+    plane = build(pipe(size=30, total=2, local=True, buffer_timeout_ns=0))
+    run(plane, 11)
+
+    assert (30, 30, 30, 30, 1) == channel(plane, 0, "written", "sent", "arrived", "taken", "queued")
+
+    run(plane, 31)
+
+    assert (60, 60, 1) == channel(plane, 0, "written", "taken", "queued")
+    assert 2 == task(plane, 1, "buffers_in")
+
+
+def test_T9_a_blocking_marker_polled_on_a_local_channel_blocks_it(build):
+    """The record behind the marker is not polled before the resume."""
+    plane = build(pipe(total=1, local=True))
+    plane.hold(1)
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    run(plane, 50)
+    plane.release(1)
+
+    assert [Notice(50, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 100)
+    assert (1, 1, 0) == channel(plane, 0, "blocked", "queued", "taken")
+
+    plane.resume(1)
+    run(plane, 101)
+
+    assert (0, 0, 100) == channel(plane, 0, "blocked", "queued", "taken")
+
+
+def test_T9_a_marker_that_tells_nothing_does_not_end_the_turn(build):
+    """An obsolete marker before a record: service begins at the same instant, without a notice."""
+    plane = build(pipe(total=1))
+    plane.settle(1, 5)
+    plane.forward(0, Marker(5))
+    run(plane, 11)
+
+    assert (State.BUSY, 100) == (state(plane, 1), channel(plane, 0, "taken"))
+
+
+def test_T10_a_turn_ends_with_its_notice_and_comes_last_again(build):
+    """Both sources were asked before they began: the first reports, the second reports, only then does the first begin service."""
+    plane = build(world([source(parallelism=2), vertex(parallelism=2)], [edge()]))
+    plane.interrupt(0)
+    plane.interrupt(1)
+
+    assert Notice(0, Kind.SAFE, 0) == plane.advance(100)
+    assert State.IDLE == state(plane, 0)
+    assert Notice(0, Kind.SAFE, 1) == plane.advance(100)
+    assert (State.IDLE, State.IDLE) == (state(plane, 0), state(plane, 1))
+
+    run(plane, 1)
+
+    assert (State.BUSY, State.BUSY) == (state(plane, 0), state(plane, 1))
+
+
+def test_T10_the_state_stays_and_the_task_can_be_held(build):
+    """After service the state still reads BUSY at the safe point; holding is legal there."""
+    plane = build(pipe())
+    run(plane, 5)
+    plane.interrupt(0)
+
+    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
+    assert State.BUSY == state(plane, 0)
+
+    plane.hold(0)
+    run(plane, 100)
+
+    assert (State.HELD, 1) == task(plane, 0, "state", "served")
+
+
+def test_T11_service_times_are_draws_of_the_task(build):
+    """The k-th record of a task takes the k-th draw, through whichever gate it comes; slow tasks take longer, rounded down, 1 at least."""
+    table = (7, 11, 13, 29)
+    plane = build(world([source(service=table, total=3), vertex()], [edge()]))
+    plane.scale(0, 3, 2)
+    run(plane, 1000)
+    times = [table[(draw(stream(0, "service", "a", 0), k) * 4) >> 32] * 3 // 2 for k in range(3)]
+
+    assert sum(times) == task(plane, 0, "busy_ns")
+
+    plane = build(pipe(total=4))
+    plane.scale(0, 1, 1000)
+    run(plane, 100)
+
+    assert (4, 4) == task(plane, 0, "served", "busy_ns")
+
+
+def test_T11_each_gate_has_its_own_law(build):
+    vertices = [source("a", total=3), source("b", total=2), vertex("c", service=(7, 100))]
+    plane = build(world(vertices, [edge(0, 2), edge(1, 2)]))
+    run(plane, 1000)
+
+    assert 3 * 7 + 2 * 100 == task(plane, 2, "busy_ns")
+
+
+def test_T12_every_instant_belongs_to_one_state(build):
+    """BUSY 0-20, SOFT 20-300, HELD 300-400 (busy), SOFT 400-500."""
+    plane = build(pipe(exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 300)
+    plane.hold(0)
+    run(plane, 400)
+    plane.release(0)
+    run(plane, 500)
+
+    assert (120, 0, 380, 0) == task(plane, 0, "busy_ns", "idle_ns", "soft_ns", "hard_ns")

@@ -1,0 +1,265 @@
+"""Rules D, W, F, G: debloating, due times, laws, flush timers, digests."""
+
+from itertools import pairwise
+
+import pytest
+
+from sim.model.random import draw, stream
+from sim.plane.interface import Debloating, RateSegment, Source, State, Vertex
+from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
+
+ONE = 1 << 32
+
+
+def phase(period: int, *names: str | int) -> int:
+    return 1 + ((draw(stream(0, *names), 0) * period) >> 32)
+
+
+def half_even(value: int) -> int:
+    whole, rest = divmod(value, ONE)
+    return whole + (2 * rest > ONE or (2 * rest == ONE and whole % 2 == 1))
+
+
+def step(last: int, desired: int, in_use: int, options: Debloating, segment: int) -> int:
+    """D3 as a formula."""
+    inst = min(desired * ONE // in_use, 2 * last)
+    return min(max(last + (inst - last) * 2 // (options.samples + 1), options.min_bytes * ONE), segment * ONE)
+
+
+def sizes(plane, times):
+    """The gate's announced size after each instant."""
+    seen = []
+    for t in times:
+        run(plane, t + 1)
+        seen.append(int(plane.gates()[0]["buffer_bytes"]))
+    return seen
+
+
+def test_D1_gates_measure_at_a_drawn_phase(build):
+    """Nothing was ever read: the rate is 0 and the first run already shrinks the buffers."""
+    options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=10, min_bytes=10)
+    plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=800))
+    first = phase(1000, "debloat", "0-1", 0)
+
+    assert [800, 400, 400, 200] == sizes(plane, [first - 1, first, first + 999, first + 1000])
+    assert 200 == channel(plane, 0, "buffer_bytes")
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_D2_D3_the_size_follows_the_rate(build, local):
+    """A reader that is always in service from 10 on: 100 bytes per 40 ns, as many buffers in use as wait for it."""
+    options = Debloating(period_ns=1000, target_ns=200, samples=4, threshold_percent=1, min_bytes=10)
+    plane = build(pipe(service=40, debloating=options, exclusive=1, floating=2, local=local))
+    first = phase(1000, "debloat", "0-1", 0)
+    run(plane, first)
+    taken = channel(plane, 0, "taken")
+    queued, received = channel(plane, 0, "queued", "received")
+    in_use = queued if local else received + 2  # the pool holds three: the last element to arrive left two behind
+    new = half_even(step(100 * ONE, taken * 200 // (first - 10), in_use, options, 100))
+    run(plane, first + 1)
+
+    assert new == int(plane.gates()[0]["buffer_bytes"])
+
+    last = step(100 * ONE, taken * 200 // (first - 10), in_use, options, 100)
+    run(plane, first + 1000)
+    queued, received = channel(plane, 0, "queued", "received")
+    in_use = queued if local else received + 2
+    last = step(last, (channel(plane, 0, "taken") - taken) * 200 // 1000, in_use, options, 100)  # active all the time
+    run(plane, first + 1001)
+
+    assert half_even(last) == int(plane.gates()[0]["buffer_bytes"])
+
+
+def test_D2_a_paused_gate_does_not_measure(build):
+    """One buffer every 100 ns, read in 10: 100 bytes per 10 active ns and not per 100; nothing is in use at the timer."""
+    options = Debloating(period_ns=1000, target_ns=10, samples=1, threshold_percent=1, min_bytes=10)
+    vertices = [source(service=1, every=100), vertex()]
+    plane = build(world(vertices, [edge()], debloating=options, segment_bytes=200, starting_buffer_bytes=100, buffer_timeout_ns=0))
+    first = phase(1000, "debloat", "0-1", 0)
+    run(plane, first)
+    reading = state(plane, 1) == State.BUSY
+    taken = channel(plane, 0, "taken")
+    active_ns = task(plane, 1, "busy_ns")
+    run(plane, first + 1)
+
+    assert not reading
+    assert half_even(step(100 * ONE, taken * 10 // active_ns, 1, options, 200)) == int(plane.gates()[0]["buffer_bytes"])
+
+
+def test_D2_a_gate_in_service_goes_on_measuring(build):
+    """One record that takes 5000 ns: the second period is all active and read nothing, so nothing is desired."""
+    options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=1, min_bytes=10)
+    plane = build(pipe(total=1, service=5000, debloating=options))
+    first = phase(1000, "debloat", "0-1", 0)
+    last = step(100 * ONE, 100 * 1000 // (first - 10), 1, options, 100)
+    then = step(last, 0, 1, options, 100)
+
+    assert [half_even(last), half_even(then)] == sizes(plane, [first, first + 1000])
+
+
+def test_D2_without_activity_the_rate_is_the_previous_one(build):
+    """One buffer in the first period, none in the second: the size goes on towards the same desired bytes."""
+    options = Debloating(period_ns=1000, target_ns=40, samples=3, threshold_percent=1, min_bytes=10)
+    plane = build(pipe(total=1, debloating=options, segment_bytes=100, starting_buffer_bytes=100, service=10))
+    first = phase(1000, "debloat", "0-1", 0)
+    last, expected = 100 * ONE, []
+    for _ in range(3):
+        last = step(last, 100 * 40 // 10, 1, options, 100)
+        expected.append(half_even(last))
+
+    assert expected == sizes(plane, [first, first + 1000, first + 2000])
+
+
+def test_D3_grows_at_most_to_twice_the_average_and_to_a_segment(build):
+    """With samples = 1 the average jumps to inst = twice the last: 100, 200, 400, 800, 1000."""
+    options = Debloating(period_ns=1000, target_ns=10**6, samples=1, threshold_percent=1, min_bytes=10)
+    plane = build(pipe(total=1, debloating=options, segment_bytes=1000, starting_buffer_bytes=100))
+    first = phase(1000, "debloat", "0-1", 0)
+
+    assert [200, 400, 800, 1000, 1000] == sizes(plane, [first + 1000 * i for i in range(5)])
+
+
+def test_D3_rounds_half_to_even(build):
+    """Half the way to 0 in every run (samples = 3): 101 becomes 50.5, 25.25 and 12.625, announced as 50, 25, 13."""
+    options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=0, min_bytes=1)
+    plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=101))
+    first = phase(1000, "debloat", "0-1", 0)
+
+    assert [50, 25, 13] == sizes(plane, [first, first + 1000, first + 2000])
+
+    plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=103))
+
+    assert [52, 26] == sizes(plane, [first, first + 1000])  # 51.5, 25.75
+
+
+def test_D4_small_changes_are_not_announced(build):
+    """2 / 21 of the way to 0 in every run: 905 and 819 are too near to 1000, 741 is told."""
+    options = Debloating(period_ns=1000, target_ns=1, samples=20, threshold_percent=25, min_bytes=10)
+    plane = build(pipe(total=0, debloating=options, segment_bytes=2000, starting_buffer_bytes=1000))
+    first = phase(1000, "debloat", "0-1", 0)
+    last, previous, expected = 1000 * ONE, 1000, []
+    for _ in range(8):
+        last = step(last, 0, 1, options, 2000)
+        new = half_even(last)
+        if abs(new - previous) >= previous * 25 // 100:
+            previous = new
+        expected.append(previous)
+
+    assert [1000, 1000, 741] == expected[:3]
+    assert expected == sizes(plane, [first + 1000 * i for i in range(8)])
+
+
+def test_D4_bounds_are_always_announced(build):
+    """From 12 towards the minimum of 10: a small change, but the minimum."""
+    options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=90, min_bytes=10)
+    plane = build(pipe(total=0, debloating=options, segment_bytes=100, starting_buffer_bytes=12))
+    first = phase(1000, "debloat", "0-1", 0)
+
+    assert [12, 10] == sizes(plane, [first - 1, first])
+
+
+def test_D4_the_size_reaches_the_sender_with_the_latency(build):
+    options = Debloating(period_ns=5000, target_ns=1, samples=3, threshold_percent=1, min_bytes=10)
+    plane = build(pipe(total=0, debloating=options, latency_ns=300))
+    first = phase(5000, "debloat", "0-1", 0)
+    run(plane, first + 300)
+
+    assert (50, 100) == (int(plane.gates()[0]["buffer_bytes"]), channel(plane, 0, "buffer_bytes"))
+
+    run(plane, first + 301)
+
+    assert 50 == channel(plane, 0, "buffer_bytes")
+
+
+def test_W1_the_last_segment_that_has_begun_counts(build):
+    """Records 0-2 every 100 ns from 5 on, then three per 1000 ns (rounded down) from 2000 on."""
+    segments = (RateSegment(0, 5, 1, 100), RateSegment(3, 2000, 3, 1000))
+    spec = world([Vertex("a", 1, ((1,),), Source(segments)), vertex()], [edge()])
+    plane = build(spec)
+    begun, served = [], 0
+    for until in range(1, 2700):
+        run(plane, until)
+        if task(plane, 0, "served") > served:
+            served += 1
+            begun.append(until - 2)  # seen one later, served after 1 ns
+
+    assert [5, 105, 205, 2000, 2333, 2666] == begun
+
+
+def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
+    """Two sources with an open buffer each: each is flushed at its own phase."""
+    spec = world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(size=30)], buffer_timeout_ns=100_000)
+    plane = build(spec)
+    for i in sorted((0, 1), key=lambda i: phase(100_000, "flush", "a", i)):
+        at = phase(100_000, "flush", "a", i)
+        run(plane, at)
+        assert 0 == channel(plane, i, "sent")
+        run(plane, at + 1)
+        assert 30 == channel(plane, i, "sent")
+
+
+def test_F1_the_timer_comes_again(build):
+    """A record every 1000 ns, written 10 later: every flush but one before the first record finds something to send."""
+    plane = build(world([source(every=1000), vertex()], [edge(size=10)], buffer_timeout_ns=1000))
+    run(plane, 20_000)
+    flushes = [t for t in range(phase(1000, "flush", "a", 0), 20_000, 1000) if t > 10]
+
+    assert len(flushes) == task(plane, 0, "buffers_out")
+
+
+def fold(values):
+    d = 1
+    for x in values:
+        d = (((d ^ (x & (2**31 - 1))) * 48271) + ((x >> 31) & (2**31 - 1))) & (2**31 - 1)
+    return d
+
+
+@pytest.mark.parametrize(("local", "events"), [(False, [10, 1010, 1010, 20, 1020, 1020]), (True, [10, 10, 10, 20, 20, 20])])
+def test_G1_a_channel_folds_sending_arrival_and_taking(build, local, events):
+    """Two elements of 100 bytes.  Over a latency: both are sent before the first arrives."""
+    plane = build(pipe(total=2, latency_ns=1000, local=local, digests=True))
+    run(plane, 5000)
+    a, b = (100, 100), (200, 100)
+    if local:
+        order = [(t, *(a if i < 3 else b)) for i, t in enumerate(events)]
+    else:
+        order = [(10, *a), (20, *b), (1010, *a), (1010, *a), (1020, *b), (1020, *b)]
+
+    assert fold([x for row in order for x in row]) == channel(plane, 0, "digest")
+
+
+def test_G1_a_task_folds_its_changes_of_state(build):
+    """IDLE at first, BUSY at 0, IDLE at 10, BUSY at 50, IDLE at 60; staying BUSY is no change."""
+    plane = build(world([source(every=50, total=2), vertex()], [edge()], digests=True))
+    run(plane, 1000)
+
+    assert fold([0, State.BUSY, 10, State.IDLE, 50, State.BUSY, 60, State.IDLE]) == task(plane, 0, "digest")
+
+
+def test_G1_without_digests_nothing_is_folded(build):
+    plane = build(pipe(total=3))
+    run(plane, 1000)
+
+    assert [1] == column(plane.channels(), "digest")
+    assert [1, 1] == column(plane.tasks(), "digest")
+
+
+def test_D4_an_open_buffer_keeps_its_capacity(build):
+    """100 bytes while the size was 100, the one open at the announcement included; 50 (the minimum) after it."""
+    options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=1, min_bytes=50)
+    plane = build(pipe(size=10, debloating=options, segment_bytes=200, starting_buffer_bytes=100))
+    first = phase(1000, "debloat", "0-1", 0)
+    run(plane, first)
+    written, sent = channel(plane, 0, "written", "sent")
+    announced_inside = 0 < written - sent < 100
+    run(plane, 1500)  # before the second run
+    times = range(first, 1500)
+    plane = build(pipe(size=10, debloating=options, segment_bytes=200, starting_buffer_bytes=100))
+    offsets = []
+    for t in times:
+        run(plane, t)
+        offsets.append(channel(plane, 0, "sent"))
+    lengths = [b - a for a, b in pairwise(offsets) if b > a]
+
+    assert announced_inside
+    assert [100, 50, 50] == lengths[:3]
