@@ -3,9 +3,8 @@
 Nothing here takes time, moves data or draws a number.  Every event carries `now` [ns]; timers, uploads and calls are
 commands, and whoever carries a command out sends its outcome back as an event::
 
-    coordinator, commands = coordinator.on(event)   # Coordinator.configured(options), one per job
-    task, commands = task.on(event)                 # TaskCheckpointing.configured(strategy, gates=2), one per subtask
-    commands = Running(coordinator).on(event)       # machine.Running keeps the latest state for you
+    coordinator, commands = coordinator.on(event)  # Coordinator.configured(options), one per job
+    task, commands = task.on(event)  # TaskCheckpointing.configured(strategy, gates=2), one per subtask
 
 vocabulary.py, task_vocabulary.py   every event and command, a line each
 options.py, forced.py               what a barrier carries; which edges force it to align

@@ -48,7 +48,7 @@ class TaskCheckpointing:
     waits_for: frozenset[Part]
     snapshots: tuple[SnapshotInProgress, ...] = ()  # oldest first
     aborted: frozenset[int] = frozenset()  # notified before their snapshot began
-    last_checkpoint: int = 0  # begun or given up; older barriers come too late
+    last_checkpoint: int = 0  # begun or given up; the handler lets no older one begin
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -105,8 +105,6 @@ def _carried_out(task: TaskCheckpointing, asked: TaskCommand | StartSnapshot | I
 def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     checkpoint = start.checkpoint
     resume = (ResumeInputs(checkpoint),) if start.resumes else ()
-    if checkpoint <= task.last_checkpoint:
-        return task, resume  # out of order: given up before
     known = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)
     after = replace(task, last_checkpoint=checkpoint, aborted=frozenset(n for n in task.aborted if n > checkpoint))
     if known:  # spare those downstream the alignment

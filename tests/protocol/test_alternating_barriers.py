@@ -70,9 +70,7 @@ def test_the_first_unaligned_barrier_starts_the_snapshot():
 
 def test_the_last_unaligned_barrier_ends_the_capture():
     """The alignment of an unaligned checkpoint is the time it stays open."""
-    handler, commands = feed(
-        2, barrier(110, 0, UNALIGNED, last=False), barrier(115, 1, UNALIGNED), barrier(140, 0, UNALIGNED, first=False)
-    )
+    handler, commands = feed(2, barrier(110, 0, UNALIGNED, last=False), barrier(115, 1, UNALIGNED), barrier(140, 0, UNALIGNED, first=False))
 
     assert AW == handler.state
     assert (FinishCapture(1), InputsComplete(140, 1, 30), ResumeInputs(1)) == commands[2:]
@@ -219,6 +217,13 @@ def test_a_timer_without_a_reason_is_ignored(late):
     handler, _ = feed(2, barrier(110, 0, TIMEOUT), barrier(130, 1, TIMEOUT))
 
     assert (handler, ()) == handler.on(late)
+
+
+def test_the_timer_of_an_older_checkpoint_is_ignored():
+    newer = BarrierOptions(140, Alignment.ALIGNED, aligned_timeout_ns=50)
+    handler, _ = feed(2, barrier(110, 0, TIMEOUT), barrier(145, 1, newer, 2))
+
+    assert (handler, ()) == handler.on(AlignmentTimedOut(150, 1))
 
 
 def test_announcements_after_the_timeout_need_nothing_more():

@@ -4,7 +4,8 @@ import pytest
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator import Coordinator
-from sim.protocol.machine import InvalidTransition, Running
+from sim.protocol.failures import FailureCounter
+from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.reasons import COUNTED, FailureReason
 from sim.protocol.requests import MAX_WAITING, Request, Requests
@@ -43,6 +44,17 @@ PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestK
 PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
 ALL = PLAN.wait_for
 ALIGNED = Barriers()
+
+
+class Running:
+    """A machine in use: keeps its latest state, hands its commands on."""
+
+    def __init__(self, machine):
+        self.state = machine
+
+    def on(self, event):
+        self.state, commands = self.state.on(event)
+        return commands
 
 
 def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):
@@ -197,6 +209,31 @@ def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
         ArmPeriodicTimer(130),
     ) == one.on(PeriodicTimerFired(100))
     assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == one.on(PeriodicTimerFired(130))
+
+
+@pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
+def test_law_19_the_pause_ends_exactly(completion, runs):
+    one = coordinator(interval=100, min_pause_ns=80)
+    one.on(SchedulerStarted(0, 0))
+    one.on(PeriodicTimerFired(0))
+    one.on(TriggerReady(0, PLAN))
+    completed(one, 1, completion)
+
+    assert runs == (PrepareTrigger(100, PERIODIC) in one.on(PeriodicTimerFired(100)))
+
+
+def test_leftovers_are_dropped_one_per_cycle():
+    """With a pause: each completion costs one waiting request, the timer brings the next (B.3)."""
+    one = coordinator(interval=100, min_pause_ns=80)
+    one.on(SchedulerStarted(0, 0))
+    one.on(PeriodicTimerFired(0))
+    one.on(TriggerReady(0, PLAN))
+    one.on(PeriodicTimerFired(100))
+    one.on(PeriodicTimerFired(200))
+
+    assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(one, 1, 250))
+    assert 1 == len(one.state.requests.waiting)
+    assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == one.on(PeriodicTimerFired(330))
 
 
 def test_a_failure_imposes_no_pause():
@@ -474,6 +511,32 @@ def test_law_21_a_success_forgives():
 
     assert FailJob not in types(one.on(CheckpointTimedOut(3, 3)))
     assert FailureReason.CHECKPOINT_EXPIRED in COUNTED
+
+
+def test_law_21_a_checkpoint_counts_once():
+    counter = FailureCounter(tolerable=1)
+    for _ in range(3):
+        counter, too_many = counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
+
+        assert not too_many
+
+
+def test_law_21_failures_older_than_a_success_do_not_count():
+    counter = FailureCounter(tolerable=0).succeeded(5)
+
+    assert (counter, False) == counter.failed(4, FailureReason.CHECKPOINT_EXPIRED)
+    assert counter.failed(6, FailureReason.CHECKPOINT_EXPIRED)[1]
+    assert counter is counter.succeeded(3)
+
+
+def test_law_21_counting_starts_anew_after_it_fired():
+    counter = FailureCounter(tolerable=1)
+    fired = []
+    for checkpoint in range(1, 5):
+        counter, too_many = counter.failed(checkpoint, FailureReason.CHECKPOINT_EXPIRED)
+        fired.append(too_many)
+
+    assert [False, True, False, True] == fired
 
 
 def test_savepoints_count_only_if_a_task_fails_them():

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.checkpoint import Barriers
-from sim.protocol.machine import InvalidTransition, Running
+from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.phases import ASYNC_OPERATE
 from sim.protocol.reasons import FailureReason
@@ -28,6 +28,7 @@ from sim.protocol.task_vocabulary import (
     FinishChannelState,
     ForwardBarrier,
     ForwardCancellation,
+    GateClosed,
     OutputBarriersLeft,
     OutputTimedOut,
     PhaseFinished,
@@ -48,6 +49,17 @@ TIMEOUT = BarrierOptions(100, Alignment.ALIGNED, aligned_timeout_ns=1000)  # dea
 FLUSH = (Work.OPERATOR_FLUSH,)
 SYNC_WORK = (Work.OPERATOR_SYNC, Work.STATE_SYNC)
 ASYNC_WORK = (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)
+
+
+class Running:
+    """A machine in use: keeps its latest state, hands its commands on."""
+
+    def __init__(self, machine):
+        self.state = machine
+
+    def on(self, event):
+        self.state, commands = self.state.on(event)
+        return commands
 
 
 def task(kind="aligned", gates=1, phases=None):
@@ -156,9 +168,20 @@ def test_no_channel_state_is_closed_before_the_barrier_is_written():
     assert FinishChannelState(1) in one.on(done(121, Phase.FORWARD_BARRIER))
 
 
+def test_a_gate_may_close_during_the_synchronous_part():
+    """The input is complete then; the output is not before the barrier is written."""
+    one = task("unaligned", gates=2)
+    one.on(barrier(110, UNALIGNED))
+
+    assert (FinishCapture(1), ResumeInputs(1)) == one.on(GateClosed(115, 1))
+    assert FinishChannelState(1) in to_async(one)
+
+
 def test_a_timeoutable_snapshot_waits_until_its_barriers_have_left():
     one = task("aligned-timeout", gates=0)
-    one.on(TriggerReceived(105, 1, TIMEOUT))
+
+    assert (StartChannelState(1), RunPreBarrier(1, FLUSH)) == one.on(TriggerReceived(105, 1, TIMEOUT))  # no input to time out
+
     one.on(done(110, Phase.PRE_BARRIER))
 
     assert (ArmOutputTimer(1, 1100), RunSync(1, SYNC_WORK)) == one.on(done(110, Phase.FORWARD_BARRIER))

@@ -145,4 +145,3 @@ class AlternatingCollectingBarriersUnaligned(_Alternating):
 
     def abort(self, checkpoint: int) -> Step:
         return AlternatingWaitingForFirstBarrier(), (FinishCapture(checkpoint), CancelSnapshot(checkpoint), ResumeInputs(checkpoint))
-
