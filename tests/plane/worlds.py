@@ -1,0 +1,375 @@
+"""Generated worlds and a tiny control plane to drive them: the same world and script give the same steps on every engine.
+
+``worlds()`` draws specifications with everything small, so that every limit is met; ``scripts()`` what happens to them;
+``drive()`` executes a script on a plane and returns what it saw after every advance.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sim.plane.interface import (
+    BARRIERS,
+    DataPlane,
+    Debloating,
+    Edge,
+    Kind,
+    Law,
+    Marker,
+    Notice,
+    PlaneSpec,
+    RateSegment,
+    Ship,
+    Source,
+    Trait,
+    Vertex,
+)
+from sim.plane.layout import layout
+
+CHATTER, ENDS = 1, 2
+"""Series beside the barriers: markers nobody waits for, and ends of channels."""
+
+SHAPES: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {
+    "pipe": (2, ((0, 1),)),
+    "chain": (3, ((0, 1), (1, 2))),
+    "long chain": (4, ((0, 1), (1, 2), (2, 3))),
+    "fork": (3, ((0, 1), (0, 2))),
+    "join": (3, ((0, 2), (1, 2))),
+    "twice": (2, ((0, 1), (0, 1))),
+    "diamond": (4, ((0, 1), (0, 2), (1, 3), (2, 3))),
+    "join and on": (4, ((0, 2), (1, 2), (2, 3))),
+}
+ALL_TO_ALL = (Ship.HASH, Ship.REBALANCE, Ship.BROADCAST, Ship.GLOBAL, Ship.RESCALE)
+
+
+# ---------------------------------------------------------------------------------------------------- worlds
+
+
+def laws(low: int, high: int) -> st.SearchStrategy[Law]:
+    """A constant, or a table of a few values."""
+    return st.lists(st.integers(low, high), min_size=1, max_size=4).map(tuple)
+
+
+@st.composite
+def sources(draw: st.DrawFn, *, bounded: bool) -> Source:
+    total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
+    first = RateSegment(0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200))))
+    later = RateSegment(draw(st.integers(1, 6)), draw(st.integers(0, 800)), 1, draw(st.integers(1, 300)))
+    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total)
+
+
+@st.composite
+def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: int) -> Edge:
+    ships = [*ALL_TO_ALL, Ship.FORWARD] if parallelism[up] == parallelism[down] else ALL_TO_ALL
+    ship = draw(st.sampled_from(ships))
+    readers = laws(0, parallelism[down] - 1)
+    return Edge(
+        f"{up}-{down}", up, down, ship,
+        record_bytes=draw(laws(1, draw(st.sampled_from((8, segment, 3 * segment))))),
+        weights=draw(st.one_of(st.just(()), readers)) if ship == Ship.HASH else (),
+        fan_out=draw(st.sampled_from(((1, 1), (1, 1), (0, 1), (1, 2), (2, 3), (3, 1)))),
+    )  # fmt: skip
+
+
+debloatings = st.builds(
+    Debloating,
+    period_ns=st.integers(60, 700),
+    target_ns=st.sampled_from((1, 100, 2000)),
+    samples=st.integers(1, 5),
+    threshold_percent=st.sampled_from((0, 25, 60)),
+    min_bytes=st.sampled_from((1, 16)),
+)
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
+    """Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
+    count, pairs = SHAPES[draw(st.sampled_from(sorted(SHAPES)))]
+    parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
+    segment = draw(st.sampled_from((64, 100, 512)))
+    fed = [sum(down == v for _, down in pairs) for v in range(count)]
+    vertices = tuple(
+        Vertex(f"v{v}", parallelism[v], tuple(draw(laws(1, 90)) for _ in range(max(1, fed[v]))), None if fed[v] else draw(sources(bounded=live)))
+        for v in range(count)
+    )
+    return PlaneSpec(
+        vertices,
+        tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
+        hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
+        seed=draw(st.integers(0, 3)),
+        latency_ns=draw(st.sampled_from((0, 0, 1, 60, 300))),
+        nic=draw(st.sampled_from((None, None, (1, 1), (7, 3), (100, 1)))),
+        segment_bytes=segment,
+        starting_buffer_bytes=draw(st.sampled_from((segment, segment // 2, 9))),
+        exclusive=draw(st.integers(1, 3)),
+        floating=draw(st.integers(int(live), 4)),
+        max_per_channel=draw(st.integers(1 + live, 4)),
+        overdraft=draw(st.integers(0, 3)),
+        buffer_timeout_ns=draw(st.sampled_from((-1, 0, 35, 400))),
+        debloating=draw(st.one_of(st.none(), debloatings)),
+        digests=True,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- scripts
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A number sent through the job: every source forwards it at its next safe point."""
+
+    at: int
+    traits: Trait
+    series: int = BARRIERS
+    patience_ns: int = -1  # announced and ordinary: converted so long after it was seen waiting; -1: never
+    work_ns: int = 0  # a task is held so long when its part is due
+    write_ns: int = 100  # captured data is released so long after the capture
+    capture_first: bool = False  # before the forward, or after it
+
+
+@dataclass(frozen=True)
+class Script:
+    step_ns: int  # the plane is advanced in steps of at most this
+    until: int
+    triggers: tuple[Trigger, ...] = ()
+    naps: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, length): held from the next safe point on
+    slow: tuple[tuple[int, int, int, int], ...] = ()  # (at, task modulo tasks, num, den)
+
+
+TRAITS = [Trait(i) for i in range(8)]  # every combination without FINAL, which sources send when they are exhausted
+
+triggers = st.builds(
+    Trigger,
+    at=st.integers(0, 1500),
+    traits=st.sampled_from(TRAITS),
+    series=st.sampled_from((BARRIERS, BARRIERS, BARRIERS, CHATTER)),
+    patience_ns=st.sampled_from((-1, 0, 30, 200)),
+    work_ns=st.sampled_from((0, 0, 25, 150)),
+    write_ns=st.sampled_from((0, 80, 500)),
+    capture_first=st.booleans(),
+)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> Script:
+    return Script(
+        draw(st.sampled_from((37, 250, 1000))),
+        2000,
+        tuple(sorted(draw(st.lists(triggers, max_size=4)), key=lambda t: t.at)),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=3))),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)), max_size=2))),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- the driver
+
+Step = tuple[Any, ...]
+"""What was seen: ("notice", notice, tables) after an advance, (verb, task, number, answer) after a verb that answers."""
+
+
+@dataclass
+class Driver:
+    """A control plane without any protocol to speak of: it only sees to it that every verb is used and nothing waits for ever."""
+
+    plane: DataPlane
+    spec: PlaneSpec
+    script: Script
+    steps: list[Step] = field(default_factory=list)
+    after: Callable[[], None] = lambda: None  # called after every advance
+    calls: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)  # (time, order, what)
+    order: int = 0
+    mail: dict[int, list[Callable[[], None]]] = field(default_factory=dict)  # by task: what is due at its safe point
+    held: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)  # tasks that have sent their ends
+    delivered: dict[tuple[int, int, int], set[int]] = field(default_factory=dict)  # (task, series, number) -> gates complete
+    begun: set[tuple[int, int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        plan = layout(self.spec)
+        self.gates = [len(gates) for gates in plan.task_gates]
+        self.sources = [t for t, gates in enumerate(self.gates) if not gates]
+        self.tasks = range(len(self.gates))
+        for number, trigger in enumerate(self.script.triggers, start=1):
+            self.call(trigger.at, lambda number=number: self.trigger(number))
+        for at, task, length in self.script.naps:
+            self.call(at, lambda t=task % len(self.tasks), length=length: self.at_safe_point(t, lambda: self.hold(t, length)))
+        for at, task, num, den in self.script.slow:
+            self.call(at, lambda t=task % len(self.tasks), num=num, den=den: self.plane.scale(t, num, den))
+
+    def call(self, at: int, what: Callable[[], None]) -> None:
+        self.order += 1
+        heapq.heappush(self.calls, (at, self.order, what))
+
+    def later(self, delay: int, what: Callable[[], None]) -> None:
+        self.call(self.plane.now + delay, what)
+
+    # -------------------------------------------------------------------------------------------- the loop
+
+    def run(self, until: int, step_ns: int) -> None:
+        """Control events at a time come before data events at that time (E3)."""
+        while self.plane.now < until:
+            while self.calls and self.calls[0][0] <= self.plane.now:
+                heapq.heappop(self.calls)[2]()
+            target = min(until, (self.plane.now // step_ns + 1) * step_ns, *(at for at, _, _ in self.calls[:1]))
+            while (notice := self.advance(target)).kind != Kind.QUIET:
+                self.on(notice)
+                if self.calls and self.calls[0][0] < target:
+                    target = max(self.calls[0][0], self.plane.now)
+
+    def advance(self, target: int) -> Notice:
+        notice = self.plane.advance(target)
+        self.steps.append(("notice", notice, self.tables()))
+        self.after()
+        return notice
+
+    def tables(self) -> tuple[Any, ...]:
+        plane = self.plane
+        return tuple(table.tolist() for table in (plane.tasks(), plane.channels(), plane.partitions(), plane.gates()))
+
+    def on(self, notice: Notice) -> None:
+        match notice.kind:
+            case Kind.SAFE:
+                for what in self.mail.pop(notice.task, []):
+                    what()
+            case Kind.EXHAUSTED:
+                self.end(notice.task)
+            case Kind.ANNOUNCED:
+                self.lose_patience(notice.task, notice.number)
+            case Kind.ARRIVED if notice.series == ENDS:
+                self.on_end(notice)
+            case Kind.ARRIVED:
+                self.on_arrived(notice)
+
+    # -------------------------------------------------------------------------------------------- safe points, holding
+
+    def at_safe_point(self, task: int, what: Callable[[], None]) -> None:
+        self.mail.setdefault(task, []).append(what)
+        self.plane.interrupt(task)
+
+    def hold(self, task: int, length: int) -> None:
+        if length > 0 and task not in self.held:
+            self.held.add(task)
+            self.plane.hold(task)
+            self.later(length, lambda: self.release(task))
+
+    def release(self, task: int) -> None:
+        self.held.remove(task)
+        self.plane.release(task)
+
+    # -------------------------------------------------------------------------------------------- numbers
+
+    def trigger(self, number: int) -> None:
+        for source in self.sources:
+            self.at_safe_point(source, lambda t=source: self.begin(t, number))
+
+    def marker(self, number: int, traits: Trait | None = None) -> Marker:
+        trigger = self.script.triggers[number - 1]
+        return Marker(number, trigger.traits if traits is None else traits, trigger.series)
+
+    def begin(self, task: int, number: int, *, overtake: bool = False) -> None:
+        """The task's own part of a number: forward, capture if the marker overtakes, work for a while."""
+        trigger = self.script.triggers[number - 1]
+        if task in self.ended or (task, trigger.series, number) in self.begun:
+            return
+        self.begun.add((task, trigger.series, number))
+        marker = self.marker(number, (trigger.traits | Trait.PRIORITY) & ~Trait.BLOCKING if overtake else None)
+        captures = bool(marker.traits & Trait.PRIORITY) and trigger.series == BARRIERS
+        if captures:
+            self.plane.prioritise(task, number)
+        if captures and trigger.capture_first:
+            self.plane.capture(task, number)
+        if number % 2:
+            self.log("forward", task, number, self.plane.forward(task, marker))
+        else:
+            for edge in range(len(self.spec.edges)):  # the same, edge by edge
+                self.log("forward", task, number, self.plane.forward(task, marker, edge))
+        if captures and not trigger.capture_first:
+            self.plane.capture(task, number)
+        if captures:
+            self.log("captured", task, number, self.plane.captured(task))
+        self.later(trigger.write_ns, lambda: self.written(task, number))
+        self.hold(task, trigger.work_ns)
+
+    def written(self, task: int, number: int) -> None:
+        self.log("captured", task, number, self.plane.captured(task))
+        self.plane.release_capture(task)
+
+    def log(self, *step: Any) -> None:
+        self.steps.append(step)
+
+    def on_arrived(self, notice: Notice) -> None:
+        """Overtaking numbers begin with the first marker, the others with the last one of all gates."""
+        trigger = self.script.triggers[notice.number - 1]
+        key = (notice.task, notice.series, notice.number)
+        gates = self.delivered.setdefault(key, set())
+        if notice.last:
+            gates.add(notice.gate)
+        if trigger.traits & Trait.PRIORITY:
+            self.begin(notice.task, notice.number)
+        if len(gates | self.ended_gates(notice.task)) == self.gates[notice.task]:
+            self.complete(*key)
+
+    def ended_gates(self, task: int) -> set[int]:
+        return self.delivered.get((task, ENDS, 1), set())
+
+    def complete(self, task: int, series: int, number: int) -> None:
+        self.begin(task, number)
+        self.plane.settle(task, number, series)
+        self.later(self.script.triggers[number - 1].work_ns, lambda: self.plane.resume(task))
+
+    def lose_patience(self, task: int, number: int) -> None:
+        """A waiting barrier overtakes after a while: here, and in the output of whoever has forwarded it."""
+        trigger = self.script.triggers[number - 1]
+        if trigger.patience_ns >= 0 and trigger.series == BARRIERS:
+            self.later(trigger.patience_ns, lambda: self.convert(task, number))
+
+    def convert(self, task: int, number: int) -> None:
+        self.plane.prioritise(task, number)
+        self.log("captured", task, number, self.plane.captured(task))
+        for writer in self.tasks:
+            if (writer, BARRIERS, number) in self.begun:
+                self.log("convert", writer, number, self.plane.convert_output(writer, number))
+        if task not in self.ended:
+            self.at_safe_point(task, lambda: self.begin(task, number, overtake=True))
+
+    # -------------------------------------------------------------------------------------------- ends
+
+    def end(self, task: int) -> None:
+        self.ended.add(task)
+        self.log("forward", task, 1, self.plane.forward(task, Marker(1, Trait.FINAL, ENDS)))
+
+    def on_end(self, notice: Notice) -> None:
+        """A task ends when all its gates have; what waited for the gate only waits no more."""
+        if notice.last:
+            self.delivered.setdefault((notice.task, ENDS, 1), set()).add(notice.gate)
+            for task, series, number in list(self.delivered):
+                if task == notice.task and series != ENDS:
+                    if len(self.delivered[task, series, number] | self.ended_gates(task)) == self.gates[task]:
+                        self.complete(task, series, number)
+            if len(self.ended_gates(notice.task)) == self.gates[notice.task] and notice.task not in self.ended:
+                self.end(notice.task)
+
+    def wind_down(self) -> None:
+        """Let everything go until nothing moves any more."""
+        still = 0
+        while still < 3:
+            before = self.tables()[1]
+            for task in self.tasks:
+                self.plane.resume(task)
+                self.plane.release_capture(task)
+            self.run(self.plane.now + 1500, 1500)
+            still = still + 1 if before == self.tables()[1] else 0
+
+
+def drive(plane: DataPlane, spec: PlaneSpec, script: Script, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False) -> list[Step]:
+    """Execute the script; with `to_the_end` go on until nothing moves (bounded worlds)."""
+    driver = Driver(plane, spec, script, after=after)
+    driver.run(script.until, script.step_ns)
+    if to_the_end:
+        driver.wind_down()
+    return driver.steps
