@@ -46,13 +46,26 @@ class Store:
 def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
     """One row per cell in the order of the plan, beside it the throughput of its baseline; kept as results.parquet and .csv."""
     rows = {cell.id: row for cell in planned if (row := store.get(cell.id)) is not None}
+    members: dict[str, list[Cell]] = {}
     for cell in planned:
-        bare = rows.get(identity(baseline(cell.scenario)), {}).get("throughput_per_second")
-        if cell.id in rows and bare:
-            rows[cell.id]["throughput_change"] = rows[cell.id].get("throughput_per_second", float("nan")) / bare - 1
+        members.setdefault(identity(baseline(cell.scenario)), []).append(cell)
+    for bare, cells in members.items():
+        if bare in rows:
+            rows[bare] |= _shared([cell for cell in cells if cell.id != bare])
+        for cell in cells:
+            if cell.id in rows and (against := rows.get(bare, {}).get("throughput_per_second")):
+                rows[cell.id]["throughput_change"] = rows[cell.id].get("throughput_per_second", float("nan")) / against - 1
     table = pd.DataFrame(list(rows.values()))
+    axes = list(dict.fromkeys(axis for cell in planned for axis, _ in cell.scenario.axes if axis in table))
+    table = table[[*table.columns[:4], *axes, *(name for name in table.columns[4:] if name not in axes)]]
     for name, write in (("results.parquet", table.to_parquet), ("results.csv", table.to_csv)):
         partial = store.folder / f".{name}.{os.getpid()}.tmp"
         write(partial, index=False)
         partial.replace(store.folder / name)
     return table
+
+
+def _shared(cells: Sequence[Cell]) -> dict[str, str]:
+    """The values that all strategies of one baseline have in common: its workload."""
+    common = set(cells[0].scenario.axes) if cells else set()
+    return dict(common.intersection(*(cell.scenario.axes for cell in cells)))
