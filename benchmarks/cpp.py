@@ -21,8 +21,9 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, get_args, get_type_hints
+from unittest.mock import patch
 
-from sim.plane import kernel
+from sim.plane import jit, kernel
 from sim.plane.compiled import KernelPlane
 from sim.plane.interface import PlaneSpec
 from sim.plane.rows import World
@@ -35,11 +36,17 @@ OPERATORS: dict[type, str] = {
     ast.USub: "-", ast.Not: "!", ast.Invert: "~",
 }  # fmt: skip
 INTEGER = "i64"
+KEYWORDS = {"new", "delete", "this", "int", "long", "short", "signed", "unsigned", "register", "union", "switch", "default", "operator"}
 PRELUDE = """#include <cstdint>
 typedef int64_t i64;
 static inline i64 floor_div(i64 a, i64 b) { i64 q = a / b; return q - (a % b != 0 && (a < 0) != (b < 0)); }
 static inline i64 floor_mod(i64 a, i64 b) { return a - b * floor_div(a, b); }
 """
+
+
+def safe(name: str) -> str:
+    """A name of the text that C++ keeps for itself gets a tail."""
+    return f"{name}_" if name in KEYWORDS else name
 
 
 def world_types() -> dict[str, str]:
@@ -58,7 +65,6 @@ class Printer:
         self.world = world
         self.function = function
         self.kinds = {function.args.args[0].arg: "World*"} if function.args.args and self.takes_world() else {}
-        self.loops = {node.target.id for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)}
         self.lines: list[str] = []
         for node in ast.walk(function):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -80,13 +86,13 @@ class Printer:
 
     def signature(self) -> str:
         result = {"None": "void", "bool": "bool", "int": INTEGER}[ast.unparse(self.function.returns or ast.Constant(None))]
-        arguments = ", ".join(f"{self.kinds.get(arg.arg, INTEGER)} {arg.arg}" for arg in self.function.args.args)
+        arguments = ", ".join(f"{self.kinds.get(arg.arg, INTEGER)} {safe(arg.arg)}" for arg in self.function.args.args)
         return f"{result} {self.function.name}({arguments})"
 
     def text(self) -> str:
         self.block(self.function.body)
         arguments = {arg.arg for arg in self.function.args.args}
-        declared = [f"{kind} {name};" for name, kind in self.kinds.items() if name not in arguments]
+        declared = [f"{kind} {safe(name)};" for name, kind in self.kinds.items() if name not in arguments]
         end = [] if self.signature().startswith("void") else ["__builtin_unreachable();"]
         return "\n".join([f"static {self.signature()} {{", *declared, *self.lines, *end, "}"])
 
@@ -98,7 +104,7 @@ class Printer:
             case ast.Constant(int(value)):
                 return f"{value}LL"
             case ast.Name(name):
-                return name
+                return safe(name)
             case ast.Attribute(value, field):
                 return f"{e(value)}->{field}"
             case ast.Subscript(value, index):
@@ -211,10 +217,5 @@ def cpp_door() -> Any:
 
 def cpp_plane(spec: PlaneSpec) -> KernelPlane:
     """A compiled plane whose kernel is the C++ one; its memory, verbs and tables are the product's."""
-    door = cpp_door()
-
-    class CppPlane(KernelPlane):
-        def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
-            return door(self._handle, op, task, a, b, c, d)  # type: ignore[no-any-return]
-
-    return CppPlane(spec, "compiled")
+    with patch.object(jit, "compiled_door", cpp_door):
+        return KernelPlane(spec, "compiled")

@@ -29,8 +29,10 @@ def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - begin, result
 
 
-def interleaved(runs: dict[str, Callable[[], Callable[[], Any]]], rounds: int) -> dict[str, tuple[float, Any]]:
-    """Each round prepares and runs every engine once; median CPU seconds of the run and its last result.
+def interleaved(
+    runs: dict[str, Callable[[], Callable[[], Any]]], rounds: int, repeats: dict[str, int] | None = None
+) -> dict[str, tuple[float, Any]]:
+    """Each round prepares and runs every engine once (or `repeats` times); median CPU seconds of the run and its last result.
 
     Preparation (building the model) is not timed.  Interleaving spreads what else the machine does over all of them.
     """
@@ -38,8 +40,9 @@ def interleaved(runs: dict[str, Callable[[], Callable[[], Any]]], rounds: int) -
     results: dict[str, Any] = {}
     for _ in range(rounds):
         for name, prepare in runs.items():
-            spent, results[name] = cpu_seconds(prepare())
-            seconds[name].append(spent)
+            for _ in range((repeats or {}).get(name, 1)):
+                spent, results[name] = cpu_seconds(prepare())
+                seconds[name].append(spent)
     return {name: (statistics.median(seconds[name]), results[name]) for name in runs}
 
 

@@ -36,7 +36,7 @@ class LeanModel:
         stages: list[list[Task]] = []
         for v, vertex in enumerate(spec.vertices):
             fan = 0 if v == len(spec.vertices) - 1 else spec.vertices[v + 1].parallelism
-            segments = fan * spec.exclusive + spec.floating
+            segments = fan * spec.exclusive + spec.floating if fan else 1  # a sink always has room
             stages.append([Task(len(self.tasks) + i, spec.floating, segments) for i in range(vertex.parallelism)])
             self.tasks += stages[-1]
             for i, task in enumerate(stages[-1]):

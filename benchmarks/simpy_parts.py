@@ -41,7 +41,7 @@ class Output:
     """The segments of a task and the channels it writes to (LocalBufferPool)."""
 
     def __init__(self, spec: PlaneSpec, channels: int) -> None:
-        self.free = channels * spec.exclusive + spec.floating  # below zero: overdraft
+        self.free = channels * spec.exclusive + spec.floating if channels else 1  # below zero: overdraft; a sink always has room
         self.overdraft = spec.overdraft
         self.max_per_channel = spec.max_per_channel
         self.crowded = 0  # channels at their limit
