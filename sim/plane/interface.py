@@ -134,8 +134,9 @@ M1  forward(task, marker, edge=None): on every channel of the task (or of that e
     send; otherwise it can be sent), then without PRIORITY append the marker; with PRIORITY insert it before all ordinary elements,
     behind priority markers already there, and capture what it overtakes (C3).  Then offer(c).
     Returns the captured output bytes.  A forward of a watched marker on a task without outputs reports LEFT at once.
-M2  convert_output(task, number): every ordinary marker of series BARRIERS and this number still in a sender queue of the task becomes a PRIORITY
-    marker without BLOCKING, at the place M1 gives it, capturing the data before its old place (C3).  It stays watched.  offer(c).  Returns captured bytes.
+M2  convert_output(task, number): every ordinary ANNOUNCED marker of series BARRIERS and this number still in a sender queue of the task becomes a PRIORITY
+    marker without BLOCKING, at the place M1 gives it, capturing the data before its old place (C3); ``cap_out`` of the task's other channels
+    becomes 0.  It stays watched.  offer(c).  Returns captured bytes.
 M3  prioritise(task, number): ``prioritised = number``; in the order of gates and channels every marker of series BARRIERS and this number in a receive queue
     (remote only) leaves it for the end of the priority list, keeping its traits (a channel left with an empty queue leaves the ready list, and a
     gate left with an empty ready list leaves the gate list); the task is woken if IDLE or SOFT and something moved.

@@ -51,6 +51,10 @@ class InFlightData:
         self._parts[checkpoint].capturing = True
         self._store_input(checkpoint)
 
+    def capturing(self, checkpoint: int) -> bool:
+        """Whether input may still be added."""
+        return checkpoint in self._parts and self._parts[checkpoint].capturing
+
     def finish_capture(self, checkpoint: int) -> None:
         """All barriers are here: the rest of the input follows."""
         self._store_input(checkpoint)

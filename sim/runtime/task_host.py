@@ -100,9 +100,13 @@ class TaskHost:
         self.in_flight.capture_input(command.checkpoint)
 
     def _finish_capture(self, command: say.FinishCapture) -> None:
-        if self.world.recorder is not None:
-            self.world.recorder.input_captured(command.checkpoint, self.task)
-        self.in_flight.finish_capture(command.checkpoint)
+        self._end_capture(command.checkpoint)
+
+    def _end_capture(self, checkpoint: int) -> None:
+        if self.in_flight.capturing(checkpoint):
+            if self.world.recorder is not None:
+                self.world.recorder.input_captured(checkpoint, self.task)
+            self.in_flight.finish_capture(checkpoint)
 
     def _resume_inputs(self, command: say.ResumeInputs) -> None:
         self.plane.resume(self.task)
@@ -183,6 +187,7 @@ class TaskHost:
             self._note(Happening.CHANNEL_STATE_WRITTEN, command.checkpoint, stats.persisted_bytes)
             self.tell(say.ChannelStateWritten(self.env.now, command.checkpoint))
 
+        self._end_capture(command.checkpoint)  # with every barrier here at the start nobody said so
         stats = self._stats(command.checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.finish(command.checkpoint, written)
 

@@ -70,6 +70,7 @@ def convert_output(w: World, t: int, number: int) -> int:
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
         for c in range(part.first_channel, part.first_channel + part.channels):
+            w.channels[c].cap_out = 0
             captured += convert_channel(w, c, number)
     return captured
 
@@ -86,7 +87,7 @@ def convert_channel(w: World, c: int, number: int) -> int:
         if element.kind == DATA:
             end = element.end
             before = e
-        elif element.kind == MARKER_SERIES and element.number == number and (element.traits & PRIORITY) == 0:
+        elif element.kind == MARKER_SERIES and element.number == number and (element.traits & (PRIORITY | ANNOUNCED)) == ANNOUNCED:
             remove_after(w, c, before, e)
             element.traits = (element.traits | PRIORITY) & ~BLOCKING
             insert_priority(w, c, e)

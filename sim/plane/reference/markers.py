@@ -60,7 +60,7 @@ class Markers:
             channel.cap_out = 0
             converted = False
             for place, element in enumerate(list(channel.queue)):
-                if not isinstance(element, Marker) or element.traits & Trait.PRIORITY:
+                if not isinstance(element, Marker) or element.traits & (Trait.PRIORITY | Trait.ANNOUNCED) != Trait.ANNOUNCED:
                     continue
                 if element.series != BARRIERS or element.number != number:
                     continue
