@@ -68,7 +68,7 @@ class Laws(RuleBasedStateMachine):
         self.timer = None
         self.preparing = None  # (t0, kind)
         self.plans, self.kinds, self.acks, self.timeouts = {}, {}, {}, {}  # by pending checkpoint
-        self.triggered, self.completed, self.writing, self.discarding, self.gone = [], [], set(), [], set()
+        self.triggered, self.completed, self.writing, self.discarding, self.deleted, self.gone = [], [], set(), [], set(), set()
         self.last_completion = None
         self.retained = []
         self.counted, self.last_success = set(), 0
@@ -80,13 +80,15 @@ class Laws(RuleBasedStateMachine):
     def start(self, first):
         self.tell(SchedulerStarted(self.now, first))
 
-    @rule()
-    def stop(self):
+    @rule(rarely=st.integers(0, 5))
+    def stop(self, rarely):
+        if rarely:
+            return
         self.tell(SchedulerStopped(self.now))
         if self.timer is None:
             assert not self.plans, "everything pending is aborted"
 
-    @rule(ns=st.integers(1, 60))
+    @rule(ns=st.sampled_from([1, 7, 20, 80, 300]))
     def pass_time(self, ns):
         """To that moment, stopping at every wake-up on the way."""
         until = self.now + ns
@@ -106,7 +108,7 @@ class Laws(RuleBasedStateMachine):
     def request(self, kind):
         self.tell(CheckpointRequested(self.now, kind))
 
-    @rule(tasks=st.sets(st.sampled_from(sorted(TASKS)), min_size=1), running=st.booleans())
+    @rule(tasks=st.sets(st.sampled_from(sorted(TASKS)), min_size=1), running=st.sampled_from([True, True, True, False]))
     @precondition(lambda self: self.preparing is not None)
     def ready(self, tasks, running):
         self.tell(TriggerReady(self.now, Plan(frozenset({0}), frozenset(tasks)) if running else None))
@@ -118,6 +120,21 @@ class Laws(RuleBasedStateMachine):
         task = data.draw(st.sampled_from(sorted(self.plans[checkpoint].wait_for - self.acks[checkpoint])))
         self.acks[checkpoint] = self.acks[checkpoint] | {task}
         self.tell(Acknowledged(self.now, task, checkpoint))
+
+    @rule(kind=st.sampled_from([RequestKind.MANUAL, SAVEPOINT]), completes=st.booleans())
+    def all_goes_well(self, kind, completes):
+        """Most of the time it does: wishes are fulfilled, files deleted; perhaps the newest checkpoint completes."""
+        self.discard()
+        self.tell(CheckpointRequested(self.now, kind))
+        if self.preparing is not None:
+            self.tell(TriggerReady(self.now, Plan(frozenset({0}), TASKS)))
+        if self.plans and completes:
+            newest = max(self.plans)
+            for task in sorted(self.plans[newest].wait_for - self.acks[newest]):
+                self.acks[newest] = self.acks[newest] | {task}
+                self.tell(Acknowledged(self.now, task, newest))
+            self.tell(MetadataWritten(self.now, newest))
+        self.discard()
 
     @rule(data=st.data(), reason=st.sampled_from([FailureReason.CHECKPOINT_DECLINED, FailureReason.CHECKPOINT_DECLINED_SUBSUMED]))
     @precondition(lambda self: set(self.plans) - self.writing)
@@ -134,7 +151,7 @@ class Laws(RuleBasedStateMachine):
 
         assert (DiscardLateState(checkpoint, 0),) == commands
 
-    @rule(data=st.data(), failed=st.booleans())
+    @rule(data=st.data(), failed=st.sampled_from([False, False, False, True]))
     @precondition(lambda self: self.writing)
     def write(self, data, failed):
         checkpoint = data.draw(st.sampled_from(sorted(self.writing)))
@@ -142,10 +159,14 @@ class Laws(RuleBasedStateMachine):
 
     @rule()
     @precondition(lambda self: self.discarding)
-    def discard(self):
-        self.tell(StateDiscarded(self.now, self.discarding.pop(0)))
+    def discard_all(self):
+        self.discard()
 
     # -------------------------------------------------------------------------------------- what must hold
+
+    def discard(self):
+        while self.discarding:
+            self.tell(StateDiscarded(self.now, self.discarding.pop(0)))
 
     def tell(self, event):
         self.failing = False
@@ -177,11 +198,14 @@ class Laws(RuleBasedStateMachine):
                 case RecordFailed():
                     self.failure(command, task=event.task if isinstance(event, Declined) else None)
                 case DiscardState():
+                    assert command.checkpoint not in self.deleted, "deleted twice"
+                    self.deleted.add(command.checkpoint)
                     self.discarding.append(command.checkpoint)
                     if command.checkpoint in self.retained:
                         self.retained.remove(command.checkpoint)
                 case NotifyComplete():
                     assert command.checkpoint == self.completed[-1]
+                    assert not [n for n in self.plans if n < command.checkpoint and self.kinds[n] is not SAVEPOINT], "subsumed"
                 case FailJob():
                     self.law_21_fired()
         assert not self.failing, "more counted failures than tolerated, and the job goes on"
@@ -224,6 +248,9 @@ class Laws(RuleBasedStateMachine):
     def failure(self, command, task):
         """Law 21: the moment distinct counted failures since the last success exceed what is tolerated."""
         n, kind = command.checkpoint, self.kinds[command.checkpoint]
+        if command.reason is FailureReason.CHECKPOINT_SUBSUMED:
+            assert kind is not SAVEPOINT
+            assert n < self.completed[-1]
         self.forget(n)
         if command.reason in COUNTED and n > self.last_success and (kind is not SAVEPOINT or task is not None):
             self.counted.add(n)
