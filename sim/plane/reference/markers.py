@@ -85,17 +85,9 @@ class Markers:
                     task.priority.append((channel, element))
                     moved = True
             if not channel.received:
-                self.leave_ready(channel)
+                self.plane.receiving.leave_ready(channel)
         if moved:
             self.plane.wake_if_idle_or_soft(task)
-
-    def leave_ready(self, channel: Channel) -> None:
-        """M3: nothing left to poll."""
-        gate = channel.gate
-        if channel in gate.ready:
-            gate.ready.remove(channel)
-            if not gate.ready:
-                gate.task.ready_gates.remove(gate)
 
     def process(self, channel: Channel, marker: Marker) -> None:
         """M4: the thread meets a marker."""

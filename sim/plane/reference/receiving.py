@@ -106,6 +106,14 @@ class Receiving:
         if reader.state == State.IDLE:
             self.plane.wake(reader)
 
+    def leave_ready(self, channel: Channel) -> None:
+        """R4, M3: nothing is left to poll."""
+        gate = channel.gate
+        if channel in gate.ready:
+            gate.ready.remove(channel)
+            if not gate.ready:
+                gate.task.ready_gates.remove(gate)
+
     def note(self, channel: Channel, marker: Marker) -> bool:
         """R5: remember where the barrier stands; True: it joined the priority list."""
         self.mark(channel, marker)

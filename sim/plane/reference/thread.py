@@ -8,7 +8,7 @@ from sim.plane.interface import Kind, Marker, State
 from sim.plane.reference.parts import Slice, fold, law
 
 if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Task
+    from sim.plane.reference.parts import Channel, Gate, Task
     from sim.plane.reference.plane import ReferencePlane
 
 __all__ = ["Thread", "due"]
@@ -67,7 +67,8 @@ class Thread:
             if not task.gates:
                 self.serve_source(task)
                 return
-            if not self.serve_input(task) or self.plane.reports > before:
+            serve = self.serve_joined if task.vertex.joined else self.serve_input
+            if not serve(task) or self.plane.reports > before:
                 return
 
     def serve_source(self, task: Task) -> None:
@@ -92,60 +93,71 @@ class Thread:
     def serve_input(self, task: Task) -> bool:
         """T7 to T9; True: a marker was processed and the turn continues at T3."""
         while True:
-            if task.current is not None and self.take_record(task, task.current):
-                return False
-            if task.current is not None:  # T8
-                self.finish_current(task, task.current)
+            for gate in task.gates:
+                if self.take_record(task, gate):
+                    return False
             for gate in task.gates:  # D2
                 if not gate.ready:
                     self.plane.debloat.pause(gate)
-            polled = self.poll(task)
-            if polled is None:
+            if not task.ready_gates:
                 self.enter(task, State.IDLE)
                 return False
-            channel, element = polled
-            if isinstance(element, Marker):
-                self.plane.markers.process(channel, element)
+            if self.poll(task, task.ready_gates[0]):
                 return True
-            task.current = element
 
-    def take_record(self, task: Task, data: Slice) -> bool:
-        """T7: begin the service of the next record if it is here as a whole."""
+    def serve_joined(self, task: Task) -> bool:
+        """T9 of joined inputs; True: a marker was processed and the turn continues at T3."""
+        for step in range(1, len(task.gates) + 1):
+            gate = task.gates[(task.last_used + step) % len(task.gates)]
+            served, marker = self.take_record(task, gate), False
+            while not served and not marker and gate.ready:
+                marker = self.poll(task, gate)
+                served = not marker and self.take_record(task, gate)
+            if served or marker:
+                task.last_used = gate.position
+                return marker
+            self.plane.debloat.pause(gate)
+        self.enter(task, State.IDLE)
+        return False
+
+    def take_record(self, task: Task, gate: Gate) -> bool:
+        """T7: begin the service of the next record of the current buffer if it is here as a whole; else the buffer is used up (T8)."""
+        data = gate.current
+        if data is None:
+            return False
         channel = data.channel
         end = channel.consumed + channel.size(channel.records_in)
         if end > channel.taken:
+            self.finish_current(data)
             return False
         channel.consumed = end
         channel.records_in += 1
         if self.plane.identities:
             task.serving = channel.identities.popleft()
         if end == data.end:
-            self.finish_current(task, data)
+            self.finish_current(data)
         self.begin_service(task, channel.gate.position)
         return True
 
-    def finish_current(self, task: Task, data: Slice) -> None:
-        task.current = None
+    def finish_current(self, data: Slice) -> None:
+        data.channel.gate.current = None
         self.plane.receiving.recycle(data)
 
-    def poll(self, task: Task) -> tuple[Channel, Slice | Marker] | None:
-        """T9: the next element, round robin over gates and over the channels of a gate; None: there is none."""
-        while task.ready_gates:
-            gate = task.ready_gates.popleft()
-            channel = gate.ready.popleft()
-            # a local channel may have lost its head to a conversion or a priority marker since it became ready: an empty poll
-            element = self.take_from(channel) if self.has_element(channel) else None
-            if self.has_element(channel):
-                gate.ready.append(channel)
-            if gate.ready:
-                task.ready_gates.append(gate)
-            if element is not None:
-                self.plane.debloat.polled(gate, element)
-                return channel, element
-        return None
-
-    def has_element(self, channel: Channel) -> bool:
-        return self.plane.sending.sendable(channel) if channel.local else bool(channel.received)
+    def poll(self, task: Task, gate: Gate) -> bool:
+        """T9: the next element of a gate, round robin over its channels; True: it was a marker, and is processed."""
+        task.ready_gates.remove(gate)
+        channel = gate.ready.popleft()
+        element = self.take_from(channel)
+        if self.plane.sending.sendable(channel) if channel.local else channel.received:
+            gate.ready.append(channel)
+        if gate.ready:
+            task.ready_gates.append(gate)
+        self.plane.debloat.polled(gate, element)
+        if isinstance(element, Marker):
+            self.plane.markers.process(channel, element)
+            return True
+        gate.current = element
+        return False
 
     def take_from(self, channel: Channel) -> Slice | Marker:
         """T9: the first element of a channel; on a local channel sending, arrival and taking are one."""
