@@ -20,11 +20,20 @@ class Strategy:
 
     label: str
     axes: tuple[tuple[str, str], ...]  # (axis, value) of what the scenario varies
-    group: str  # what is varied beside checkpoint settings: strategies of one group meet the same workload
+    group: str  # what is varied of the job: strategies of one group meet the same workload
     status: str  # RUNNING, FINISHED, or FAILED and why
     summary: Summary
     baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
     failed: bool = False  # the job, not single checkpoints
+    name: str = ""  # the label without what is said of the group already
+
+    @property
+    def busiest(self) -> tuple[str, float]:
+        """The bottleneck and its share of busy time; one subtask of it, if that is much busier than the others."""
+        row = self.summary
+        if row.busiest_subtask_share > row.busy_share + 0.1:
+            return f"{row.bottleneck}[{row.busiest_subtask}]", row.busiest_subtask_share
+        return row.bottleneck, row.busy_share
 
     @property
     def throughput_change(self) -> float:
@@ -63,5 +72,5 @@ def _texts(line: Strategy) -> list[str]:
     waiting = "-" if not row.most_backpressured_share >= 0.005 else f"{row.most_backpressured} {share_text(row.most_backpressured_share)}"
     return [
         line.label, completed, *map(ms_text, durations), bytes_text(row.persisted_bytes), per_second_text(row.throughput_per_second),
-        change_text(line.throughput_change), f"{row.bottleneck} {share_text(row.busy_share)}".strip(), waiting,
+        change_text(line.throughput_change), f"{line.busiest[0]} {share_text(line.busiest[1])}".strip(), waiting,
     ]  # fmt: skip

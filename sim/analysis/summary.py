@@ -41,17 +41,21 @@ class Summary:
     persisted_bytes: float  # in-flight data stored, median per checkpoint
     checkpointed_bytes: float  # all that is written, median per checkpoint
     throughput_per_second: float  # records served by the sinks
-    bottleneck: str  # the busiest vertex; of equals the one furthest downstream
-    busy_share: float  # of the bottleneck
+    bottleneck: str  # the vertex with the busiest subtask; of equals the one furthest downstream
+    busy_share: float  # of the bottleneck, mean over its subtasks
+    busiest_subtask: int  # its index: one hot subtask holds up all others
+    busiest_subtask_share: float  # over the whole run
     backpressured_share: float  # of the bottleneck
     most_backpressured: str  # the vertex that waits most for those after it
     most_backpressured_share: float
-    path: Path
+    path: Path  # medians of all completed checkpoints
+    tail: Path  # of their slowest tenth
 
     def row(self) -> dict[str, Any]:
-        """Flat: the parts of `path` stand beside the rest as path_*."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
-        return own | {f"path_{field.name}": getattr(self.path, field.name) for field in fields(Path)}
+        """Flat: the parts of `path` stand beside the rest as path_*, those of `tail` as tail_*."""
+        ways = {"path": self.path, "tail": self.tail}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ways}
+        return own | {f"{name}_{field.name}": getattr(way, field.name) for name, way in ways.items() for field in fields(way)}
 
 
 def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0) -> Summary:
@@ -64,7 +68,7 @@ def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmu
     load = series[series["time"] > warmup_s].groupby("vertex", sort=False).mean(numeric_only=True)
     done = checkpoints[checkpoints["status"] == "COMPLETED"]
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
-    bottleneck, waiting = _bottleneck(load), _largest(load["backPressured"])
+    (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
     delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
     slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
     durations = done["end_to_end_duration"].to_numpy(dtype=float)
@@ -86,10 +90,13 @@ def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmu
         throughput_per_second=_throughput(load, edges),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
+        busiest_subtask=hot,
+        busiest_subtask_share=hot_share,
         backpressured_share=_at(load["backPressured"], bottleneck),
         most_backpressured=waiting,
         most_backpressured_share=_at(load["backPressured"], waiting),
         path=path(subtasks[subtasks["id"].isin(done["id"])], edges),
+        tail=path(subtasks[subtasks["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])], edges),
     )
 
 
@@ -103,10 +110,15 @@ def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _bottleneck(load: pd.DataFrame) -> str:
-    """Two points of busy time are nothing: of vertices that close, the last one holds the others up."""
-    near = load.index[load["busy"] >= load["busy"].max() - 0.02]
-    return str(near[-1]) if len(near) else ""
+def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
+    """(vertex, subtask, busy share).  Two points of busy time are nothing: of subtasks that close, the last one holds the others up."""
+    if tasks.empty:
+        return "", -1, np.nan
+    spent = tasks[["accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs"]].sum(axis=1)
+    busy = (tasks["accumulateBusyTimeMs"] / spent.where(spent > 0, 1.0)).groupby([tasks["vertex"], tasks["index"]], sort=False).mean()
+    vertices = busy.groupby(level=0, sort=False).max()
+    vertex = vertices.index[vertices >= vertices.max() - 0.02][-1]
+    return str(vertex), int(busy[vertex].idxmax()), float(busy[vertex].max())
 
 
 def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:

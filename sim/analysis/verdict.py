@@ -7,7 +7,7 @@ scheduling noise sets them).  Throughputs are the same within 1.5 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sim.analysis.compare import Strategy
 from sim.analysis.words import bytes_text, change_text, ms_text, share_text
@@ -45,11 +45,13 @@ def _sentence(lines: Sequence[Strategy]) -> str:
     sound = [line for line in running if line.summary.completed and not line.failed and not line.summary.failed]
     if worst.failed or worst.summary.failed:
         return _failing(worst, sound)
-    slow = max(sound, key=lambda line: line.summary.end_to_end_p50_ms)
-    fast = min(sound, key=lambda line: line.summary.end_to_end_p50_ms)
-    if slow is fast or _same(slow.summary.end_to_end_p50_ms, fast.summary.end_to_end_p50_ms):
-        return _equal(slow, fast, len(sound))
-    return f"{_cause(slow)}; {_instead(fast, slow)}; {_throughput(fast, slow)}"
+    slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
+    if not _same(_median_ms(slow), _median_ms(fast)):
+        return f"{_cause(slow)}; {_instead(fast, slow)}; {_throughput(fast, slow)}"
+    late, early = max(sound, key=_p99_ms), _best(sound, _p99_ms)
+    if not _same(_p99_ms(late), _p99_ms(early)):
+        return f"{_tails(late, early)}; {_throughput(early, late)}"
+    return _equal(slow, min(sound, key=_median_ms), len(sound))
 
 
 def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
@@ -61,13 +63,13 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if row.failed else "")
     why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
-    text = f"With {worst.label} {fate}, because {why}"
+    text = f"With {_name(worst)} {fate}, because {why}"
     if not sound:
         return text
-    fast = min(sound, key=lambda line: line.summary.end_to_end_p50_ms)
+    fast = _best(sound, _median_ms)
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
-    return f"{text}; {fast.label} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+    return f"{text}; {_name(fast)} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
 
 
 def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
@@ -83,14 +85,24 @@ def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
     return f"{text}; the strategies differ by less than noise ({low if low == high else f'{low} to {high}'}), {_throughput(fast, slow)}"
 
 
-def _cause(line: Strategy) -> str:
-    """What the largest part of the duration is spent on, and where."""
-    row, way = line.summary, line.summary.path
+def _tails(late: Strategy, early: Strategy) -> str:
+    """Medians are alike, the slowest checkpoints are not: what they wait for."""
+    low, high = sorted((_median_ms(early), _median_ms(late)))
+    medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
+    slowest = f"{ms_text(_p99_ms(early))} instead of {ms_text(_p99_ms(late))}"
+    cause = _lower(_cause(late, tail=True))
+    return f"Medians are alike ({medians}), tails are not: {cause}; the p99 of {_name(early)} is {slowest}"
+
+
+def _cause(line: Strategy, *, tail: bool = False) -> str:
+    """What the largest part of the duration is spent on, and where; `tail`: of the slowest tenth."""
+    row, way = line.summary, line.summary.tail if tail else line.summary.path
     parts = {
         "queue": way.queue_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms, "sync": way.sync_ms, "async": way.async_ms,
     }  # fmt: skip
     part = max(parts, key=lambda name: parts[name])
-    whole, spent = ms_text(row.end_to_end_p50_ms), ms_text(way.queue_vertex_ms if part == "queue" else way.alignment_vertex_ms)
+    whole = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms)
+    spent = ms_text(way.queue_vertex_ms if part == "queue" else way.alignment_vertex_ms)
     queue, join = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'"
     match part:
         case "queue" if way.queue_at_source:
@@ -113,7 +125,7 @@ def _cause(line: Strategy) -> str:
 
 def _instead(fast: Strategy, slow: Strategy) -> str:
     durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
-    return f"{fast.label} checkpoints {durations}{_stored(fast)}"
+    return f"{_name(fast)} checkpoints {durations}{_stored(fast)}"
 
 
 def _stored(line: Strategy, verb: str = "store") -> str:
@@ -130,11 +142,31 @@ def _throughput(fast: Strategy, slow: Strategy) -> str:
 
 def _load(line: Strategy, named: str = "") -> str:
     """Who is busy, who waits; a vertex the sentence has just named is not named again."""
-    row = line.summary
-    text = f"busy {share_text(row.busy_share)}" if row.bottleneck == named else f"'{row.bottleneck}' busy {share_text(row.busy_share)}"
-    if row.bottleneck != named and row.most_backpressured_share >= 0.1:
+    row, (busiest, share) = line.summary, line.busiest
+    text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
+    if busiest != named and row.most_backpressured_share >= 0.1:
         text += f", '{row.most_backpressured}' back-pressured {share_text(row.most_backpressured_share)}"
     return text
+
+
+def _best(lines: Sequence[Strategy], duration: Callable[[Strategy], float]) -> Strategy:
+    """The quickest; of those as quick and as productive, the one that stores least."""
+    quickest = min(lines, key=duration)
+    served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
+    equals = [line for line in lines if _same(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served]
+    return min(equals, key=lambda line: (line.summary.persisted_bytes, duration(line)))
+
+
+def _median_ms(line: Strategy) -> float:
+    return line.summary.end_to_end_p50_ms
+
+
+def _p99_ms(line: Strategy) -> float:
+    return line.summary.end_to_end_p99_ms
+
+
+def _name(line: Strategy) -> str:
+    return line.name or line.label
 
 
 def _failed_share(line: Strategy) -> float:

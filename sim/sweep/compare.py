@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -39,8 +39,7 @@ class Comparison:
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
-        groups = _groups([results[0].scenario for results in self.results.values()])
-        return tuple(self._strategy(name, results, groups) for name, results in self.results.items())
+        return tuple(self._strategy(name, results) for name, results in self.results.items())
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -66,18 +65,19 @@ class Comparison:
         header, rows = texts(self.strategies)
         return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{self.verdict}</p>"
 
-    def _strategy(self, name: str, results: Sequence[Result], groups: dict[str, str]) -> Strategy:
+    def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
         scenario = results[0].scenario
         bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
         failed = [result.job_status for result in results if result.job_status.startswith("FAILED")]
         return Strategy(
             label=name,
             axes=scenario.axes,
-            group=groups[identity(baseline(scenario))],
+            group=label(scenario, lambda axis: axis.startswith("job.")) if scenario.axes else "",
             status=failed[0] if failed else results[0].job_status,
             summary=_summary(results),
             baseline_per_second=_summary(bare).throughput_per_second if bare else float("nan"),
             failed=bool(failed),
+            name=label(scenario, lambda axis: not axis.startswith("job.")),
         )
 
 
@@ -110,11 +110,12 @@ def _of_results(results: Sequence[Any]) -> Comparison:
     return _gather(first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results])
 
 
-def label(scenario: Scenario) -> str:
-    """What tells a strategy from the others: the chosen values; barriers need no name."""
+def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
+    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name."""
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
-    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in scenario.axes)
+    axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
+    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
 
 
 def run_folder(study: Study) -> str:
@@ -154,20 +155,6 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
 def _summary(results: Sequence[Result]) -> Any:
     scenario = results[0].scenario
     return summarize([result.tables for result in results], edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9)
-
-
-def _groups(scenarios: Sequence[Scenario]) -> dict[str, str]:
-    """Baseline -> what makes its workload different: the axes that have one value in it, and others elsewhere."""
-    members: dict[str, list[dict[str, str]]] = {}
-    for scenario in scenarios:
-        members.setdefault(identity(baseline(scenario)), []).append(dict(scenario.axes))
-    if len(members) == 1:
-        return dict.fromkeys(members, "")
-    constant = {axis for axis, _ in scenarios[0].axes if all(len({axes.get(axis) for axes in group}) == 1 for group in members.values())}
-    return {
-        name: ", ".join(f"{axis.rpartition('.')[2]} {value}" for axis, value in group[0].items() if axis in constant) or name
-        for name, group in members.items()
-    }
 
 
 def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:

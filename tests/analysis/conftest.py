@@ -10,7 +10,7 @@ class Made:
     """Tables of one run; times in ms.  Every vertex has one subtask."""
 
     def __init__(self):
-        self.checkpoints, self.subtasks, self.series = [], [], []
+        self.checkpoints, self.subtasks, self.series, self.tasks = [], [], [], []
 
     def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000):
         number = len(self.checkpoints) + 1
@@ -30,12 +30,21 @@ class Made:
 
     def load(self, *, busy, waiting=(0.0, 0.0, 0.0), records=(100.0, 100.0, 100.0), seconds=4):
         """The same load every second: shares and records/s of source, map and sink."""
+        for i, vertex in enumerate(("source", "map", "sink")):
+            self.task(vertex, busy[i])
         for second in range(1, seconds + 1):
             for i, vertex in enumerate(("source", "map", "sink")):
                 self.series.append({
                     "time": float(second), "vertex": vertex, "numRecordsInPerSecond": records[i], "busy": busy[i],
                     "backPressured": waiting[i], "inputQueueSize": 1e6, "outputQueueSize": 1e6,
                 })  # fmt: skip
+        return self
+
+    def task(self, vertex, busy, index=0):
+        self.tasks.append({
+            "vertex": vertex, "index": index, "accumulateBusyTimeMs": 1000 * busy, "accumulateIdleTimeMs": 1000 * (1 - busy),
+            "x_softBackPressuredTimeMs": 0.0, "x_hardBackPressuredTimeMs": 0.0,
+        })  # fmt: skip
         return self
 
     def tables(self):
@@ -45,6 +54,8 @@ class Made:
             "subtasks": ["id", "vertex", "index", "status", "ack_timestamp", "start_delay", "alignment_duration", "sync_duration",
                          "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize"],
+            "tasks": ["vertex", "index", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
+                      "x_hardBackPressuredTimeMs"],
         }  # fmt: skip
         return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
 

@@ -109,6 +109,37 @@ def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
     assert verdict(lines).startswith("With rate 9k/s: Barriers wait behind 9 s")
 
 
+def test_tails_count(saturated, edges):
+    """Equal medians hide the checkpoints people are called for at night; the cause is that of the slow ones."""
+    late = saturated(300, 10, times=9)
+    late.checkpoint(9000, 6300).subtask("source", ack=5, start_delay=5).subtask("map", ack=20, start_delay=15)
+    late.subtask("sink", ack=6300, start_delay=6200)
+
+    text = verdict([line("aligned", late, edges), line("unaligned", saturated(310, 5, persisted=7, times=10), edges)])
+
+    assert text.startswith(
+        "Medians are alike (300 ms to 310 ms), tails are not: barriers wait behind 6.2 s of queued data in front of 'sink'"
+    )
+    assert "; the p99 of unaligned is 310 ms instead of 5.8 s; throughput is the same" in text
+
+
+def test_a_hot_subtask_is_named(saturated, edges):
+    """The mean of its vertex hides it."""
+    run = saturated(5700, 3100)
+    run.series = [{**row, "busy": 0.36} for row in run.series]
+
+    assert "in front of 'sink' ('sink[0]' busy 99 %, 'source' back-pressured 90 %)" in verdict([line("aligned", run, edges)])
+
+
+def test_of_equally_quick_strategies_the_cheaper_one_is_told(saturated, edges):
+    """A hundred milliseconds are noise, gigabytes of in-flight data are not."""
+    lines = [line(str(stored), saturated(ms, 5, persisted=stored), edges) for ms, stored in ((36, 7_000_000), (40, 600_000))]
+
+    assert "; 600000 checkpoints take 40 ms instead of 5.7 s and store 600 kB" in verdict(
+        [*lines, line("aligned", saturated(5700, 3100), edges)]
+    )
+
+
 def test_no_checkpoint_is_no_verdict(made, edges):
     """It says what to do."""
     text = verdict([line("aligned", made().load(busy=(0, 0, 0)), edges)])
