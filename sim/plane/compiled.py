@@ -12,6 +12,7 @@ import numpy as np
 
 from sim.plane import jit
 from sim.plane.assembly import as_objects, assemble, grown
+from sim.plane.conservation import check_world
 from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Trait
 from sim.plane.kernel import names
 from sim.plane.kernel.door import door
@@ -149,3 +150,7 @@ class KernelPlane:
 
     def gates(self) -> np.ndarray[Any, Any]:
         return gate_table(self._world, self.layout)
+
+    def check(self) -> None:
+        world = self._world if self.backend == "interpreted" else as_objects(self._world)
+        check_world(world, self.spec)

@@ -13,6 +13,7 @@ whole text, because numba itself would look at one file only.
 from __future__ import annotations
 
 import dis
+import gc
 import hashlib
 import importlib
 import operator
@@ -29,6 +30,7 @@ import numpy as np
 
 import sim.plane.kernel as kernel
 import sim.plane.rows as rows
+from sim.plane.kernel.door import door
 from sim.plane.rows import World
 
 __all__ = ["addresses", "compiled_door"]
@@ -52,49 +54,56 @@ def compiled_door() -> Callable[..., int] | None:
     if numba.config.DISABLE_JIT:
         warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
         return None
-    texts = [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
-    world, world_at = teach_memory(numba)
-    door = bind(numba, world, texts)["door"]
-
-    def enter(address: int, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
-        return door(world_at(address), op, t, a, b, c, d)  # type: ignore[no-any-return]
-
-    enter.__qualname__ = f"enter_{fingerprint(texts)}"
-    signature = "int64(int64, int64, int64, int64, int64, int64, int64)"
-    options = {"nogil": True, "error_model": "numpy"}
+    collecting = gc.isenabled()
+    gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
     try:
-        return numba.njit(signature, cache=True, **options)(enter)  # type: ignore[no-any-return]
-    except (RuntimeError, OSError):  # no directory to write the cache to
-        return numba.njit(signature, **options)(enter)  # type: ignore[no-any-return]
+        return bind(numba, teach_memory(numba))
+    finally:
+        if collecting:
+            gc.enable()
 
 
-def bind(numba: Any, world: Any, texts: list[ModuleType]) -> dict[str, Any]:
-    """Every function of the modules compiled for the types it names, in a namespace where the functions it calls are compiled too.
+def bind(numba: Any, world: Any) -> Callable[..., int]:
+    """Every function of the kernel compiled for the types it names, in a namespace where the functions it calls are compiled too.
 
     Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
+    Everything is inlined: calls between numba's functions cost more than what most of these do.
     """
+    texts = [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
     types = {int: numba.int64, bool: numba.boolean, World: world, NoneType: numba.void}
-    options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
+    inner = {"error_model": "numpy", "forceinline": True} | accepted(numba.njit, INNER)
     spaces = {text.__name__: dict(vars(text)) for text in texts}
     compiled: dict[str, Any] = {}
 
     def visit(function: FunctionType) -> None:
-        if function.__name__ in compiled:
+        name = function.__name__
+        if name in compiled:
             return
         space = spaces[function.__module__]
         for instruction in dis.get_instructions(function):
             if instruction.opname == "LOAD_GLOBAL" and isinstance(space.get(instruction.argval), FunctionType):
                 visit(space[instruction.argval])
-        twin = FunctionType(function.__code__, space | compiled, function.__name__)
+        twin = FunctionType(function.__code__, space | compiled, name)
         hints = get_type_hints(function)
         result = types[hints.pop("return")]
-        compiled[function.__name__] = numba.njit(result(*(types[hint] for hint in hints.values())), **options)(twin)
+        arguments = [types[hint] for hint in hints.values()]
+        if function is door:
+            twin.__qualname__ = f"door_{fingerprint(texts)}"
+            compiled[name] = cached(numba.njit, result(numba.int64, *arguments[1:]), twin)
+        else:
+            compiled[name] = numba.njit(result(*arguments), **inner)(twin)
 
-    for text in texts:
-        for function in vars(text).values():
-            if isinstance(function, FunctionType):
-                visit(function)
-    return compiled
+    visit(door)
+    return compiled[door.__name__]  # type: ignore[no-any-return]
+
+
+def cached(njit: Any, signature: Any, function: FunctionType) -> Any:
+    """Compiled for use from Python, with a cache on disk if some directory can be written."""
+    options = {"error_model": "numpy", "nogil": True}
+    try:
+        return njit(signature, cache=True, **options)(function)
+    except (RuntimeError, OSError):
+        return njit(signature, **options)(function)
 
 
 def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -115,10 +124,11 @@ def fingerprint(texts: list[ModuleType]) -> str:
 
 
 def teach_memory(numba: Any) -> Any:
-    """Teach the compiler worlds, sequences of rows, rows and words; returns the function from an address to a world."""
+    """Teach the compiler worlds, sequences of rows, rows and words; returns the type of a world."""
     from llvmlite import ir
+    from numba.core.typeconv import Conversion
     from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
-    from numba.extending import infer_getattr, intrinsic, lower_builtin, lower_getattr_generic, lower_setattr_generic, models, register_model
+    from numba.extending import infer_getattr, lower_builtin, lower_cast, lower_getattr_generic, lower_setattr_generic, models, register_model
     from numba.types import Integer, Type, int64, void
 
     word = ir.IntType(64)
@@ -130,6 +140,10 @@ def teach_memory(numba: Any) -> Any:
         def __init__(self, row: type | None, many: bool) -> None:
             super().__init__(f"{'many' if many else 'one'}.{row.__name__ if row else 'word'}")
             self.row, self.many = row, many
+
+        def can_convert_from(self, context: Any, other: Any) -> Any:
+            """An integer is taken for the address of a world: that is how Python passes one."""
+            return Conversion.safe if self.row is World and other is int64 else None
 
     @register_model(Memory)
     class MemoryModel(models.PrimitiveModel):  # type: ignore[misc]
@@ -205,11 +219,8 @@ def teach_memory(numba: Any) -> Any:
     def set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return tagged(builder, builder.store(args[2], builder.gep(args[0], [args[1]], inbounds=True)), "word")
 
-    @intrinsic
-    def world_at(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], pointer)
+    @lower_cast(Integer, Memory)
+    def cast_address(context: Any, builder: Any, number: Any, kind: Any, value: Any) -> Any:
+        return builder.inttoptr(value, pointer)
 
-        return Memory(World, many=False)(int64), generate
-
-    return Memory(World, many=False), world_at
+    return Memory(World, many=False)

@@ -10,11 +10,11 @@ from sim.plane.kernel.work import wake
 from sim.plane.rows import World
 
 
-def advance(w: World, until: int) -> None:
-    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3)."""
+def advance(w: World, until: int) -> int:
+    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
     g = w.g
     if g.now >= until:
-        return
+        return g.noted
     while g.noted == 0:
         if g.work_n > 0:
             item = w.ring[g.work_head]
@@ -32,9 +32,10 @@ def advance(w: World, until: int) -> None:
             time = key >> g.shift
             if time >= until:
                 g.now = until
-                return
+                return 0
             g.now = time
             event(w, key - (time << g.shift))
+    return g.noted
 
 
 def event(w: World, rank: int) -> None:

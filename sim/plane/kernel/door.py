@@ -16,10 +16,9 @@ from sim.plane.rows import World
 def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     """Operation `op` on the world, for task t and with arguments of its own; most return 0."""
     if op == ADVANCE:
-        advance(w, a)
-        return w.g.noted
+        return advance(w, a)
     if op == CLEAR:
-        w.g.noted = 0
+        clear(w)
     elif op == START:
         start(w)
     elif op == FORWARD:
@@ -43,16 +42,31 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     elif op == RELEASE_CAPTURE:
         release_capture(w, t)
     elif op == INTERRUPT:
-        w.tasks[t].interrupted = 1
-        wake_between_records(w, t)
+        interrupt(w, t)
     elif op == HOLD:
         return hold(w, t)
     elif op == RELEASE:
         return release(w, t)
     elif op == SCALE:
-        w.tasks[t].slow_num = a
-        w.tasks[t].slow_den = b
+        scale(w, t, a, b)
     return 0
+
+
+def clear(w: World) -> None:
+    """The pending notices have been read."""
+    w.g.noted = 0
+
+
+def interrupt(w: World, t: int) -> None:
+    """The thread says when it is between records (E4)."""
+    w.tasks[t].interrupted = 1
+    wake_between_records(w, t)
+
+
+def scale(w: World, t: int, num: int, den: int) -> None:
+    """Services that begin later take num / den of their time (E4)."""
+    w.tasks[t].slow_num = num
+    w.tasks[t].slow_den = den
 
 
 def polled(w: World, t: int) -> int:
