@@ -129,7 +129,7 @@ def test_M2_captures_only_what_stands_before_the_old_place(build):
     plane = build(pipe(exclusive=1, floating=1, max_per_channel=9))
     plane.hold(1)
     run(plane, 35)
-    plane.forward(0, Marker(4))
+    plane.forward(0, Marker(4, Trait.ANNOUNCED))
     run(plane, 1000)
 
     assert (400, 200) == channel(plane, 0, "written", "sent")
@@ -137,15 +137,36 @@ def test_M2_captures_only_what_stands_before_the_old_place(build):
 
 
 def test_M2_other_markers_stay(build):
-    """Not the number asked for, not the series of barriers, or not there any more."""
+    """Not the number asked for, not the series of barriers, not announced: they wait behind the record."""
     plane = queue_with_marker(build, Trait.NONE)
-    plane.forward(0, Marker(5, series=1))
+    plane.forward(0, Marker(5, Trait.ANNOUNCED, series=1))
+    plane.forward(0, Marker(6, Trait.ANNOUNCED))
 
-    assert 0 == plane.convert_output(0, 5)
+    assert [0, 0] == [plane.convert_output(0, 4), plane.convert_output(0, 5)]
 
     run(plane, 70)
 
-    assert 3 == channel(plane, 0, "queued")
+    assert 4 == channel(plane, 0, "queued")
+
+
+def test_M2_forgets_the_captured_bytes_of_other_channels(build):
+    """Number 1 overtook data on both channels; number 2 is converted on channel 1 only, whose reader is held."""
+    vertices = [source(total=2), vertex(parallelism=2)]
+    plane = build(world(vertices, [edge(ship=Ship.BROADCAST)], exclusive=1, floating=0, overdraft=9, max_per_channel=9))
+    plane.hold(1)
+    plane.hold(2)
+    run(plane, 50)
+
+    assert 200 == plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    plane.release(1)
+    run(plane, 100)
+    plane.forward(0, Marker(2, Trait.ANNOUNCED))
+    run(plane, 150)
+
+    assert [100, 100] == column(plane.channels(), "cap_out")
+    assert 100 == plane.convert_output(0, 2)
+    assert [0, 100] == column(plane.channels(), "cap_out")
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -153,7 +174,7 @@ def test_M2_a_local_reader_gets_a_converted_marker_without_polling(build, local)
     plane = build(pipe(total=2, local=local))
     plane.hold(1)
     run(plane, 50)
-    plane.forward(0, Marker(4, Trait.BLOCKING))
+    plane.forward(0, Marker(4, Trait.BLOCKING | Trait.ANNOUNCED))
     run(plane, 60)
     plane.convert_output(0, 4)
     plane.prioritise(1, 4)
@@ -164,12 +185,12 @@ def test_M2_a_local_reader_gets_a_converted_marker_without_polling(build, local)
     assert (0, 0) == channel(plane, 0, "taken", "consumed")
 
 
-def test_M2_a_local_channel_emptied_by_a_conversion_polls_as_nothing(build):
+def test_M2_a_local_channel_emptied_by_a_conversion_is_not_ready(build):
     """The channel stood ready for its ordinary marker; the priority marker left without the reader, who finds nothing and sleeps."""
     plane = build(pipe(total=0, local=True))
     plane.hold(1)
     run(plane, 10)
-    plane.forward(0, Marker(4))
+    plane.forward(0, Marker(4, Trait.ANNOUNCED))
     run(plane, 20)
     plane.convert_output(0, 4)
     run(plane, 30)
@@ -177,6 +198,23 @@ def test_M2_a_local_channel_emptied_by_a_conversion_polls_as_nothing(build):
 
     assert [arrived(30, 1, 4, 0, first=True, last=True)] == run(plane, 40)
     assert (0, 0) == (task(plane, 1, "state"), channel(plane, 0, "queued"))
+
+
+def test_R4_a_local_channel_emptied_by_a_conversion_loses_its_place(build):
+    """Channel 0 was ready first, for its marker only.  The marker is converted and gone, then channel 0 gets a record: behind channel 1."""
+    plane = build(world([source(parallelism=2, every=100, total=1), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(0, 0, 0)))
+    plane.hold(2)
+    plane.hold(0)
+    plane.forward(0, Marker(4, Trait.ANNOUNCED))
+    run(plane, 20)  # channel 0 ready with its marker, then channel 1 with a record
+    plane.convert_output(0, 4)
+    run(plane, 30)
+    plane.release(0)
+    run(plane, 50)
+    plane.release(2)
+    run(plane, 51)
+
+    assert [0, 100] == column(plane.channels(), "taken")
 
 
 def test_M3_markers_leave_the_receive_queues_in_the_order_of_gates_and_channels(build):

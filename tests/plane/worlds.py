@@ -93,12 +93,9 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
     parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
     segment = draw(st.sampled_from((64, 100, 512)))
     fed = [sum(down == v for _, down in pairs) for v in range(count)]
-    vertices = tuple(
-        Vertex(f"v{v}", parallelism[v], tuple(draw(laws(1, 90)) for _ in range(max(1, fed[v]))), None if fed[v] else draw(sources(bounded=live)))
-        for v in range(count)
-    )
+    services = [tuple(draw(laws(1, 90)) for _ in range(max(1, gates))) for gates in fed]
     return PlaneSpec(
-        vertices,
+        tuple(Vertex(f"v{v}", parallelism[v], services[v], None if fed[v] else draw(sources(bounded=live))) for v in range(count)),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),
@@ -191,15 +188,16 @@ class Driver:
 
     def __post_init__(self) -> None:
         plan = layout(self.spec)
+        self.outputs = [[plan.partitions[p][1] for p in partitions] for partitions in plan.task_partitions]
         self.gates = [len(gates) for gates in plan.task_gates]
         self.sources = [t for t, gates in enumerate(self.gates) if not gates]
         self.tasks = range(len(self.gates))
         for number, trigger in enumerate(self.script.triggers, start=1):
             self.call(trigger.at, lambda number=number: self.trigger(number))
         for at, task, length in self.script.naps:
-            self.call(at, lambda t=task % len(self.tasks), length=length: self.at_safe_point(t, lambda: self.hold(t, length)))
+            self.call(at, lambda task=task, length=length: self.nap(task % len(self.tasks), length))
         for at, task, num, den in self.script.slow:
-            self.call(at, lambda t=task % len(self.tasks), num=num, den=den: self.plane.scale(t, num, den))
+            self.call(at, lambda task=task, num=num, den=den: self.plane.scale(task % len(self.tasks), num, den))
 
     def call(self, at: int, what: Callable[[], None]) -> None:
         self.order += 1
@@ -251,6 +249,9 @@ class Driver:
         self.mail.setdefault(task, []).append(what)
         self.plane.interrupt(task)
 
+    def nap(self, task: int, length: int) -> None:
+        self.at_safe_point(task, lambda: self.hold(task, length))
+
     def hold(self, task: int, length: int) -> None:
         if length > 0 and task not in self.held:
             self.held.add(task)
@@ -283,11 +284,8 @@ class Driver:
             self.plane.prioritise(task, number)
         if captures and trigger.capture_first:
             self.plane.capture(task, number)
-        if number % 2:
-            self.log("forward", task, number, self.plane.forward(task, marker))
-        else:
-            for edge in range(len(self.spec.edges)):  # the same, edge by edge
-                self.log("forward", task, number, self.plane.forward(task, marker, edge))
+        for edge in self.outputs[task] if number % 2 == 0 and self.outputs[task] else [None]:  # even numbers go edge by edge
+            self.log("forward", task, number, self.plane.forward(task, marker, edge))
         if captures and not trigger.capture_first:
             self.plane.capture(task, number)
         if captures:
@@ -366,7 +364,9 @@ class Driver:
             still = still + 1 if before == self.tables()[1] else 0
 
 
-def drive(plane: DataPlane, spec: PlaneSpec, script: Script, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False) -> list[Step]:
+def drive(
+    plane: DataPlane, spec: PlaneSpec, script: Script, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False
+) -> list[Step]:
     """Execute the script; with `to_the_end` go on until nothing moves (bounded worlds)."""
     driver = Driver(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
