@@ -115,6 +115,27 @@ def test_C4_pinned_receive_buffers_give_no_credit_before_the_release(build):
     assert (400, 300) == channel(plane, 0, "sent", "taken")
 
 
+def test_C4_what_waits_behind_the_marker_is_not_pinned(build):
+    """A record, the marker, a record, then the capture: only the first buffer is kept from its sender."""
+    plane = build(pipe(exclusive=2, floating=0, total=2))
+    plane.hold(1)
+    run(plane, 15)
+    plane.forward(0, Marker(1))
+    run(plane, 50)
+
+    assert (3, 0) == channel(plane, 0, "received", "credit")
+
+    plane.capture(1, 1)
+    plane.release(1)
+    run(plane, 100)
+
+    assert (200, 1) == channel(plane, 0, "consumed", "credit")
+
+    plane.release_capture(1)
+
+    assert 2 == channel(plane, 0, "credit")
+
+
 def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
     """Captured before any data: two records arrive and are pinned; those behind the marker are not."""
     plane = build(pipe(exclusive=2, floating=0, total=9))
