@@ -75,6 +75,7 @@ class Vertex:
     max_parallelism: int = 128  # key groups
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
+    joined: bool = False  # several inputs: read in turn, record by record (a join); else a union, buffer by buffer
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
     state: State | None = None

@@ -127,6 +127,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
         row = rows[t]
         row["first_partition"], row["last_partition"] = plan.task_partitions[t].start, plan.task_partitions[t].stop
         row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
+        row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
         if not plan.task_gates[t]:
             row["source"] = 1

@@ -121,6 +121,10 @@ T9  Poll: take the first gate of the gate list, the first channel of its ready l
     to its end; local: also ``sent`` and ``arrived``; an open buffer is taken as a slice, S2): continue at T7.  A marker is processed (M4; local: first noted as in R5):
     a notice ends the turn, else continue at T3.
     A blocking marker polled on a local channel blocks it at that moment, before the channel is judged still ready.
+    A vertex with ``joined`` inputs (StreamMultipleInputProcessor) has a current buffer per gate.  Instead of T7-T9 its gates are tried in
+    cyclic order, beginning behind the gate used last (at first: gate 0 is tried first).  On a gate: T7, T8 with its current buffer; then, if it has a ready
+    channel, poll this gate (its first ready channel; both lists are kept as in T9): data becomes the gate's current buffer, continue with T7 on this
+    gate; a marker is processed as above.  The gate whose record is begun or whose marker is processed is the one used last.  No gate had anything: IDLE.
 T10 A turn that reported a notice ends with TURN t appended to the work list again (wake).  The state stays what it was
     (BUSY before the turn counts as BUSY until some turn or verb sets another).
 T11 Service of record k (k = records served so far, over all gates) through gate g lasts
@@ -159,13 +163,14 @@ C2  ``cap_in[c] = mark_at - consumed_at_capture`` once ``mark == number`` (at on
 C3  Output captured at M1/M2: the bytes of c written and not yet sent at that moment, up to the marker's (old) place: ``cap_out[c]``.
 C4  Buffers waiting in a receive queue at capture or arriving before the marker, and whole or partial buffers overtaken in a sender queue, are *pinned*: recycled or sent
     meanwhile they give nothing back until release_capture(task), which does it then: input channels in order (per channel first exclusive, then floating
-    buffers), then output channels in order.  The current buffer of the task is not pinned.  A new capture or priority forward on a task first releases what is still pinned.
+    buffers), then output channels in order.  Current buffers are not pinned.  A new capture or priority forward on a task first releases what is still pinned.
 C5  captured(task) -> (input bytes, output bytes) of the latest capture; a channel whose marker is still missing counts what has arrived so far.
 
 Debloating                           (BufferDebloater, BufferSizeEMA, ThroughputCalculator)
 ==========================================================================================
 D1  Per gate, every ``period_ns``, first at ``1 + ((u * period_ns) >> 32)`` with u of ``stream("debloat", edge, reader subtask)`` at 0.
-D2  A gate measures while it is *active*: it becomes active when T9 polls an element from it and paused when T9 is reached and it has no ready channel.
+D2  A gate measures while it is *active*: it becomes active when T9 polls an element from it and paused when T9 is reached (joined: the gate is tried, its current
+    buffer used up) and it has no ready channel.
     ``bytes`` = data polled, ``active_ns`` = active time, both since the last run (with ``active_ns == 0``: the rate is the previous one).
     ``desired = min(bytes * target_ns // active_ns, 2**30)``  (the rate is kept as the pair bytes, active_ns).
 D3  ``in_use = max(1, sum over channels)`` of (remote: receive queue's data buffers + max(0, required - exclusive); local: the data buffers in the sender's queue).
@@ -307,6 +312,7 @@ class Vertex:
     parallelism: int
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
     source: Source | None = None
+    joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
 
 
 @dataclass(frozen=True, slots=True)

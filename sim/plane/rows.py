@@ -77,7 +77,7 @@ class Channel:
     out_from: int = 0
     out_to: int = 0
     owed_segments: int = 0
-    spare: int = 0  # fills the seventh cache line
+    current: int = 0  # its buffer being read: READING, with FLOATING (remote) or OWNED (local: recycling it gives the segment back)
 
 
 @dataclass(slots=True)
@@ -101,9 +101,9 @@ class Task:
     listed: int = 0  # TURN is on the work list
     held: int = 0
     interrupted: int = 0
-    current: int = -1  # channel of the current buffer
-    current_floating: int = 0
-    current_owns: int = 0  # local: recycling it gives the segment back
+    current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
+    joined: int = 0
+    last_used: int = 0  # gate a joined task read last (T9)
     served: int = 0
     stride: int = 0  # the stream of service times
     offset: int = 0
@@ -184,6 +184,7 @@ class Gate:
     listed: int = 0  # stands in its task's gate list, between these:
     before: int = -1
     after: int = -1
+    current: int = -1  # channel of the buffer polled last, while it is read
     idle: int = 0  # floating buffers
     listener_head: int = -1
     listener_tail: int = -1

@@ -88,6 +88,8 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
         vertex["source"] = _source(node)
     else:
         vertex["input"] = {edge.upstream: _edge(config, node, i) for i, edge in enumerate(node.inputs)}
+        if node.kind == "join":
+            vertex["combine"] = "join"
         if not _service_per_input(node):
             vertex["service"] = _service(node, node.service_us)
         if config.is_read(node.id) and (size := _record(config, node)) is not None:

@@ -60,7 +60,7 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
 def _vertex(vertex: Vertex) -> plane.Vertex:
     laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
-    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source)
+    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined)
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:

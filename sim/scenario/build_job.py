@@ -38,7 +38,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
-        name, parallelism, groups, inputs=inputs,
+        name, parallelism, groups, inputs=inputs, joined=given.combine == "join",
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,

@@ -5,7 +5,7 @@ Defaults live in the model: a key that is not given is None here.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
@@ -180,7 +180,9 @@ class Vertex(Section):
 
     source: Source | None = None
     input: dict[str, InputField] | None = Field(None, min_length=1)
-    """Upstream vertex -> how its records travel; several inputs are a union or join."""
+    """Upstream vertex -> how its records travel."""
+    combine: Literal["union", "join"] | None = None
+    """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
     parallelism: Axis[Parallelism] | None = None
     max_parallelism: Axis[Parallelism] | None = None
     """Key groups; default: Flink's choice from the parallelism."""

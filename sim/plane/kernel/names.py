@@ -39,6 +39,9 @@ RESIZE = -4
 WATCH = -5
 
 NEVER = 0x7FFFFFFFFFFFFFFF  # key of a leaf without an event
+READING = 1  # bits of a channel's `current`
+FLOATING = 2
+OWNED = 4
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF

@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.draws import draw, law
 from sim.plane.kernel.elements import append_element, free_element, new_element, remove_after
-from sim.plane.kernel.names import BROADCAST, DATA, HARD, HASH, REBALANCE, RESCALE, SOFT
+from sim.plane.kernel.names import BROADCAST, DATA, HARD, HASH, OWNED, READING, REBALANCE, RESCALE, SOFT
 from sim.plane.kernel.offering import offer
 from sim.plane.kernel.work import wake
 from sim.plane.rows import World
@@ -153,8 +153,8 @@ def close(w: World, c: int) -> None:
     remove_after(w, c, before, e)
     free_element(w, e)
     ch.buffers -= 1
-    if ch.local == 1 and w.tasks[ch.reader].current == c:
-        w.tasks[ch.reader].current_owns = 1  # with the recycling of the last slice (O7)
+    if ch.local == 1 and ch.current != 0:
+        ch.current = READING | OWNED  # with the recycling of the last slice (O7)
     else:
         give_back(w, c)
 

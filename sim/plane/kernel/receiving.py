@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.elements import append_urgent
 from sim.plane.kernel.messages import tell_sender
-from sim.plane.kernel.names import ANNOUNCED, CREDIT, DATA, MARKER_SERIES, NOTE_ANNOUNCED, PRIORITY
+from sim.plane.kernel.names import ANNOUNCED, CREDIT, DATA, FLOATING, MARKER_SERIES, NOTE_ANNOUNCED, OWNED, PRIORITY
 from sim.plane.kernel.offering import make_ready
 from sim.plane.kernel.output import retire
 from sim.plane.kernel.work import fold_channel, report, wake_between_records
@@ -110,21 +110,20 @@ def listen(w: World, c: int) -> None:
     gate.listener_tail = c
 
 
-def recycle_current(w: World, t: int) -> None:
-    """The task is through with its current buffer (T7, T8)."""
-    task = w.tasks[t]
-    c = task.current
-    task.current = -1
+def recycle_current(w: World, c: int) -> None:
+    """The reader is through with the channel's current buffer (T7, T8)."""
     ch = w.channels[c]
+    how = ch.current
+    ch.current = 0
     if ch.local == 1:
-        if task.current_owns == 1:
+        if (how & OWNED) != 0:
             retire(w, c, ch.taken)
     elif ch.in_from < ch.taken and ch.taken <= ch.in_to:  # pinned (C4)
-        if task.current_floating == 1:
+        if (how & FLOATING) != 0:
             ch.owed_floating += 1
         else:
             ch.owed_exclusive += 1
-    elif task.current_floating == 1:
+    elif (how & FLOATING) != 0:
         recycle_floating(w, ch.gate)
     else:
         recycle_exclusive(w, c)

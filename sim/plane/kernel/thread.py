@@ -3,7 +3,7 @@
 from sim.plane.kernel.counting import process_marker
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import free_element, take_head
-from sim.plane.kernel.names import BUSY, DATA, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, SEGMENT, SOFT
+from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
 from sim.plane.kernel.output import available, begin_emission, emit, flush_touched
 from sim.plane.kernel.receiving import note_mark, recycle_current
@@ -47,7 +47,10 @@ def run(w: World, t: int) -> None:
         if task.source == 1:
             read_source(w, t)
             return
-        if read_input(w, t):
+        if task.joined == 1:
+            if read_joined(w, t):
+                return
+        elif read_input(w, t):
             return
 
 
@@ -82,24 +85,69 @@ def read_input(w: World, t: int) -> bool:
     while True:
         c = task.current
         if c >= 0:
-            ch = w.channels[c]
-            if ch.record_end <= ch.taken:
-                gate = w.gates[ch.gate]
-                ch.consumed = ch.record_end
-                ch.records_in += 1
-                ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
-                if ch.consumed == ch.taken:
-                    recycle_current(w, t)
-                begin_service(w, t, gate.service_table, gate.service_n)
+            if take_record(w, t, c):
+                if w.channels[c].current == 0:
+                    task.current = -1
                 return True
-            recycle_current(w, t)
+            task.current = -1
         if w.g.period > 0:
-            pause_gates(w, t)
-        if task.gate_head < 0:
+            for i in range(task.first_gate, task.last_gate):
+                pause_gate(w, i)
+        i = task.gate_head
+        if i < 0:
             become(w, t, IDLE)
             return True
-        if poll(w, t):
+        e = poll(w, t, i)
+        if e >= 0:
+            process_marker(w, w.elements[e].channel, e)
             return False
+        task.current = w.gates[i].current
+
+
+def read_joined(w: World, t: int) -> bool:
+    """T9 of joined inputs until the turn ends (True) or a marker was processed (False)."""
+    task = w.tasks[t]
+    i = task.last_used
+    for _ in range(task.first_gate, task.last_gate):
+        i += 1
+        if i == task.last_gate:
+            i = task.first_gate
+        gate = w.gates[i]
+        while True:
+            c = gate.current
+            if c >= 0:
+                if take_record(w, t, c):
+                    if w.channels[c].current == 0:
+                        gate.current = -1
+                    task.last_used = i
+                    return True
+                gate.current = -1
+            if gate.ready_head < 0:
+                break
+            e = poll(w, t, i)
+            if e >= 0:
+                task.last_used = i
+                process_marker(w, w.elements[e].channel, e)
+                return False
+        pause_gate(w, i)
+    become(w, t, IDLE)
+    return True
+
+
+def take_record(w: World, t: int, c: int) -> bool:
+    """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
+    ch = w.channels[c]
+    if ch.record_end > ch.taken:
+        recycle_current(w, c)
+        return False
+    gate = w.gates[ch.gate]
+    ch.consumed = ch.record_end
+    ch.records_in += 1
+    ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
+    if ch.consumed == ch.taken:
+        recycle_current(w, c)
+    begin_service(w, t, gate.service_table, gate.service_n)
+    return True
 
 
 def begin_service(w: World, t: int, table: int, n: int) -> None:
@@ -153,10 +201,8 @@ def next_due(w: World, t: int) -> None:
             task.due += 1
 
 
-def poll(w: World, t: int) -> bool:
-    """T9 for a task with a ready channel; True: it was a marker."""
-    task = w.tasks[t]
-    i = task.gate_head
+def poll(w: World, t: int, i: int) -> int:
+    """T9: the first element of gate i, which has a ready channel; a marker is returned, data becomes the gate's current buffer (-1)."""
     gate = w.gates[i]
     c = gate.ready_head
     ch = w.channels[c]
@@ -177,18 +223,16 @@ def poll(w: World, t: int) -> bool:
     elif gate.ready_head >= 0:
         append_gate(w, i)
     if e >= 0:
-        process_marker(w, c, e)
-        return True
-    task.buffers_in += 1
+        return e
+    w.tasks[t].buffers_in += 1
     gate.polled_bytes += ch.taken - before
-    task.current = c
-    return False
+    gate.current = c
+    return -1
 
 
 def poll_remote(w: World, c: int) -> int:
     """Take the first element of the receive queue; a marker is returned, data becomes the current buffer."""
     ch = w.channels[c]
-    task = w.tasks[ch.reader]
     e = ch.first
     element = w.elements[e]
     ch.first = element.next
@@ -199,7 +243,9 @@ def poll_remote(w: World, c: int) -> int:
     if w.g.digests == 1:
         fold_channel(w, c, element.end, element.end - ch.taken)
     ch.taken = element.end
-    task.current_floating = element.traits
+    ch.current = READING
+    if element.traits == 1:
+        ch.current = READING | FLOATING
     free_element(w, e)
     return -1
 
@@ -207,7 +253,6 @@ def poll_remote(w: World, c: int) -> int:
 def poll_local(w: World, c: int) -> int:
     """Take the head of the sender's queue: sent, arrived and taken at once."""
     ch = w.channels[c]
-    task = w.tasks[ch.reader]
     e = ch.head
     if w.elements[e].kind != DATA:
         send_marker(w, c, e)
@@ -217,13 +262,13 @@ def poll_local(w: World, c: int) -> int:
     if e == ch.tail and ch.full_at > 0:
         ch.sent = ch.written
         ch.flush = 0
-        task.current_owns = 0
+        ch.current = READING
     else:
         ch.sent = w.elements[e].end
         take_head(w, c)
         ch.buffers -= 1
         free_element(w, e)
-        task.current_owns = 1
+        ch.current = READING | OWNED
     w.partitions[ch.partition].buffers_out += 1
     ch.arrived = ch.sent
     ch.taken = ch.sent
@@ -234,11 +279,9 @@ def poll_local(w: World, c: int) -> int:
     return -1
 
 
-def pause_gates(w: World, t: int) -> None:
+def pause_gate(w: World, i: int) -> None:
     """D2: a gate without a ready channel is not measured."""
-    task = w.tasks[t]
-    for i in range(task.first_gate, task.last_gate):
-        gate = w.gates[i]
-        if gate.active == 1 and gate.ready_head < 0:
-            gate.active = 0
-            gate.active_ns += w.g.now - gate.active_since
+    gate = w.gates[i]
+    if gate.active == 1 and gate.ready_head < 0:
+        gate.active = 0
+        gate.active_ns += w.g.now - gate.active_since

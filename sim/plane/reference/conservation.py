@@ -30,7 +30,7 @@ def check(plane: ReferencePlane) -> None:
     for partition in plane.all_partitions:
         check_pool(partition)
     for gate in plane.all_gates:
-        check_gate(gate, plane.spec.floating)
+        check_gate(plane, gate)
     for task in plane.all_tasks:
         check_task(plane, task)
 
@@ -79,20 +79,22 @@ def check_credits(plane: ReferencePlane, channel: Channel) -> None:
 
 def in_use(channel: Channel) -> list[Slice]:
     """Receive buffers that hold data: queued, being read, or read and pinned."""
-    current = channel.reader.current
+    current = channel.gate.current
     reading = [current] if current is not None and current.channel is channel else []
     return received(channel) + reading + [data for data in channel.pinned_slices if data.recycled]
 
 
-def check_gate(gate: Gate, floating: int) -> None:
+def check_gate(plane: ReferencePlane, gate: Gate) -> None:
     """Floating buffers are idle or lent to one channel; who has something to poll stands in the lists once."""
     who = f"gate {gate.number} of task {gate.task.number}"
     remote = [channel for channel in gate.channels if not channel.local]
     lent = sum(c.fl_free + sum(data.floating for data in in_use(c)) for c in remote)
-    equal(f"{who}: floating buffers", floating, gate.idle_floating + lent)
+    equal(f"{who}: floating buffers", plane.spec.floating, gate.idle_floating + lent)
     assert len(set(gate.ready)) == len(gate.ready), f"{who}: a channel stands twice in the ready list"
     for channel in remote:
         assert bool(channel.received) == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
+    for channel in gate.ready:
+        assert not channel.local or plane.sending.sendable(channel), f"{who}: {name(channel)} is ready with nothing to poll"
     assert bool(gate.ready) == (gate in gate.task.ready_gates), f"{who}: ready channels and the task's gate list disagree"
 
 
@@ -103,7 +105,7 @@ def check_pool(partition: Partition) -> None:
     assert 0 <= partition.used <= partition.size + partition.overdraft, f"{who}: {partition.used} segments of {partition.size}"
     for channel in partition.channels:
         held: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
-        current = channel.reader.current
+        current = channel.gate.current
         if current is not None and current.channel is channel and current.buffer is not None:
             held.add(current.buffer)
         equal(f"{who}: segments of {name(channel)}", len(held), channel.count)

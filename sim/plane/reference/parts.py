@@ -194,6 +194,7 @@ class Gate:
     settled: list[int] = field(default_factory=lambda: [0] * MAX_SERIES)  # M5
     closed: set[int] = field(default_factory=set)  # numbers of closed channels (M4)
     counts: list[Count] = field(default_factory=list)  # open, oldest first
+    current: Slice | None = None  # the buffer being read; without joined inputs at most one gate of a task has one
     active_since: int | None = None  # D2
     active_ns: int = 0
     bytes: int = 0
@@ -234,7 +235,7 @@ class Task:
     alarm: Event | None = None  # its one pending event: end of service, or a source's wake-up
     priority: deque[tuple[Channel, Marker]] = field(default_factory=deque)
     ready_gates: deque[Gate] = field(default_factory=deque)  # R4
-    current: Slice | None = None  # the buffer being read
+    last_used: int = -1  # position of the gate a joined task read last (T9)
     prioritised: int = 0  # M3
     emission: deque[Channel] = field(default_factory=deque)  # writes left of the record just served
     rest: int = 0  # bytes left of the first of them, 0: not begun

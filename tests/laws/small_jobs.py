@@ -1,0 +1,130 @@
+"""Tiny jobs under every kind of barrier, for the laws: small buffers, slow sinks, few seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.model.scenario import Overheads, Run, Scenario
+from sim.runtime.world import World
+
+__all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "run", "scenario", "scenarios", "with_barriers"]
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+ALIGNED, UNALIGNED, AT_LEAST_ONCE = Barriers("aligned"), Barriers("unaligned"), Barriers("at-least-once")
+
+network = NetworkMemory(segment_bytes=512, starting_segment_bytes=512, exclusive_per_channel=2, floating_per_gate=2, max_per_channel=4, overdraft=2)
+storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, inline_threshold_bytes=0)
+
+
+def source(name: str, parallelism: int = 1, *, rate: int | None = None) -> Vertex:
+    rates = () if rate is None else (Rate(0, Fraction(rate)),)
+    return Vertex(name, parallelism, source=Source(rates), service=Distribution(20_000))
+
+
+def chain(parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate: int | None = None, record: int = 100) -> Job:
+    """source -> stage -> ... -> sink, hash edges, the sink the slowest."""
+    vertices = [source("source", parallelism, rate=rate)]
+    for i in range(stages):
+        inlet = Input(vertices[-1].name, "hash", service=Distribution(100_000), record_bytes=Distribution(record))
+        vertices.append(Vertex(f"stage{i}", parallelism, inputs=(inlet,), state=State(2_000)))
+    inlet = Input(vertices[-1].name, "hash", service=Distribution(sink_ns), record_bytes=Distribution(record))
+    vertices.append(Vertex("sink", parallelism, inputs=(inlet,), snapshot=Snapshot(operator_state_bytes=50)))
+    return Job(tuple(vertices))
+
+
+def scenario(job: Job, kind: Barriers = ALIGNED, *, seconds: float = 3, interval_ms: int = 400, latency_ns: int = 0, **options: object) -> Scenario:
+    return Scenario(
+        question="Does the law hold?",
+        name="law",
+        job=job,
+        checkpoint=CheckpointOptions(interval_ms * MS, kind, tolerable_failed=10**6, **options),  # type: ignore[arg-type]
+        run=Run(int(seconds * SECOND)),
+        cluster=Cluster(latency_ns=latency_ns, network=network),
+        storage=storage,
+        overheads=Overheads(trigger_ns=MS, barrier_ns=0, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS),
+    )
+
+
+def with_barriers(base: Scenario, kind: Barriers, **options: object) -> Scenario:
+    return replace(base, checkpoint=replace(base.checkpoint, barriers=kind, **options))  # type: ignore[arg-type]
+
+
+def barriers() -> st.SearchStrategy[Barriers]:
+    timeouts = st.sampled_from([1, 30, 100, 300]).map(lambda ms: Barriers("aligned-timeout", ms * MS))
+    return st.sampled_from([ALIGNED, UNALIGNED, AT_LEAST_ONCE]) | timeouts
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Job:
+    """A source or two, up to two stages with any ship strategy, perhaps a join or a diamond, a sink."""
+    parallelism = st.integers(1, 3)
+    rates = st.sampled_from([None, 50, 400])
+    vertices = [source("a", draw(parallelism), rate=draw(rates))]
+    if draw(st.booleans()):
+        vertices.append(source("b", draw(parallelism), rate=draw(rates)))
+    for name in ["c", "d"][: draw(st.integers(1, 2))]:
+        upstream = draw(st.lists(st.sampled_from([v.name for v in vertices]), min_size=1, max_size=2, unique=True))
+        p = draw(parallelism)
+        inputs = tuple(
+            Input(up, draw(_ships(vertices, up, p)), service=draw(_services()), record_bytes=Distribution(draw(st.sampled_from([40, 300, 1200]))))
+            for up in upstream
+        )
+        own = Snapshot(pre_barrier_ns=draw(_costs()), sync_ns=draw(_costs()), async_ns=draw(_costs()), operator_state_bytes=draw(st.sampled_from([0, 60])))
+        fan_out = draw(st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(3)]))
+        joined = len(inputs) > 1 and draw(st.booleans())
+        vertices.append(Vertex(name, p, inputs=inputs, joined=joined, fan_out=fan_out, state=draw(st.none() | st.just(State(3_000))), snapshot=own))
+    return Job(tuple(vertices))
+
+
+def _ships(vertices: list[Vertex], upstream: str, parallelism: int) -> st.SearchStrategy[str]:
+    equal = next(v for v in vertices if v.name == upstream).parallelism == parallelism
+    return st.sampled_from(["hash", "rebalance", "rescale", "broadcast", "global"] + (["forward"] if equal else []))
+
+
+def _services() -> st.SearchStrategy[Distribution]:
+    return st.builds(Distribution, st.sampled_from([100_000, 2 * MS, 9 * MS]), st.sampled_from(["constant", "exponential"]))
+
+
+def _costs() -> st.SearchStrategy[int]:
+    return st.sampled_from([0, 0, 5 * MS, 60 * MS])
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None) -> Scenario:
+    kind = draw(barriers() if kinds is None else kinds)
+    base = scenario(draw(jobs()), kind, seconds=2, interval_ms=draw(st.sampled_from([120, 350, 700])), latency_ns=draw(st.sampled_from([0, 50_000])))
+    aligned = kind.kind in ("aligned", "at-least-once")
+    options = replace(
+        base.checkpoint,
+        timeout_ns=draw(st.sampled_from([150 * MS, 10 * SECOND])),
+        min_pause_ns=draw(st.sampled_from([0, 200 * MS])),
+        max_concurrent=draw(st.integers(1, 3)) if aligned else 1,
+    )
+    debloat = draw(st.none() | st.just(Debloat(period_ns=50 * MS, target_ns=100 * MS, min_bytes=64)))
+    cluster = replace(
+        base.cluster,
+        placement=draw(st.sampled_from(["isolated", "single", "spread"])),
+        nic_bytes_per_second=draw(st.sampled_from([None, 2_000_000])),
+        network=replace(network, debloat=debloat, buffer_timeout_ns=draw(st.sampled_from([-1, 0, 20 * MS]))),
+    )
+    return replace(base, checkpoint=options, cluster=cluster, run=replace(base.run, seed=draw(st.integers(1, 3))))
+
+
+def run(scenario: Scenario, engine: str = "compiled") -> World:
+    """Run a scenario to its end with cuts recorded and the plane's conservation checked."""
+    world = World(scenario, engine, digests=True, record_cuts=True)
+    world.start()
+    world.env.run(until=world.env.timeout(scenario.run.duration_ns))
+    world.plane.check()
+    return world
+
+
+def completed(world: World) -> set[int]:
+    return {number for number, row in world.stats.items() if row.status == "COMPLETED"}

@@ -1,0 +1,109 @@
+"""Laws 8-13: the cut of every completed checkpoint is consistent, and captures what it must and no more."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, barriers, chain, completed, run, scenario, scenarios, with_barriers
+
+from sim.metrics.tables import checkpoints_table, subtasks_table
+from sim.model.checkpoint import Barriers
+
+EXACTLY_ONCE = barriers().filter(lambda kind: kind.kind != "at-least-once")
+
+
+@given(scenarios(EXACTLY_ONCE))
+def test_law_08_exactly_once_cut(world_of):
+    """Every byte sent before a barrier is consumed before the snapshot or captured, once; none after it is."""
+    world = run(world_of)
+
+    assert [] == list(world.recorder.cuts.violations(completed(world), exactly_once=True))
+
+
+def test_law_08_counts_something():
+    """The law is not vacuous: backpressured unaligned checkpoints complete and capture input and output."""
+    world = run(scenario(chain(), UNALIGNED))
+    cuts = world.recorder.cuts.channels.values()
+
+    assert len(completed(world)) >= 5
+    assert sum(cut.captured_input for cut in cuts) > 0
+    assert sum(cut.captured_output for cut in cuts) > 0
+
+
+@given(scenarios(st.just(ALIGNED)))
+def test_law_09_aligned_captures_nothing(world_of):
+    """Aligned checkpoints store no in-flight data and no subtask is flagged unaligned."""
+    world = run(world_of)
+    rows = subtasks_table(world.stats.values(), world.names())
+
+    assert 0 == checkpoints_table(world.stats.values())["persisted_data"].sum()
+    assert not rows["unaligned_checkpoint"].any()
+
+
+@given(scenarios(st.just(UNALIGNED)))
+def test_law_10_persisted_is_what_the_channels_captured(world_of):
+    """`persisted` of a checkpoint is the sum over its channels' captures, each byte once."""
+    world = run(world_of)
+    done = completed(world)
+    captured = {number: 0 for number in done}
+    for (number, _), cut in world.recorder.cuts.channels.items():
+        if number in done:
+            captured[number] += cut.captured_input + cut.captured_output
+    table = checkpoints_table(world.stats.values()).set_index("id")["persisted_data"]
+
+    assert captured == {number: table[number] for number in done}
+
+
+@given(scenarios(st.just(UNALIGNED)))
+@settings(max_examples=15)
+def test_law_11_timeout_zero_is_unaligned(world_of):
+    """An aligned timeout of 0 gives the unaligned run, to the byte."""
+    zero = run(with_barriers(world_of, Barriers("aligned-timeout", 0)))
+
+    assert list(run(world_of).journal) == list(zero.journal)
+
+
+def test_law_11_infinite_timeout_gives_the_aligned_cut():
+    """A timeout that never comes gives the cuts and the data of the aligned run."""
+    aligned = run(scenario(chain(), ALIGNED, interval_ms=2000))
+    never = run(scenario(chain(), Barriers("aligned-timeout", 500 * SECOND), interval_ms=2000))
+
+    assert aligned.recorder.cuts == never.recorder.cuts
+    assert list(aligned.plane.tasks()["digest"]) == list(never.plane.tasks()["digest"])
+
+
+@given(scenarios(st.just(AT_LEAST_ONCE)))
+def test_law_12_at_least_once_loses_nothing(world_of):
+    """A snapshot holds at least everything sent before the barriers."""
+    world = run(world_of)
+
+    assert [] == list(world.recorder.cuts.violations(completed(world), exactly_once=False))
+
+
+def test_law_12_at_least_once_may_hold_more():
+    """Without blocking, records behind an early barrier get into the snapshot: that is what duplicates them."""
+    world = run(scenario(chain(), AT_LEAST_ONCE))
+
+    assert [] != list(world.recorder.cuts.violations(completed(world), exactly_once=True))
+
+
+def test_law_13_empty_queues_make_both_modes_equal():
+    """With nothing queued an unaligned checkpoint overtakes nothing and stores nothing."""
+    job = chain(rate=10, sink_ns=MS)
+    aligned, unaligned = run(scenario(job, ALIGNED)), run(scenario(job, UNALIGNED))
+
+    assert 0 == checkpoints_table(unaligned.stats.values())["persisted_data"].sum()
+    assert {k: c.consumed for k, c in aligned.recorder.cuts.channels.items()} == {
+        k: c.consumed for k, c in unaligned.recorder.cuts.channels.items()
+    }
+
+
+@given(barriers())
+@settings(max_examples=8)
+def test_law_13_single_channel_needs_no_alignment(kind):
+    """A task with one input channel aligns in no time, whatever the barriers."""
+    world = run(scenario(chain(1), kind))
+    rows = subtasks_table(world.stats.values(), world.names())
+
+    assert completed(world)
+    assert 0 == rows["alignment_duration"].max()

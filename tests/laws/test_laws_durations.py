@@ -1,0 +1,169 @@
+"""Laws 25-30: what the reported durations mean, and how they scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import mean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
+
+from sim.metrics.tables import checkpoints_table, subtasks_table
+from sim.model.checkpoint import Barriers
+from sim.model.cluster import Debloat, Storage
+from sim.model.job import Job, Snapshot
+
+NOISE_MS = 1e-6  # float conversion of ns to ms
+
+
+def _tables(world):
+    stats = [world.stats[number] for number in sorted(completed(world))]
+    return checkpoints_table(stats), subtasks_table(stats, world.names())
+
+
+@given(scenarios(st.just(ALIGNED)))
+def test_law_25_aligned_parts_add_up(world_of):
+    """Start delay, alignment, sync and async fit into the end-to-end duration; what is left covers the pre-barrier work."""
+    _, rows = _tables(run(world_of))
+    parts = rows["start_delay"] + rows["alignment_duration"] + rows["sync_duration"] + rows["async_duration"]
+
+    assert (rows["start_delay"] >= 0).all()
+    assert (rows["end_to_end_duration"] - parts >= rows["x_pre_barrier"] - NOISE_MS).all()
+
+
+@given(scenarios(st.just(UNALIGNED)))
+def test_law_25_unaligned_parts_fit(world_of):
+    """An unaligned snapshot begins at the first barrier: alignment overlaps what follows."""
+    _, rows = _tables(run(world_of))
+    reported = rows["start_delay"] + rows["sync_duration"] + rows["async_duration"]
+    hidden = rows["end_to_end_duration"] - reported
+
+    assert (reported <= rows["end_to_end_duration"] + NOISE_MS).all()
+    assert (rows["alignment_duration"] <= hidden + rows["sync_duration"] + rows["async_duration"] + NOISE_MS).all()
+
+
+@given(scenarios(st.sampled_from([30, 300]).map(lambda ms: Barriers("aligned-timeout", ms * MS))))
+def test_law_25_converted_parts_fit(world_of):
+    """Converted by the timeout: the longer of alignment and snapshot fits behind the start delay."""
+    _, rows = _tables(run(world_of))
+    work = (rows["sync_duration"] + rows["async_duration"]).combine(rows["alignment_duration"], max)
+
+    assert (rows["start_delay"] + work <= rows["end_to_end_duration"] + NOISE_MS).all()
+
+
+@given(scenarios())
+def test_law_26_checkpoint_is_its_slowest_subtask(world_of):
+    """The end-to-end duration is the largest of the subtasks', and a completed checkpoint met its timeout."""
+    checkpoints, rows = _tables(run(world_of))
+    slowest = rows.groupby("id")["end_to_end_duration"].max()
+    limit_ms = (world_of.checkpoint.timeout_ns + world_of.overheads.trigger_ns) / MS
+
+    assert checkpoints.set_index("id")["end_to_end_duration"].tolist() == slowest.tolist()
+    assert (checkpoints["end_to_end_duration"] <= limit_ms).all()
+
+
+@pytest.mark.parametrize("pre_barrier_ms", [0, 40])
+def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
+    """Downstream hears of a checkpoint after upstream aligned and did its pre-barrier work."""
+    job = chain(1, stages=2)
+    slow = tuple(replace(v, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ms * MS)) if v.inputs else v for v in job.vertices)
+    _, rows = _tables(run(scenario(Job(slow))))
+    wide = rows.pivot_table(index="id", columns="vertex", values=["start_delay", "alignment_duration", "x_pre_barrier"])
+
+    assert len(wide) >= 3
+    for up, down in (("source", "stage0"), ("stage0", "stage1"), ("stage1", "sink")):
+        earliest = wide["start_delay"][up] + wide["alignment_duration"][up] + wide["x_pre_barrier"][up]
+        assert (wide["start_delay"][down] >= earliest - NOISE_MS).all()
+
+
+@given(st.sampled_from([2, 3, 7]), st.sampled_from([ALIGNED, UNALIGNED, Barriers("aligned-timeout", 100 * MS)]))
+@settings(max_examples=9)
+def test_law_28_all_times_scale(k, kind):
+    """Every time constant times k, every bandwidth over k: every duration times k, exactly."""
+    base = scenario(chain(), kind, latency_ns=50_000)
+    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)), storage=_storage(1))
+    slow = _scaled(base, k)
+    (before, rows), (after, slow_rows) = _tables(run(base)), _tables(run(slow))
+
+    assert len(before) >= 2
+    assert (before["end_to_end_duration"] * k).round(6).tolist() == after["end_to_end_duration"].round(6).tolist()
+    assert (rows["start_delay"] * k).round(6).tolist() == slow_rows["start_delay"].round(6).tolist()
+    assert rows["alignment_persisted"].tolist() == slow_rows["alignment_persisted"].tolist()
+
+
+def _storage(k):
+    return Storage(bytes_per_second=42_000_000 // k, close_ns=2 * MS * k, metadata_ns=3 * MS * k, inline_threshold_bytes=0)
+
+
+def _scaled(base, k):
+    def stretch(law):
+        return replace(law, mean=law.mean * k)
+
+    vertices = tuple(
+        replace(v, service=stretch(v.service), inputs=tuple(replace(i, service=stretch(i.service)) for i in v.inputs)) for v in base.job.vertices
+    )
+    options = base.checkpoint
+    barriers = replace(options.barriers, timeout_ns=options.barriers.timeout_ns * k)
+    times = {name: getattr(base.overheads, name) * k for name in base.overheads.__dataclass_fields__}
+    return replace(
+        base,
+        job=Job(vertices),
+        checkpoint=replace(options, interval_ns=options.interval_ns * k, timeout_ns=options.timeout_ns * k, barriers=barriers),
+        run=replace(base.run, duration_ns=base.run.duration_ns * k),
+        cluster=replace(base.cluster, latency_ns=base.cluster.latency_ns * k),
+        storage=_storage(k),
+        overheads=replace(base.overheads, **times),
+    )
+
+
+def _mean_over_seeds(base, column, table=0):
+    seeds = [replace(base, run=replace(base.run, seed=seed)) for seed in range(1, 31)]
+    return mean(_tables(run(one))[table][column].iloc[1:].mean() for one in seeds)
+
+
+def _saturated(**network):
+    base = scenario(chain(sink_ns=3 * MS), seconds=3, interval_ms=500)
+    return replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, **network)))
+
+
+def test_law_30_more_buffers_never_shorten_the_start_delay():
+    """In the mean over 30 seeds: what lies in front of a barrier grows with the buffers."""
+    few = _mean_over_seeds(_saturated(), "end_to_end_duration")
+
+    assert few <= _mean_over_seeds(_saturated(exclusive_per_channel=4), "end_to_end_duration")
+    assert few <= _mean_over_seeds(_saturated(floating_per_gate=8), "end_to_end_duration")
+
+
+def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
+    """In the mean over 30 seeds: unaligned checkpoints store less with a smaller target."""
+
+    def persisted(target_ms):
+        debloat = Debloat(period_ns=20 * MS, target_ns=target_ms * MS, min_bytes=64)
+        base = _saturated(debloat=debloat)
+        return _mean_over_seeds(replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED)), "persisted_data")
+
+    assert persisted(20) <= persisted(60) <= persisted(400)
+
+
+def test_law_30_slower_storage_never_shortens_a_checkpoint():
+    """In the mean over 30 seeds: end-to-end duration grows with the slow factor."""
+
+    def duration(factor):
+        base = _saturated()
+        return _mean_over_seeds(replace(base, storage=replace(base.storage, slow_probability=0.2, slow_factor=factor)), "end_to_end_duration")
+
+    assert duration(1) <= duration(10) <= duration(100)
+
+
+def test_law_26_expired_checkpoints_say_so():
+    """A checkpoint that misses its timeout is FAILED with Flink's reason at the timeout."""
+    world = run(scenario(chain(sink_ns=20 * MS), seconds=4, timeout_ns=100 * MS))
+    table = checkpoints_table(world.stats.values())
+    failed = table[table["status"] == "FAILED"]
+
+    assert {"CHECKPOINT_EXPIRED"} == set(failed["failure_message"])
+    assert (failed["end_to_end_duration"].between(100, 102)).all()
+    assert len(failed) > 0
+    assert world.env.now == 4 * SECOND
