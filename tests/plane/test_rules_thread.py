@@ -1,5 +1,7 @@
 """Rules T: what a turn does and in which order, polling, service, where the time goes."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.model.random import draw, stream
@@ -246,6 +248,51 @@ def test_T9_gates_stand_in_the_order_they_became_ready(build):
     run(plane, 101)
 
     assert [0, 100] == column(plane.channels(), "taken")
+
+
+def joined_world(*edges_in, **options):
+    """Two sources, task 2 reads them as two logical inputs; records of 50 bytes, two in a buffer; the reader is held until 100."""
+    vertices = [source("a", total=4), source("b", total=4), replace(vertex("c", service=(10, 10)), joined=True)]
+    return world(vertices, [edge(0, 2, size=50), edge(1, 2, size=50)], **options)
+
+
+@pytest.mark.parametrize("hosts", [(0, 1, 2), (0, 0, 0)])
+def test_T9_joined_inputs_take_turns_record_by_record(build, hosts):
+    """One record of each gate, though a buffer holds two; both gates keep a buffer of their own."""
+    plane = build(joined_world(hosts=hosts))
+    plane.hold(2)
+    run(plane, 100)
+    plane.release(2)
+    consumed = []
+    for until in range(101, 181, 10):
+        run(plane, until)
+        consumed.append(tuple(column(plane.channels(), "consumed")))
+
+    assert [(50, 0), (50, 50), (100, 50), (100, 100), (150, 100), (150, 150), (200, 150), (200, 200)] == consumed
+
+
+def test_T9_a_joined_task_goes_on_with_the_gate_that_has_something(build):
+    """Gate 1 has nothing; a marker on gate 0 counts as its turn."""
+    plane = build(joined_world())
+    plane.hold(1)
+    plane.hold(2)
+    run(plane, 100)
+    plane.forward(0, Marker(1))
+    run(plane, 110)
+    plane.release(2)
+    notices = run(plane, 200)
+
+    assert [(150, 1)] == [(n.time, n.number) for n in notices]
+    assert [200, 0] == column(plane.channels(), "consumed")
+
+    plane.hold(2)
+    plane.release(1)
+    plane.forward(0, Marker(2))
+    run(plane, 300)
+    plane.release(2)
+
+    assert 2 == next_notice(plane).number  # gate 0 was used last by the marker, so gate 1 came first
+    assert [200, 50] == column(plane.channels(), "consumed")
 
 
 def test_T9_an_open_local_buffer_is_taken_as_a_slice(build):

@@ -94,8 +94,10 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
     segment = draw(st.sampled_from((64, 100, 512)))
     fed = [sum(down == v for _, down in pairs) for v in range(count)]
     services = [tuple(draw(laws(1, 90)) for _ in range(max(1, gates))) for gates in fed]
+    fed_by = [None if gates else draw(sources(bounded=live)) for gates in fed]
+    joined = [gates > 1 and draw(st.booleans()) for gates in fed]
     return PlaneSpec(
-        tuple(Vertex(f"v{v}", parallelism[v], services[v], None if fed[v] else draw(sources(bounded=live))) for v in range(count)),
+        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v]) for v in range(count)),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),
