@@ -78,7 +78,7 @@ def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
         assert (wide["start_delay"][down] >= earliest - NOISE_MS).all()
 
 
-@given(st.sampled_from([2, 3, 7]), st.sampled_from([ALIGNED, UNALIGNED, Barriers("aligned-timeout", 100 * MS)]))
+@given(st.sampled_from([2, 4, 5]), st.sampled_from([ALIGNED, UNALIGNED, Barriers("aligned-timeout", 100 * MS)]))
 @settings(max_examples=9)
 def test_law_28_all_times_scale(k, kind):
     """Every time constant times k, every bandwidth over k: every duration times k, exactly."""
@@ -94,7 +94,7 @@ def test_law_28_all_times_scale(k, kind):
 
 
 def _storage(k):
-    return Storage(bytes_per_second=42_000_000 // k, close_ns=2 * MS * k, metadata_ns=3 * MS * k, inline_threshold_bytes=0)
+    return Storage(bytes_per_second=8_000_000 // k, close_ns=2 * MS * k, metadata_ns=3 * MS * k, inline_threshold_bytes=0)
 
 
 def _scaled(base, k):
