@@ -325,6 +325,29 @@ def test_M4_an_obsolete_blocking_marker_resumes_at_once(build):
     assert (0, 0) == channel(plane, 0, "blocked", "queued")
 
 
+def test_M4_an_obsolete_marker_that_does_not_block_resumes_nothing(build):
+    """Number 2 waits behind a record; the blocking number 3 overtakes both and is settled.  Meeting 2, the reader leaves the block alone."""
+    plane = build(pipe(total=1))
+    plane.hold(1)
+    run(plane, 20)
+    plane.forward(0, Marker(2))
+    run(plane, 30)
+    plane.forward(0, Marker(3, Trait.PRIORITY | Trait.BLOCKING))
+    run(plane, 40)
+    plane.release(1)
+
+    assert arrived(40, 1, 3, 0, first=True, last=True) == next_notice(plane)
+
+    plane.settle(1, 3)
+
+    assert [] == run(plane, 100)
+    assert (1, 0) == channel(plane, 0, "blocked", "received")
+
+    plane.resume(1)
+
+    assert 0 == channel(plane, 0, "blocked")
+
+
 def test_M4_a_closed_channel_counts_for_every_number(build):
     """Channel 0 ends: open counts gain it, later counts begin with it."""
     plane = build(union(3))
