@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,12 +55,13 @@ def _one(
     checked = _checked(comparison, expected)
     from sim.sweep.folder import keep, plain
 
-    keep(comparison, folder, path, changes)
     if as_json:
         verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
         print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
     else:
         _print(study, comparison, checked)
+    sys.stdout.flush()  # drawing takes longer than comparing
+    keep(comparison, folder, path, changes)
     say(str(folder))
     if comparison.errors:
         return Code.CELLS_FAILED

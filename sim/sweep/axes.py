@@ -4,25 +4,8 @@ from __future__ import annotations
 
 __all__ = ["override"]
 
-_OPEN, _CLOSE = "[{(", "]})"
-
 
 def override(axis: str) -> str:
-    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s, 30 s]``; commas inside brackets or quotes divide nothing."""
+    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``: YAML divides at the right commas."""
     key, equals, text = axis.partition("=")
-    return f"{key}{equals}[{', '.join(_split(text))}]" if text.strip() else axis
-
-
-def _split(text: str) -> list[str]:
-    values, depth, quote = [""], 0, ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        depth += (not quote) * ((letter in _OPEN) - (letter in _CLOSE))
-        if letter == "," and depth == 0 and not quote:
-            values.append("")
-        else:
-            values[-1] += letter
-    return [value.strip() for value in values]
+    return f"{key}{equals}[{text}]" if text.strip() else axis

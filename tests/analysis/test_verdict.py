@@ -91,6 +91,15 @@ def test_a_failed_job_comes_first(made, saturated, edges):
     assert text.startswith("With aligned the job fails (Exceeded checkpoint tolerable failure threshold) after 1 of 1 checkpoints exp")
 
 
+def test_a_failed_job_is_worse_than_failed_checkpoints(made, saturated, edges):
+    """However many they are."""
+    expiring = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.").load(busy=(0.1, 0.5, 0.99))
+    dying = saturated(70, 0, times=9)
+    lines = [line("aligned", expiring, edges), line("unaligned", dying, edges, status="FAILED: no space")]
+
+    assert verdict(lines).startswith("With unaligned the job fails (no space)")
+
+
 def test_one_strategy_is_held_against_none(saturated, edges):
     """Nothing to compare with but the job without checkpoints."""
     text = verdict([line("aligned", saturated(5700, 3100), edges, baseline=110.0)])

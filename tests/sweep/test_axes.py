@@ -2,21 +2,27 @@
 
 import pytest
 
+from sim.scenario import loads
 from sim.sweep.axes import override
+
+TEXT = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 1 s}\n"
 
 
 @pytest.mark.parametrize(
-    ("expected", "axis"),
+    ("values", "axis"),
     [
-        ("checkpoint.interval=[10 s, 30 s]", "checkpoint.interval=10 s,30 s"),
-        ("checkpoint.barriers=[aligned, {aligned-timeout: 1 s}]", "checkpoint.barriers=aligned, {aligned-timeout: 1 s}"),
-        ("a.b=[{x: 1, y: [2, 3]}, 4]", "a.b={x: 1, y: [2, 3]},4"),
-        ("a.b=['1,2', \"3,4\"]", "a.b='1,2',\"3,4\""),
-        ("a.b=[7]", "a.b=7"),
-        ("a.b=", "a.b="),
-        ("a.b", "a.b"),
+        (("10 s", "30 s"), "checkpoint.interval=10 s,30 s"),
+        (("aligned", "aligned-timeout 1 s"), "checkpoint.barriers=aligned, {aligned-timeout: 1 s}"),
+        (("exponential 1 ms", "2 ms"), "job.b.service={exponential: 1 ms},2 ms"),
     ],
 )
-def test_commas_divide_values(expected, axis):
-    """Not those inside brackets or quotes; what is no axis is left for the loader to refuse."""
-    assert expected == override(axis)
+def test_commas_divide_values(values, axis):
+    """But not those inside of brackets."""
+    study = loads(TEXT, overrides=[override(axis)])
+
+    assert values == study.axes[0].values
+
+
+@pytest.mark.parametrize("axis", ["checkpoint.interval=", "checkpoint.interval", ""])
+def test_what_is_no_axis_is_left_for_the_loader_to_refuse(axis):
+    assert axis == override(axis)
