@@ -326,7 +326,7 @@ def test_M4_an_obsolete_blocking_marker_resumes_at_once(build):
 
 
 def test_M4_an_obsolete_marker_that_does_not_block_resumes_nothing(build):
-    """Number 2 waits behind a record; the blocking number 3 overtakes both and is settled.  Meeting 2, the reader leaves the block alone."""
+    """Number 2 waits behind a record; the blocking number 3 overtakes both and is settled.  Meeting 2, the reader lets the block be."""
     plane = build(pipe(total=1))
     plane.hold(1)
     run(plane, 20)
