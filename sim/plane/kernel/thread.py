@@ -174,8 +174,7 @@ def end_service(w: World, t: int) -> None:
         begin_emission(w, t)
         if not emit(w, t):
             become(w, t, HARD)
-            return
-        if w.g.timeout == 0:
+        elif w.g.timeout == 0:
             flush_touched(w, t)
     append_turn(w, t)
 
