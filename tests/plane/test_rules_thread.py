@@ -383,6 +383,17 @@ def test_T11_service_times_are_draws_of_the_task(build):
     assert (4, 4) == task(plane, 0, "served", "busy_ns")
 
 
+def test_T11_a_refused_task_stands_on_the_work_list_too(build):
+    """The last of four buffers is refused.  Work: SEND 0 (wakes the local reader), SEND 1 (frees a segment), the writer, the reader."""
+    vertices = [source(total=2), vertex(parallelism=2)]
+    plane = build(world(vertices, [edge(ship=Ship.BROADCAST, size=200)], (0, 0, 1), exclusive=1, floating=0, overdraft=1))
+    run(plane, 5)
+    plane.interrupt(0)
+
+    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
+    assert (200, 0) == channel(plane, 0, "written", "taken")  # the local reader has had no turn
+
+
 def test_T11_each_gate_has_its_own_law(build):
     vertices = [source("a", total=3), source("b", total=2), vertex("c", service=(7, 100))]
     plane = build(world(vertices, [edge(0, 2), edge(1, 2)]))
