@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from sim.plane import Engine
+
 __all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table"]
 
 DURATIONS = ("end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration")
@@ -28,7 +30,7 @@ NEGLIGIBLE_MS = 60.0
 """Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
 
 
-def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: str = "compiled") -> pd.DataFrame:
+def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled") -> pd.DataFrame:
     """One row per quantity and vertex of a recording: observed, predicted, relative_error (signed; NaN: observed 0).
 
     RecordingError: not a recording.  `not_modelled` in `DataFrame.attrs` lists what the prediction left out.
@@ -56,4 +58,5 @@ def errors(table: pd.DataFrame) -> pd.Series:
 
 def _medians(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     settled = rows[~rows["first"]]
-    return settled.groupby(["quantity", "vertex"], as_index=False, sort=False)["value"].median().rename(columns={"value": name})
+    medians = settled.groupby(["quantity", "vertex"], sort=False)["value"].median()
+    return medians.rename(name).reset_index()

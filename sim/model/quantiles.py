@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from statistics import NormalDist
 
 from sim.model.job import Distribution
@@ -26,7 +26,7 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
         return (law.mean,)
     partial_mean = _PARTIAL_MEANS[law.kind](law)  # u -> E[X; X below its u-quantile] / mean
     edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
-    return tuple(round(law.mean * slices * (b - a)) for a, b in zip(edges, edges[1:], strict=False))
+    return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
 
 
 def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:

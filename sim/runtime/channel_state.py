@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 import simpy
 
@@ -63,7 +64,7 @@ class ChannelStateWriter:
 
     def _serve(self) -> Process:
         while True:
-            request = yield self._requests.get()
+            request: Any = yield self._requests.get()
             yield from request()
 
     def _write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> Process:

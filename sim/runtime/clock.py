@@ -27,6 +27,11 @@ class TwoPlaneEnvironment(simpy.Environment):
         self.plane = plane
         self.on_notice = on_notice
 
+    @property
+    def now(self) -> int:
+        """Simulated time [ns]."""
+        return int(self._now)
+
     def step(self) -> None:
         """Let the data plane catch up with the next control event, then process that event."""
         while (notice := self.plane.advance(self._next_control())).kind != Kind.QUIET:
@@ -41,7 +46,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         else:
             self.timeout(delay_ns).callbacks.append(lambda _: action())
 
-    def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: int = 0) -> None:
+    def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: float = 0) -> None:
         if not isinstance(delay, int):
             raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")
         super().schedule(event, priority, delay)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING
 
 import simpy
 
@@ -43,7 +44,7 @@ class CoordinatorHost:
         while self._heard:
             self.machine, commands = self.machine.on(self._heard[0])
             for command in commands:
-                _CARRY_OUT[type(command)](self, command)
+                self.carry_out(command)
             self._heard.popleft()
 
     def hear_acknowledgement(self, task: int, checkpoint: int) -> None:
@@ -63,28 +64,42 @@ class CoordinatorHost:
     def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
         self.env.call_in(self.overheads.acknowledge_ns, lambda: self.tell(say.Declined(self.env.now, task, checkpoint, reason)))
 
+    @singledispatchmethod
+    def carry_out(self, command: say.CoordinatorCommand) -> None:
+        """Do what a command says, or have it done in time."""
+        raise TypeError(f"the coordinator does not carry out {command}")
+
     def _note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
         self.world.journal.note(self.env.now, happening, checkpoint, task, number, detail)
 
+    @carry_out.register
     def _arm_periodic_timer(self, command: say.ArmPeriodicTimer) -> None:
         timer = self.env.timeout(command.at_ns - self.env.now)
-        timer.callbacks.append(lambda event: self._timer is event and self.tell(say.PeriodicTimerFired(self.env.now)))
+        timer.callbacks.append(self._periodic_timer_fired)
         self._timer = timer
 
-    def _cancel_periodic_timer(self, command: say.CancelPeriodicTimer) -> None:
+    def _periodic_timer_fired(self, timer: simpy.Event) -> None:
+        if timer is self._timer:
+            self.tell(say.PeriodicTimerFired(self.env.now))
+
+    @carry_out.register
+    def _cancel_periodic_timer(self, _: say.CancelPeriodicTimer) -> None:
         self._timer = None
 
-    def _prepare_trigger(self, command: say.PrepareTrigger) -> None:
+    @carry_out.register
+    def _prepare_trigger(self, _: say.PrepareTrigger) -> None:
         self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(say.TriggerReady(self.env.now, self.plan)))
 
+    @carry_out.register
     def _trigger_tasks(self, command: say.TriggerTasks) -> None:
         for task in sorted(command.tasks):
             self.world.tasks[task].trigger(command.checkpoint, command.options)
 
+    @carry_out.register
     def _arm_checkpoint_timeout(self, command: say.ArmCheckpointTimeout) -> None:
-        event = lambda: self.tell(say.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
-        self.env.call_in(command.at_ns - self.env.now, event)
+        self.env.call_in(command.at_ns - self.env.now, lambda: self.tell(say.CheckpointTimedOut(self.env.now, command.checkpoint)))
 
+    @carry_out.register
     def _write_metadata(self, command: say.WriteMetadata) -> None:
         self._note(Happening.LAST_ACKNOWLEDGED, command.checkpoint)
         self.env.process(self._finalise(command.checkpoint))
@@ -94,57 +109,47 @@ class CoordinatorHost:
         yield self.env.timeout(self.overheads.complete_ns)
         self.tell(say.MetadataWritten(self.env.now, checkpoint))
 
+    @carry_out.register
     def _notify_complete(self, command: say.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
 
+    @carry_out.register
     def _notify_aborted(self, command: say.NotifyAborted) -> None:
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             mail = lambda host=self.world.tasks[task]: host.post(lambda now: AbortNotified(now, command.checkpoint))  # noqa: E731
             self.env.call_in(self.overheads.notify_ns, mail)
 
+    @carry_out.register
     def _discard_state(self, command: say.DiscardState) -> None:
         self.tell(say.StateDiscarded(self.env.now, command.checkpoint))
 
-    def _discard_late_state(self, command: say.DiscardLateState) -> None:
+    @carry_out.register
+    def _discard_late_state(self, _: say.DiscardLateState) -> None:
         """Private files of a late acknowledgement: deleted beside everything else."""
 
+    @carry_out.register
     def _fail_job(self, command: say.FailJob) -> None:
         self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
         self.world.fail(f"tolerable failed checkpoints exceeded: {command.reason.name}")
 
+    @carry_out.register
     def _record_refused(self, command: say.RecordRefused) -> None:
         self._note(Happening.REFUSED, detail=command.reason.name)
 
+    @carry_out.register
     def _record_triggered(self, command: say.RecordTriggered) -> None:
         self.world.stats[command.checkpoint] = CheckpointStats(command.checkpoint, command.trigger_ns, len(command.plan.wait_for))
         self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint)
 
+    @carry_out.register
     def _record_completed(self, command: say.RecordCompleted) -> None:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
 
+    @carry_out.register
     def _record_failed(self, command: say.RecordFailed) -> None:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
-
-
-_CARRY_OUT: dict[type, Callable[[CoordinatorHost, Any], None]] = {
-    say.ArmPeriodicTimer: CoordinatorHost._arm_periodic_timer,
-    say.CancelPeriodicTimer: CoordinatorHost._cancel_periodic_timer,
-    say.PrepareTrigger: CoordinatorHost._prepare_trigger,
-    say.TriggerTasks: CoordinatorHost._trigger_tasks,
-    say.ArmCheckpointTimeout: CoordinatorHost._arm_checkpoint_timeout,
-    say.WriteMetadata: CoordinatorHost._write_metadata,
-    say.NotifyComplete: CoordinatorHost._notify_complete,
-    say.NotifyAborted: CoordinatorHost._notify_aborted,
-    say.DiscardState: CoordinatorHost._discard_state,
-    say.DiscardLateState: CoordinatorHost._discard_late_state,
-    say.FailJob: CoordinatorHost._fail_job,
-    say.RecordRefused: CoordinatorHost._record_refused,
-    say.RecordTriggered: CoordinatorHost._record_triggered,
-    say.RecordCompleted: CoordinatorHost._record_completed,
-    say.RecordFailed: CoordinatorHost._record_failed,
-}

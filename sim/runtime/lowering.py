@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sim.model.cluster import Debloat
 from sim.model.job import Input, Job, Source, Vertex
 from sim.model.quantiles import quantile_table, share_table
 from sim.model.scenario import Scenario
@@ -27,7 +28,6 @@ def plane_spec(scenario: Scenario, *, digests: bool = False) -> plane.PlaneSpec:
     job, network = scenario.job, scenario.cluster.network
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     edges = [_edge(job, number, reader, inlet) for reader in job.vertices for inlet in reader.inputs]
-    debloat = network.debloat
     return plane.PlaneSpec(
         vertices=tuple(_vertex(vertex) for vertex in job.vertices),
         edges=tuple(edges),
@@ -36,14 +36,13 @@ def plane_spec(scenario: Scenario, *, digests: bool = False) -> plane.PlaneSpec:
         latency_ns=scenario.cluster.latency_ns,
         nic=_nic(scenario.cluster.nic_bytes_per_second),
         segment_bytes=network.segment_bytes,
-        starting_buffer_bytes=network.starting_segment_bytes if debloat else network.segment_bytes,
+        starting_buffer_bytes=network.starting_segment_bytes if network.debloat else network.segment_bytes,
         exclusive=network.exclusive_per_channel,
         floating=network.floating_per_gate,
         max_per_channel=network.max_per_channel,
         overdraft=network.overdraft,
         buffer_timeout_ns=network.buffer_timeout_ns,
-        debloating=debloat
-        and plane.Debloating(debloat.period_ns, debloat.target_ns, debloat.samples, debloat.threshold_percent, debloat.min_bytes),
+        debloating=_debloating(network.debloat),
         digests=digests,
     )
 
@@ -102,6 +101,12 @@ def _source(source: Source) -> plane.Source:
 def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:
     """A segment shorter than one record has no record of its own."""
     return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1].first > row.first]
+
+
+def _debloating(debloat: Debloat | None) -> plane.Debloating | None:
+    if debloat is None:
+        return None
+    return plane.Debloating(debloat.period_ns, debloat.target_ns, debloat.samples, debloat.threshold_percent, debloat.min_bytes)
 
 
 def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:

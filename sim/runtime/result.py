@@ -49,6 +49,6 @@ def _replace(path: Path, write: Any) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(partial)
-        os.replace(partial, path)
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -13,13 +13,14 @@ from sim.runtime.world import World
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
+    from sim.plane import Engine
 
 __all__ = ["ENGINES", "simulate"]
 
-ENGINES = ("compiled", "interpreted", "reference")
+ENGINES: tuple[Engine, ...] = ("compiled", "interpreted", "reference")
 
 
-def simulate(scenario: Scenario, *, engine: str = "compiled", progress: Callable[[int], None] | None = None) -> Result:
+def simulate(scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None) -> Result:
     """Run a scenario for `run.duration` and tabulate what happened.
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Literal
 
 import simpy
 
 from sim.metrics.journal import Happening
+from sim.metrics.stats import SubtaskStats
 from sim.plane.interface import BARRIERS, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
@@ -79,7 +81,7 @@ class TaskHost:
         while self._heard:
             self.machine, commands = self.machine.on(self._heard[0])
             for command in commands:
-                _CARRY_OUT[type(command)](self, command)
+                self.carry_out(command)
             self._heard.popleft()
 
     def _barrier_arrived(self, notice: Notice) -> None:
@@ -93,12 +95,19 @@ class TaskHost:
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
+    @singledispatchmethod
+    def carry_out(self, command: say.TaskCommand) -> None:
+        """Do what a command says, or have it done in time."""
+        raise TypeError(f"no task carries out {command}")
+
     def _note(self, happening: Happening, checkpoint: int, number: int = 0, detail: str = "") -> None:
         self.world.journal.note(self.env.now, happening, checkpoint, self.task, number, detail)
 
+    @carry_out.register
     def _capture_input(self, command: say.CaptureInput) -> None:
         self.in_flight.capture_input(command.checkpoint)
 
+    @carry_out.register
     def _finish_capture(self, command: say.FinishCapture) -> None:
         self._end_capture(command.checkpoint)
 
@@ -108,37 +117,46 @@ class TaskHost:
                 self.world.recorder.input_captured(checkpoint, self.task)
             self.in_flight.finish_capture(checkpoint)
 
+    @carry_out.register
     def _resume_inputs(self, command: say.ResumeInputs) -> None:
         self.plane.resume(self.task)
         self._note(Happening.INPUTS_RESUMED, command.checkpoint)
 
+    @carry_out.register
     def _settle_barriers(self, command: say.SettleBarriers) -> None:
         self.plane.settle(self.task, command.checkpoint)
 
+    @carry_out.register
     def _prioritise_input(self, command: say.PrioritiseInput) -> None:
         self._note(Happening.INPUT_PRIORITISED, command.checkpoint)
         self.plane.prioritise(self.task, command.checkpoint)
 
+    @carry_out.register
     def _arm_alignment_timer(self, command: say.ArmAlignmentTimer) -> None:
         self._mail_at(command.at_ns, lambda now: say.AlignmentTimedOut(now, command.checkpoint))
 
+    @carry_out.register
     def _arm_output_timer(self, command: say.ArmOutputTimer) -> None:
         self._mail_at(command.at_ns, lambda now: say.OutputTimedOut(now, command.checkpoint))
 
     def _mail_at(self, at_ns: int, event: Callable[[int], say.TaskEvent]) -> None:
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
 
-    def _cancel_alignment_timer(self, command: say.CancelAlignmentTimer) -> None:
+    @carry_out.register
+    def _cancel_alignment_timer(self, _: say.CancelAlignmentTimer) -> None:
         """The machine ignores a wake-up whose reason is gone."""
 
+    @carry_out.register
     def _decline(self, command: say.DeclineCheckpoint) -> None:
         self._note(Happening.DECLINED, command.checkpoint, detail=command.reason.name)
         self.world.coordinator.hear_decline(self.task, command.checkpoint, command.reason)
 
+    @carry_out.register
     def _forward_cancellation(self, command: say.ForwardCancellation) -> None:
         self._note(Happening.CANCELLATION_FORWARDED, command.checkpoint)
         self.plane.forward(self.task, Marker(command.checkpoint, Trait.NONE, CANCELLATIONS))
 
+    @carry_out.register
     def _run_pre_barrier(self, command: say.RunPreBarrier) -> None:
         stats = self._stats(command.checkpoint)
         stats.snapshot_begun_ns = self.env.now
@@ -149,6 +167,7 @@ class TaskHost:
             self.world.recorder.snapshot_begun(command.checkpoint, self.task)
         self._occupy(self._thread_ns(command.work, "pre_barrier", command.checkpoint), command.checkpoint, Phase.PRE_BARRIER)
 
+    @carry_out.register
     def _forward_barrier(self, command: say.ForwardBarrier) -> None:
         overtaken_bytes, watched = 0, False
         for edge, forced in self.world.outputs(self.task):
@@ -166,6 +185,7 @@ class TaskHost:
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in
             self.tell(say.OutputBarriersLeft(self.env.now, command.checkpoint))
 
+    @carry_out.register
     def _convert_output(self, command: say.ConvertOutput) -> None:
         overtaken_bytes = self.plane.convert_output(self.task, command.checkpoint)
         self._note(Happening.OUTPUT_CONVERTED, command.checkpoint, overtaken_bytes)
@@ -173,15 +193,19 @@ class TaskHost:
             self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
 
+    @carry_out.register
     def _run_sync(self, command: say.RunSync) -> None:
         self._occupy(self._thread_ns(command.work, "sync", command.checkpoint), command.checkpoint, Phase.SYNC)
 
-    def _release_task(self, command: say.ReleaseTask) -> None:
+    @carry_out.register
+    def _release_task(self, _: say.ReleaseTask) -> None:
         self.thread.vacate()
 
+    @carry_out.register
     def _start_channel_state(self, command: say.StartChannelState) -> None:
         self.in_flight.start(command.checkpoint)
 
+    @carry_out.register
     def _finish_channel_state(self, command: say.FinishChannelState) -> None:
         def written() -> None:
             self._note(Happening.CHANNEL_STATE_WRITTEN, command.checkpoint, stats.persisted_bytes)
@@ -191,12 +215,14 @@ class TaskHost:
         stats = self._stats(command.checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.finish(command.checkpoint, written)
 
+    @carry_out.register
     def _run_async(self, command: say.RunAsync) -> None:
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
         self._holding_async[command.checkpoint] = self.env.event()
         self.env.process(self._async(command, self._holding_async[command.checkpoint]))
 
+    @carry_out.register
     def _acknowledge(self, command: say.Acknowledge) -> None:
         self._end_async(command.checkpoint)
         stats, times = self._stats(command.checkpoint), command.times
@@ -206,6 +232,7 @@ class TaskHost:
         self._note(Happening.ASYNC_FINISHED, command.checkpoint)
         self.world.coordinator.hear_acknowledgement(self.task, command.checkpoint)
 
+    @carry_out.register
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
         self._end_async(command.checkpoint)
         self.in_flight.cancel(command.checkpoint)
@@ -213,10 +240,10 @@ class TaskHost:
 
     # ------------------------------------------------------------------------------------------ time
 
-    def _stats(self, checkpoint: int) -> Any:
+    def _stats(self, checkpoint: int) -> SubtaskStats:
         return self.world.stats[checkpoint].of(self.task)
 
-    def _thread_ns(self, work: tuple[Work, ...], phase: Any, checkpoint: int) -> int:
+    def _thread_ns(self, work: tuple[Work, ...], phase: Literal["pre_barrier", "sync"], checkpoint: int) -> int:
         """What the task thread spends in a phase [ns]."""
         own = {Work.OPERATOR_FLUSH, Work.OPERATOR_SYNC}
         return self.state.work_ns(phase, checkpoint) if own & set(work) else 0
@@ -250,8 +277,7 @@ class TaskHost:
                 elif work is Work.OPERATOR_FLUSH:
                     yield self.env.timeout(self.state.work_ns("pre_barrier", command.checkpoint))
                 elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
-                    kind = "keyed" if work is Work.KEYED_STATE else "operator"
-                    yield from self.state.write(self.world.storage, kind, command.checkpoint)
+                    yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         except simpy.Interrupt:
             return  # the snapshot was cancelled: its file is left behind
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.total_bytes)
@@ -269,27 +295,3 @@ def _traits(options: BarrierOptions) -> Trait:
         | (Trait.BLOCKING if how.blocking else Trait.NONE)
         | (Trait.ANNOUNCED if how.announced else Trait.NONE)
     )
-
-
-_CARRY_OUT: dict[type, Callable[[TaskHost, Any], None]] = {
-    say.CaptureInput: TaskHost._capture_input,
-    say.FinishCapture: TaskHost._finish_capture,
-    say.ResumeInputs: TaskHost._resume_inputs,
-    say.SettleBarriers: TaskHost._settle_barriers,
-    say.PrioritiseInput: TaskHost._prioritise_input,
-    say.ArmAlignmentTimer: TaskHost._arm_alignment_timer,
-    say.CancelAlignmentTimer: TaskHost._cancel_alignment_timer,
-    say.DeclineCheckpoint: TaskHost._decline,
-    say.ForwardCancellation: TaskHost._forward_cancellation,
-    say.RunPreBarrier: TaskHost._run_pre_barrier,
-    say.ForwardBarrier: TaskHost._forward_barrier,
-    say.ArmOutputTimer: TaskHost._arm_output_timer,
-    say.ConvertOutput: TaskHost._convert_output,
-    say.RunSync: TaskHost._run_sync,
-    say.ReleaseTask: TaskHost._release_task,
-    say.StartChannelState: TaskHost._start_channel_state,
-    say.FinishChannelState: TaskHost._finish_channel_state,
-    say.RunAsync: TaskHost._run_async,
-    say.Acknowledge: TaskHost._acknowledge,
-    say.CancelSnapshot: TaskHost._cancel_snapshot,
-}

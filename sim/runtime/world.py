@@ -6,7 +6,7 @@ from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
 from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
-from sim.plane import build
+from sim.plane import Engine, build
 from sim.plane.interface import Kind, Notice
 from sim.plane.layout import layout
 from sim.protocol.coordinator import Coordinator
@@ -32,7 +32,7 @@ __all__ = ["World"]
 class World:
     """Built from a scenario; `simulate` runs it."""
 
-    def __init__(self, scenario: Scenario, engine: str, *, digests: bool = False, record_cuts: bool = False) -> None:
+    def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, record_cuts: bool = False) -> None:
         spec = plane_spec(scenario, digests=digests)
         self.scenario = scenario
         self.layout = layout(spec)
