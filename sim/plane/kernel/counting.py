@@ -18,7 +18,8 @@ def process_marker(w: World, c: int, e: int) -> None:
     if (traits & BLOCKING) != 0:
         ch.held_back = 1
     if number <= w.words[w.gates[ch.gate].settled + series]:
-        resume_sender(w, c)
+        if (traits & BLOCKING) != 0:  # but not what an earlier marker holds back
+            resume_sender(w, c)
         return
     if (traits & FINAL) != 0:
         close_channel(w, c)
