@@ -8,6 +8,7 @@ from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
 from sim.cli.sweep import run_sweep
+from sim.cli.validate import validate_recordings
 
 __all__ = ["app", "main"]
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 app.command("run")(run_scenarios)
 app.command("sweep")(run_sweep)
 app.command("import")(import_recording)
+app.command("validate")(validate_recordings)
 app.command("schema")(print_schema)
 
 

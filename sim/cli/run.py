@@ -84,7 +84,7 @@ def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None) -> C
         try:
             return compare(study, engine=engine.value, jobs=jobs, folder=folder, watch=watch)
         except KeyboardInterrupt:
-            finished = len(list(folder.glob("*/manifest.json")))
+            finished = len(list(folder.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {folder}") from None
 
 

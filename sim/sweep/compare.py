@@ -98,10 +98,12 @@ def compare(
     if isinstance(study, Sequence):
         return _of_results(study)
     planned = with_baselines(cells(study.scenarios))
-    names = _folder_names(planned)
-    work = partial(_simulate, engine, folder, names)
+    names, ended = _folder_names(planned), {}
     warm(engine)
-    ended = dict(each(work, planned, jobs=jobs or min(len(planned), cores()), watch=watch))
+    for i, outcome in each(partial(_simulate, engine), planned, jobs=jobs or min(len(planned), cores()), watch=watch):
+        ended[i] = outcome
+        if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
+            outcome.write(folder / names[planned[i].id])
     return _gather(study.question, study.name, [(cell, ended[i]) for i, cell in enumerate(planned)])
 
 
@@ -124,17 +126,14 @@ def run_folder(study: Study) -> str:
     return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
 
 
-def _simulate(engine: str, folder: Path | None, names: dict[str, str], cell: Cell, progress: Progress) -> Result | str:
-    """A result, kept on disk, or why there is none.  A disk that does not take it ends the study."""
+def _simulate(engine: str, cell: Cell, progress: Progress) -> Result | str:
+    """A result, or why there is none."""
     from sim.runtime.simulate import simulate
 
     try:
-        result = simulate(cell.scenario, engine=engine, progress=progress)
+        return simulate(cell.scenario, engine=engine, progress=progress)
     except Exception as error:  # noqa: BLE001 - the other cells do not suffer
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    if folder is not None:
-        result.write(folder / names[cell.id])
-    return result
 
 
 def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:

@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_made(ckptsim, tiny):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_full_disk(ckptsim, tiny, monkeypatch, jobs):
-    """One line, from this process or a worker."""
+    """One line, and no worker left waiting."""
 
     def full(self, folder):
         raise OSError(errno.ENOSPC, "No space left on device", str(folder / "checkpoints.parquet"))
@@ -185,12 +185,12 @@ def test_ctrl_c_keeps_what_is_finished(tiny, tmp_path, jobs):
     endless = ["--set", "job.source.source.rate=[10/s, 900k/s]", "--set", "job.sink.service=1 us"]
     command = [sys.executable, "-m", "sim", "run", tiny, "--out", out, "--jobs", str(jobs), "--engine", "interpreted", *endless]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: running.poll() is not None or len(list(out.glob("*/manifest.json"))) == 2)
+    wait_until(lambda: running.poll() is not None or len(list(out.glob("*/journal.jsonl"))) >= 2)
     os.killpg(running.pid, signal.SIGINT)
     _, told = running.communicate(timeout=30)
 
     assert 130 == running.returncode
-    assert re.fullmatch(rf"interrupted: 2 of 6 runs are kept in {out}\n", told)
+    assert re.fullmatch(rf"interrupted: [23] of 6 runs are kept in {out}\n", told)
     assert [] == [path for path in out.rglob("*") if path.name.endswith(".tmp")]
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)

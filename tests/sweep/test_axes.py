@@ -5,7 +5,14 @@ import pytest
 from sim.scenario import loads
 from sim.sweep.axes import override
 
-TEXT = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 1 s}\n"
+TEXT = """\
+version: 1
+job:
+  a: {source: {rate: 100/s, record: 100 B}}
+  b: {input: {a: hash}, service: 1 ms}
+checkpoint: {interval: 1 s}
+run: {duration: 1 s}
+"""
 
 
 @pytest.mark.parametrize(
