@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sim.plane import Engine
 
-__all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table"]
+__all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table", "unmodelled"]
 
 DURATIONS = ("end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration")
 NEGLIGIBLE_MS = 60.0
@@ -33,10 +33,10 @@ NEGLIGIBLE_MS = 60.0
 def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled") -> pd.DataFrame:
     """One row per quantity and vertex of a recording: observed, predicted, relative_error (signed; NaN: observed 0).
 
-    RecordingError: not a recording.  `not_modelled` in `DataFrame.attrs` lists what the prediction left out.
+    RecordingError: not a recording.  What `unmodelled` names is left out of the prediction.
     """
     recording = read(path)
-    document, question, comments, not_modelled = to_document(recording)
+    document, question, comments, _ = to_document(recording)
     scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
     runs = [
         predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), engine=engine)).assign(seed=seed) for seed in seeds
@@ -44,8 +44,12 @@ def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine 
     table = _medians(observed(recording), "observed").merge(_medians(pd.concat(runs), "predicted"), on=["quantity", "vertex"])
     table["relative_error"] = errors(table)
     table.insert(0, "recording", recording.name)
-    table.attrs["not_modelled"] = list(not_modelled)
     return table
+
+
+def unmodelled(path: Path) -> list[str]:
+    """What the recorded job did and a scenario cannot say yet, one phrase each.  RecordingError: not a recording."""
+    return to_document(read(path)).not_modelled
 
 
 def errors(table: pd.DataFrame) -> pd.Series:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, say, speaking
+from sim.cli.errors import Code, UserError, say, speaking
 from sim.cli.progress import bar
 from sim.cli.shown import show
 
@@ -29,6 +29,8 @@ def validate_recordings(
         import pandas as pd
 
         paths = [file for path in recordings for file in _files(path)]
+        if not paths:
+            raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
         tables, unreadable = _tables(paths, seeds, everything)
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
         if as_json:
@@ -67,21 +69,16 @@ def _tables(paths: list[Path], seeds: int, everything: bool) -> tuple[list[pd.Da
 def _print(table: pd.DataFrame) -> None:
     from sim.calibration.judgement import JUDGED, summary
 
-    def value(quantity: str, number: float) -> str:
-        return f"{number:,.0f} {JUDGED[quantity]}".rstrip()
+    def row(recording: str, quantity: str, vertex: str, observed: float, predicted: float, error: float) -> list[str]:
+        values = (f"{number:,.0f} {JUDGED[quantity]}".rstrip() for number in (observed, predicted))
+        return [recording, quantity, vertex, *values, _share(error)]
 
-    show(
-        ("recording", "quantity", "vertex", "observed", "predicted", "error"),
-        [
-            (row.recording, row.quantity, row.vertex, value(row.quantity, row.observed), value(row.quantity, row.predicted), _share(row.relative_error))
-            for row in table.itertuples(index=False)
-        ],
-    )
+    columns = ["recording", "quantity", "vertex", "observed", "predicted", "relative_error"]
+    show(columns, [row(*values) for values in table[columns].itertuples(index=False, name=None)])
     print()
-    show(
-        ("quantity", "rows", "median error", "p90 error"),
-        [(row.quantity, str(row.rows), _share(row.median), _share(row.p90)) for row in summary(table).itertuples(index=False)],
-    )
+    off = summary(table)
+    rows = [[name, str(n), _share(median), _share(p90)] for name, n, median, p90 in off.itertuples(index=False, name=None)]
+    show(["quantity", "rows", "median error", "p90 error"], rows)
 
 
 def _share(number: float) -> str:
