@@ -163,7 +163,8 @@ C2  ``cap_in[c] = mark_at - consumed_at_capture`` once ``mark == number`` (at on
 C3  Output captured at M1/M2: the bytes of c written and not yet sent at that moment, up to the marker's (old) place: ``cap_out[c]``.
 C4  Buffers waiting in a receive queue at capture or arriving before the marker, and whole or partial buffers overtaken in a sender queue, are *pinned*: recycled or sent
     meanwhile they give nothing back until release_capture(task), which does it then: input channels in order (per channel first exclusive, then floating
-    buffers), then output channels in order.  Current buffers are not pinned.  A new capture or priority forward on a task first releases what is still pinned.
+    buffers), then output channels in order.  Current buffers are not pinned.  A capture,
+    priority forward or conversion first releases what is still pinned for another number.  After the release nothing more is pinned for its number.
 C5  captured(task) -> (input bytes, output bytes) of the latest capture; a channel whose marker is still missing counts what has arrived so far.
 
 Debloating                           (BufferDebloater, BufferSizeEMA, ThroughputCalculator)

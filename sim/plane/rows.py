@@ -128,7 +128,7 @@ class Task:
     target: int = 0  # channel
     rest: int = 0  # bytes of the record still to be written to it
     line: int = 0
-    pinning: int = 0  # something may be pinned
+    pinning: int = 0  # the number something may be pinned for; 0: nothing is
     # lists
     gate_head: int = -1
     gate_tail: int = -1

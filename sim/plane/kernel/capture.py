@@ -8,9 +8,8 @@ from sim.plane.rows import World
 
 def capture(w: World, t: int, number: int) -> None:
     """C1: on every input channel, until the marker of this number arrives; what waits or arrives before it is pinned."""
-    release_capture(w, t)
+    pin_for(w, t, number)
     task = w.tasks[t]
-    task.pinning = 1
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         for k in range(gate.first_channel, gate.first_channel + gate.channels):
@@ -23,6 +22,14 @@ def capture(w: World, t: int, number: int) -> None:
             ch.in_to = NEVER
             if ch.mark == number:
                 finish_capture(w, c)
+
+
+def pin_for(w: World, t: int, number: int) -> None:
+    """What is pinned of an earlier number goes back before anything is pinned for this one (C4)."""
+    task = w.tasks[t]
+    if task.pinning != number:
+        release_capture(w, t)
+    task.pinning = number
 
 
 def captured_in(w: World, t: int) -> int:
@@ -53,7 +60,6 @@ def captured_out(w: World, t: int) -> int:
 def pin_output(w: World, c: int, end: int) -> int:
     """The data of the sender's queue up to `end` is captured and pinned (C3, C4); returns the bytes."""
     ch = w.channels[c]
-    w.tasks[ch.writer].pinning = 1
     ch.cap_out = end - ch.sent
     if ch.out_to <= ch.sent:
         ch.out_from = ch.sent

@@ -1,6 +1,6 @@
 """What the control plane does with markers: forward, convert, prioritise, resume, settle (M1-M3, M5)."""
 
-from sim.plane.kernel.capture import pin_output, release_capture
+from sim.plane.kernel.capture import pin_for, pin_output
 from sim.plane.kernel.counting import settle_gate
 from sim.plane.kernel.elements import (
     append_element, append_urgent, insert_priority, is_priority, new_element, new_marker, remove_after,
@@ -19,7 +19,7 @@ def forward(w: World, t: int, only: int, series: int, number: int, traits: int) 
     captured = 0
     sent = 0
     if (traits & PRIORITY) != 0:
-        release_capture(w, t)
+        pin_for(w, t, number)
     for p in range(task.first_partition, task.last_partition):
         if only < 0 or p == only:
             part = w.partitions[p]
@@ -67,6 +67,7 @@ def convert_output(w: World, t: int, number: int) -> int:
     """Ordinary markers of this number still in the task's queues overtake; returns captured bytes (M2)."""
     task = w.tasks[t]
     captured = 0
+    pin_for(w, t, number)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
         for c in range(part.first_channel, part.first_channel + part.channels):

@@ -20,7 +20,7 @@ class Captures:
 
     def begin(self, task: Task, number: int) -> None:
         """C1, C4: all input channels, from now until the marker of that number arrives."""
-        self.release(task)
+        self.pin_for(task, number)
         for channel in task.channels_in:
             channel.capture = number
             channel.capture_from = channel.consumed
@@ -59,8 +59,15 @@ class Captures:
         inputs = sum(c.arrived - c.capture_from if c.capture else c.cap_in for c in task.channels_in)
         return inputs, sum(c.cap_out for c in task.channels_out)
 
+    def pin_for(self, task: Task, number: int) -> None:
+        """C4: what is pinned for another number goes back before anything is pinned for this one."""
+        if task.pinned_for != number:
+            self.release(task)
+            task.pinned_for = number
+
     def release(self, task: Task) -> None:
         """C4: unpin everything of the task; what was recycled or sent meanwhile is given back now."""
+        task.pinned_for = 0
         for channel in task.channels_in:
             channel.pinning = False
             pinned, channel.pinned_slices = channel.pinned_slices, []

@@ -22,7 +22,7 @@ class Markers:
         """M1: the marker into every sender queue; returns captured output bytes."""
         priority = bool(marker.traits & Trait.PRIORITY)
         if priority:
-            self.plane.captures.release(task)  # C4, last sentence
+            self.plane.captures.pin_for(task, marker.number)
         channels = [c for c in task.channels_out if edge is None or c.partition.edge_number == edge]
         if marker.traits & Trait.ANNOUNCED:
             self.watch(task, marker, len(channels))
@@ -55,6 +55,7 @@ class Markers:
 
     def convert_output(self, task: Task, number: int) -> int:
         """M2: an aligned barrier still in a sender queue becomes a priority marker."""
+        self.plane.captures.pin_for(task, number)
         captured = 0
         for channel in task.channels_out:
             channel.cap_out = 0
