@@ -12,8 +12,12 @@ BIN = .venv/bin
 run: .venv/.made-core
 	$(BIN)/ckptsim run $(SCENARIO)
 
+# Compiling the kernel takes half a minute and is kept on disk: once here, not in every process of the suite.
+WARM = $(BIN)/python -c "from sim.plane import warm; warm()"
+
 # ruff and mypy run among the tests (tests/test_lint.py): one summary says all.
 test: .venv/.made-test
+	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: .venv/.made-slow
