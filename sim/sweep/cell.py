@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.analysis.summary import Tables, summarize
 from sim.model.scenario import Scenario
 from sim.sweep.plan import Cell
 
+if TYPE_CHECKING:
+    from sim.plane import Engine
+
 __all__ = ["edges", "row", "summary_of", "warm"]
 
 
-def row(cell: Cell, engine: str = "compiled", progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None) -> dict[str, Any]:
     """The summary of one run beside what was varied; no wall times, so that all runners give the same bytes."""
     scenario = cell.scenario
     head: dict[str, Any] = {"cell": cell.id, "scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
@@ -35,7 +38,7 @@ def edges(scenario: Scenario) -> list[tuple[str, str]]:
     return [(inlet.upstream, vertex.name) for vertex in scenario.job.vertices for inlet in vertex.inputs]
 
 
-def warm(engine: str = "compiled") -> None:
+def warm(engine: Engine = "compiled") -> None:
     """Load, and compile, what every cell needs, once per worker: it takes longer than short cells.  Forked workers inherit it."""
     from importlib import import_module
 

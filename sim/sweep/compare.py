@@ -23,6 +23,7 @@ from sim.sweep.plan import Cell, baseline, cells, with_baselines
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.plane import Engine
     from sim.scenario import Study
 
 __all__ = ["Comparison", "compare", "label", "run_folder"]
@@ -85,7 +86,7 @@ def compare(
     study: str | Path | Study | Sequence[Result],
     *,
     overrides: Sequence[str] = (),
-    engine: str = "compiled",
+    engine: Engine = "compiled",
     jobs: int | None = None,
     folder: Path | None = None,
     watch: Watch = nobody_watches,
@@ -126,7 +127,7 @@ def run_folder(study: Study) -> str:
     return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
 
 
-def _simulate(engine: str, cell: Cell, progress: Progress) -> Result | str:
+def _simulate(engine: Engine, cell: Cell, progress: Progress) -> Result | str:
     """A result, or why there is none."""
     from sim.runtime.simulate import simulate
 

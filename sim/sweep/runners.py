@@ -14,6 +14,8 @@ from sim.sweep.store import Store, collect
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.plane import Engine
+
 __all__ = ["sweep"]
 
 
@@ -21,7 +23,7 @@ def sweep(
     planned: Sequence[Cell],
     store: Store,
     *,
-    engine: str = "compiled",
+    engine: Engine = "compiled",
     jobs: int | None = None,
     master: str | None = None,
     watch: Watch = nobody_watches,
@@ -34,17 +36,17 @@ def sweep(
     return collect(store, planned)
 
 
-def _local(missing: Sequence[Cell], engine: str, jobs: int | None, watch: Watch) -> Iterator[dict[str, Any]]:
+def _local(missing: Sequence[Cell], engine: Engine, jobs: int | None, watch: Watch) -> Iterator[dict[str, Any]]:
     warm(engine)
     for _, done in each(partial(_row, engine), missing, jobs=jobs or min(len(missing), cores()), watch=watch):
         yield done
 
 
-def _spark(missing: Sequence[Cell], engine: str, master: str, watch: Watch) -> Iterator[dict[str, Any]]:
+def _spark(missing: Sequence[Cell], engine: Engine, master: str, watch: Watch) -> Iterator[dict[str, Any]]:
     from sim.sweep.spark import each_row
 
     yield from each_row(missing, master=master, engine=engine, watch=watch)
 
 
-def _row(engine: str, cell: Cell, progress: Progress) -> dict[str, Any]:
+def _row(engine: Engine, cell: Cell, progress: Progress) -> dict[str, Any]:
     return row(cell, engine, progress)

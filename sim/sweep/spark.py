@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.sweep import java
 from sim.sweep.cell import row, warm
 from sim.sweep.local import Watch
 from sim.sweep.plan import Cell
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
 
 __all__ = ["each_row"]
 
@@ -36,7 +39,7 @@ _SETTINGS = {
 }
 
 
-def each_row(planned: Sequence[Cell], *, master: str, engine: str, watch: Watch) -> Iterator[dict[str, Any]]:
+def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch) -> Iterator[dict[str, Any]]:
     """Rows as they come."""
     finished = simulated_ns = 0
     with _session(master) as spark:
@@ -56,7 +59,7 @@ def each_row(planned: Sequence[Cell], *, master: str, engine: str, watch: Watch)
                 raise
 
 
-def _batch(spark: Any, batch: Sequence[Cell], engine: str) -> list[dict[str, Any]]:
+def _batch(spark: Any, batch: Sequence[Cell], engine: Engine) -> list[dict[str, Any]]:
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 

@@ -8,7 +8,9 @@ import pytest
 HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark", "ruamel")  # typer itself brings pydantic
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["sweep", "--help"], ["import", "--help"], ["schema", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "--help"], ["sweep", "--help"], ["import", "--help"], ["validate", "--help"], ["schema", "--help"]]
+)
 def test_help_imports_nothing_heavy(words):
     """A second of imports for a page of text is a second too much."""
     program = (
@@ -28,7 +30,7 @@ def test_no_words_is_help(ckptsim):
     done = ckptsim()
 
     assert 2 == done.exit_code
-    assert all(verb in done.output for verb in ("run", "sweep", "import", "schema"))
+    assert all(verb in done.output for verb in ("run", "sweep", "import", "validate", "schema"))
 
 
 def test_an_unknown_verb_is_usage(ckptsim):
