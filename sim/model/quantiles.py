@@ -51,26 +51,50 @@ def _lognormal(law: Distribution) -> Callable[[float], float]:
 
 
 def _erlang(law: Distribution) -> Callable[[float], float]:
-    """k stages with k = round(1 / cv^2); E[X; X < q] = mean * F(k + 1, q)."""
-    stages = max(1, round(1 / law.cv**2))
-
-    def cdf(k: int, x: float) -> float:
-        term, tail = math.exp(-x), 0.0
-        for i in range(k):
-            tail += term
-            term *= x / (i + 1)
-        return 1 - tail
+    """k stages with k = round(1 / cv^2), counted as Poisson arrivals: E[X; X < q] = mean * F(k + 1, q) = mean * (F(k, q) - P(k; q))."""
+    if law.cv < _SMALLEST_ERLANG_CV:
+        return _lognormal(law)
+    k = max(1, round(1 / law.cv**2))
+    guess = NormalDist(k, math.sqrt(k))
 
     def partial(u: float) -> float:
         if u == 0:
             return 0.0
-        low, high = 0.0, stages * 40.0
-        for _ in range(200):
-            middle = (low + high) / 2
-            low, high = (middle, high) if cdf(stages, middle) < u else (low, middle)
-        return cdf(stages + 1, high)
+        low, high, x = 0.0, math.inf, max(guess.inv_cdf(u), k * u)
+        for _ in range(100):  # Newton's steps, kept between the bounds found so far
+            below = _poisson_tail(k, x)
+            low, high = (x, high) if below < u else (low, x)
+            density = _poisson(k - 1, x)
+            step = x - (below - u) / density if density else math.inf
+            x, before = (step if low < step < high else (low + min(high, 4 * k + 2 * low)) / 2), x
+            if abs(x - before) <= 1e-14 * x:
+                break
+        return _poisson_tail(k, x) - _poisson(k, x)
 
     return partial
+
+
+_SMALLEST_ERLANG_CV = 0.02
+"""With thousands of stages the law is the lognormal one to a fraction of a per cent, and its sums take seconds."""
+
+
+def _poisson(i: int, x: float) -> float:
+    """Probability of i arrivals where x are expected."""
+    return math.exp(i * math.log(x) - x - math.lgamma(i + 1))
+
+
+def _poisson_tail(k: int, x: float) -> float:
+    """Probability of k arrivals or more: the smaller side is summed, from its largest term on (exp(-x) alone would underflow)."""
+    total = 0.0
+    if x < k:
+        i, term = k, _poisson(k, x)
+        while term > total * 1e-17:
+            i, total, term = i + 1, total + term, term * x / (i + 1)
+        return total
+    i, term = k - 1, _poisson(k - 1, x)
+    while term > total * 1e-17:
+        i, total, term = i - 1, total + term, term * i / x
+    return 1 - total
 
 
 _PARTIAL_MEANS: dict[str, Callable[[Distribution], Callable[[float], float]]] = {
