@@ -1,0 +1,115 @@
+"""Checkpoint storage: a file takes its bytes over the bandwidth and one latency; which files are slow is in their names."""
+
+from dataclasses import replace
+
+import pytest
+import simpy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.model.cluster import Storage
+from sim.storage.filesystem import CheckpointStorage
+
+MS = 1_000_000
+PLAIN = Storage(bytes_per_second=50_000_000, close_ns=7 * MS, metadata_ns=11 * MS, inline_threshold_bytes=1000)
+HALF_SLOW = replace(PLAIN, slow_probability=0.5, slow_factor=10)
+
+
+def storage(options: Storage = PLAIN, seed: int = 1) -> CheckpointStorage:
+    return CheckpointStorage(simpy.Environment(), options, seed)
+
+
+def taken_ns(files: CheckpointStorage, process) -> int:
+    begun = files.env.now
+    files.env.run(until=files.env.process(process))
+    return files.env.now - begun
+
+
+def slow_ones(files: CheckpointStorage, names: list[tuple]) -> set[tuple]:
+    return {name for name in names if files.close_ns(*name) > PLAIN.close_ns}
+
+
+def test_a_file_takes_its_bytes_and_one_latency():
+    """1,500,000 B at 50 MB/s are 30 ms, closing 7 ms."""
+    files = storage()
+
+    assert 37 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
+    assert (1, 1_500_000) == (files.files_written, files.bytes_written)
+
+
+def test_an_empty_file_takes_its_latency():
+    files = storage()
+
+    assert 7 * MS == taken_ns(files, files.write(0, "operator"))
+
+
+@given(st.integers(0, 2**50), st.integers(1, 2**40))
+def test_transfer_times_are_exact_integers(size_bytes, rate):
+    """Rounded down to whole ns, without floating point: the smallest n with n + 1 ns too long."""
+    ns = storage(replace(PLAIN, bytes_per_second=rate)).transfer_ns(size_bytes, "file")
+
+    assert type(ns) is int
+    assert ns * rate <= size_bytes * 10**9 < (ns + 1) * rate
+
+
+def test_unlimited_bandwidth_leaves_the_latency():
+    files = storage(replace(PLAIN, bytes_per_second=None))
+
+    assert 7 * MS == taken_ns(files, files.write(10**15, "keyed"))
+
+
+def test_every_file_has_its_own_stream():
+    """Two files at a time take as long as one: nothing is shared."""
+    files = storage()
+    both = simpy.AllOf(files.env, [files.env.process(files.write(1_500_000, name)) for name in "ab"])
+    files.env.run(until=both)
+
+    assert 37 * MS == files.env.now
+    assert (2, 3_000_000) == (files.files_written, files.bytes_written)
+
+
+def test_metadata_takes_its_own_latency():
+    """The coordinator's file is counted; it is never slow."""
+    files = storage(replace(PLAIN, slow_probability=1.0, slow_factor=10))
+
+    assert 11 * MS == taken_ns(files, files.write_metadata())
+    assert (1, 0) == (files.files_written, files.bytes_written)
+
+
+def test_a_slow_file_is_slow_in_both_parts():
+    """Bandwidth divided, latency multiplied."""
+    files = storage(replace(PLAIN, slow_probability=1.0, slow_factor=10))
+
+    assert 370 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_as_many_files_are_slow_as_the_probability_says(share):
+    """Over 4000 names, within four standard deviations."""
+    names = [("keyed", "map", i, n) for i in range(40) for n in range(100)]
+    files = storage(replace(PLAIN, slow_probability=share, slow_factor=10))
+
+    assert abs(len(slow_ones(files, names)) - 4000 * share) <= 4 * (4000 * share * (1 - share)) ** 0.5
+
+
+@given(st.permutations([("keyed", "map", i, n) for i in range(4) for n in range(4)]))
+def test_which_files_are_slow_does_not_depend_on_the_order_of_writes(names):
+    """A function of name and seed: strategies that write in another order meet the same slow files."""
+    assert slow_ones(storage(HALF_SLOW), sorted(names)) == slow_ones(storage(HALF_SLOW), names)
+
+
+def test_another_seed_has_other_slow_files():
+    names = [("keyed", "map", i, n) for i in range(10) for n in range(10)]
+
+    assert slow_ones(storage(HALF_SLOW, seed=1), names) != slow_ones(storage(HALF_SLOW, seed=2), names)
+
+
+def test_probability_zero_is_never_slow():
+    assert 7 * MS == storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).close_ns("file")
+
+
+def test_small_state_travels_inline():
+    """Up to the threshold, the threshold included (FsCheckpointStreamFactory: fileStateThreshold)."""
+    files = storage()
+
+    assert [True, True, False] == [files.is_inlined(size) for size in (0, 1000, 1001)]
