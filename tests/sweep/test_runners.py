@@ -47,10 +47,10 @@ def test_processes_give_the_same_files(planned, tmp_path):
 def test_spark_gives_the_same_files(planned, tmp_path):
     """Whether a process or a Spark task simulated a cell, nobody can tell from its row."""
     pytest.importorskip("pyspark")
-    sweep(planned, Store(tmp_path / "jobs"), jobs=1)
+    sweep(planned, Store(tmp_path / "jobs"), jobs=1, engine="interpreted")
 
     seen = []
-    sweep(planned, Store(tmp_path / "spark"), master="local[2]", watch=lambda finished, ns: seen.append(finished))
+    sweep(planned, Store(tmp_path / "spark"), master="local[2]", engine="interpreted", watch=lambda finished, ns: seen.append(finished))
 
     same_files(tmp_path / "jobs", tmp_path / "spark", count=5)
     assert 3 == seen[-1]
