@@ -52,7 +52,7 @@ SUBTASKS = (
     Column("aborted", "bool", ""),
     Column("x_pre_barrier", "ms", "prepareSnapshotPreBarrier: in no Flink field"),
     Column("x_async_queue", "ms", "part of async_duration spent waiting for the task's one asynchronous thread"),
-    Column("x_hidden", "ms", "end_to_end_duration minus the durations Flink reports"),
+    Column("x_hidden", "ms", "end_to_end_duration minus the durations Flink reports, each instant once"),
     Column("x_captured_input", "bytes", "part of alignment_persisted that lay at the receiver"),
     Column("x_captured_output", "bytes", "part of alignment_persisted that lay in sender queues"),
 )

@@ -67,7 +67,8 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
     done = row.ack_ns >= 0
     end_to_end_ns = row.ack_ns - checkpoint.trigger_ns if done else -1
     start_delay_ns = max(0, row.first_barrier_ns - checkpoint.trigger_ns) if row.first_barrier_ns >= 0 else -1
-    reported_ns = start_delay_ns + row.sync_ns + row.async_ns + (0 if row.persisted_bytes else row.alignment_ns)
+    aligning_ns = min(row.alignment_ns, max(0, row.snapshot_begun_ns - row.first_barrier_ns))  # the rest ran beside sync and async
+    reported_ns = start_delay_ns + aligning_ns + row.sync_ns + row.async_ns
     return (
         checkpoint.number, *names[row.task], "completed" if done else "pending_or_failed", _ms(row.ack_ns), _ms(end_to_end_ns),
         _ms(start_delay_ns), row.alignment_ns / _MS, row.processed_bytes, row.persisted_bytes, row.sync_ns / _MS, row.async_ns / _MS,

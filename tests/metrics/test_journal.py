@@ -1,0 +1,46 @@
+"""The journal: rows in the order they were noted, one checkpoint's story out of them."""
+
+import json
+
+from sim.metrics.journal import Entry, Happening, Journal
+from sim.metrics.stats import CheckpointStats
+
+
+def journal() -> Journal:
+    rows = Journal()
+    rows.note(10, Happening.TRIGGERED, 1)
+    rows.note(20, Happening.TRIGGERED, 2)
+    rows.note(20, Happening.INPUT_CAPTURED, 1, task=3, number=512)
+    rows.note(15, Happening.ABORTED, 1, detail="CHECKPOINT_EXPIRED")
+    return rows
+
+
+def test_rows_stand_in_the_order_they_were_noted():
+    """Append-only: what happened at one time keeps its order, nothing is sorted afterwards."""
+    assert [10, 20, 20, 15] == [row.time_ns for row in journal()]
+    assert Entry(20, Happening.INPUT_CAPTURED, 1, 3, 512, "") == journal()[2]
+
+
+def test_the_coordinator_is_nobody_s_task():
+    """Rows of the coordinator carry task -1."""
+    assert -1 == journal()[0].task
+
+
+def test_a_story_is_everything_about_one_checkpoint():
+    assert [Happening.TRIGGERED, Happening.INPUT_CAPTURED, Happening.ABORTED] == [row.happening for row in journal().story(1)]
+    assert [] == journal().story(7)
+
+
+def test_a_row_is_plain_json():
+    """Kept as a line of text: the happening is its own words."""
+    assert [20, "input captured", 1, 3, 512, ""] == json.loads(json.dumps(journal()[2]))
+
+
+def test_a_subtask_s_record_is_made_when_first_asked_for():
+    """The same record afterwards, with persisted data the sum of both ends."""
+    stats = CheckpointStats(1, 0, tasks=2)
+    stats.of(5).captured_input_bytes = 30
+    stats.of(5).captured_output_bytes = 4
+
+    assert [5] == list(stats.subtasks)
+    assert 34 == stats.of(5).persisted_bytes

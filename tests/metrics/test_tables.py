@@ -1,0 +1,202 @@
+"""Measurements -> tables: Flink's definitions of its columns, and the arithmetic of ours."""
+
+import numpy as np
+import pytest
+
+from sim.metrics.schema import TABLES
+from sim.metrics.stats import CheckpointStats, SubtaskStats
+from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
+
+MS = 1_000_000
+NAMES = [("source", 0), ("map", 0), ("map", 1)]
+
+
+def subtask(task: int = 1, **measured: int | bool) -> SubtaskStats:
+    """First barrier 20 ms after the trigger (at 100 ms), acknowledged at 200 ms; `_ms` fields are given in ms."""
+    row = SubtaskStats(task, first_barrier_ns=120 * MS, ack_ns=200 * MS)
+    for name, value in measured.items():
+        setattr(row, name.replace("_ms", "_ns"), value * MS if name.endswith("_ms") else value)
+    return row
+
+
+def checkpoint(*rows: SubtaskStats, number: int = 1, **fields: int | str) -> CheckpointStats:
+    stats = CheckpointStats(number, 100 * MS, tasks=3, subtasks={row.task: row for row in rows})
+    for name, value in fields.items():
+        setattr(stats, name, value)
+    return stats
+
+
+def completed(*rows: SubtaskStats, **fields: int | str) -> CheckpointStats:
+    return checkpoint(*rows, status="COMPLETED", latest_ack_ns=200 * MS, acknowledged=3, completed_ns=215 * MS, **fields)
+
+
+def only(table) -> dict:
+    assert 1 == len(table)
+    return table.iloc[0].to_dict()
+
+
+def row_of(stats: CheckpointStats) -> dict:
+    return only(checkpoints_table([stats]))
+
+
+def subtask_row(**measured: int | bool) -> dict:
+    return only(subtasks_table([checkpoint(subtask(**measured))], NAMES))
+
+
+# ---------------------------------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_empty_runs_give_empty_tables_with_columns(name):
+    """Who asks for a column of a run without checkpoints gets an empty one, not an error."""
+    none = np.zeros(0, [("served", np.int64)])
+    empty = {
+        "checkpoints": checkpoints_table([]),
+        "subtasks": subtasks_table([], NAMES),
+        "tasks": tasks_table(none, []),
+        "series": series_table([]),
+    }
+
+    assert [column.name for column in TABLES[name]] == list(empty[name].columns)
+    assert 0 == len(empty[name])
+
+
+def test_columns_stand_in_the_order_of_the_schema():
+    """A value under a neighbour's name would be found by nobody: distinct numbers, one by one."""
+    part = subtask(
+        1, alignment_ms=1, snapshot_begun_ms=121, processed_bytes=2, captured_input_bytes=30, captured_output_bytes=4, pre_barrier_ms=5,
+        sync_ms=6, async_ms=7, async_queue_ms=3, state_bytes=900, aborted=True,
+    )  # fmt: skip
+    expected = {
+        "id": 9, "vertex": "map", "index": 0, "status": "completed", "ack_timestamp": 200.0, "end_to_end_duration": 100.0,
+        "start_delay": 20.0, "alignment_duration": 1.0, "alignment_processed": 2, "alignment_persisted": 34, "sync_duration": 6.0,
+        "async_duration": 7.0, "checkpointed_size": 934, "state_size": 934, "unaligned_checkpoint": True, "aborted": True,
+        "x_pre_barrier": 5.0, "x_async_queue": 3.0, "x_hidden": 66.0, "x_captured_input": 30, "x_captured_output": 4,
+    }  # fmt: skip
+    table = subtasks_table([checkpoint(part, number=9)], NAMES)
+
+    assert [column.name for column in TABLES["subtasks"]] == list(table.columns)
+    assert expected == only(table)
+
+
+def test_a_checkpoint_sums_up_its_subtasks():
+    parts = [
+        subtask(1, processed_bytes=2, captured_input_bytes=30, state_bytes=100),
+        subtask(2, processed_bytes=5, captured_output_bytes=4, state_bytes=800),
+    ]
+    expected = {
+        "id": 1, "status": "COMPLETED", "checkpoint_type": "UNALIGNED_CHECKPOINT", "trigger_timestamp": 100.0,
+        "latest_ack_timestamp": 200.0, "end_to_end_duration": 100.0, "checkpointed_size": 934, "state_size": 934, "processed_data": 7,
+        "persisted_data": 34, "alignment_buffered": 0, "num_subtasks": 3, "num_acknowledged_subtasks": 3, "failure_message": "",
+        "x_finalization": 15.0,
+    }  # fmt: skip
+    table = checkpoints_table([completed(*parts)])
+
+    assert [column.name for column in TABLES["checkpoints"]] == list(table.columns)
+    assert expected == only(table)
+
+
+def test_tasks_are_named_and_in_ms():
+    columns = ("served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+    rows = np.zeros(2, [(name, np.int64) for name in columns])
+    rows[1] = (1, 2, 3, 4, 5, 6, 7 * MS, 8 * MS, 9 * MS, 10 * MS)
+    table = tasks_table(rows, NAMES[:2])
+
+    assert [column.name for column in TABLES["tasks"]] == list(table.columns)
+    assert ["map", 0, 1, 2, 3, 4, 5, 6, 7.0, 8.0, 9.0, 10.0] == table.iloc[1].tolist()
+
+
+def test_every_column_is_described_once():
+    """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
+    assert {"checkpoints", "subtasks", "tasks", "series"} == set(TABLES)
+    for columns in TABLES.values():
+        names, units = [column.name for column in columns], {column.unit for column in columns}
+
+        assert len(names) == len(set(names))
+        assert units <= {"", "ms", "s", "bytes", "records", "buffers", "records/s", "bytes/s", "share", "bool"}
+
+
+# ---------------------------------------------------------------------------------------------- Flink's definitions
+
+
+def test_duration_of_a_completed_checkpoint_ends_with_the_last_acknowledgement():
+    """Writing _metadata is not in it."""
+    row = row_of(completed(subtask()))
+
+    assert (100.0, 15.0) == (row["end_to_end_duration"], row["x_finalization"])
+
+
+def test_duration_of_a_failed_checkpoint_ends_with_its_failure():
+    """Failure - trigger, whenever the last acknowledgement came."""
+    failed = checkpoint(subtask(), status="FAILED", latest_ack_ns=200 * MS, failed_ns=700 * MS, failure="CHECKPOINT_EXPIRED")
+    row = row_of(failed)
+
+    assert (600.0, "CHECKPOINT_EXPIRED", 200.0) == (row["end_to_end_duration"], row["failure_message"], row["latest_ack_timestamp"])
+    assert -1.0 == row["x_finalization"]
+
+
+def test_duration_of_a_checkpoint_under_way_is_what_is_known():
+    """So far: the last acknowledgement; none: -1."""
+    assert 100.0 == row_of(checkpoint(subtask(), latest_ack_ns=200 * MS))["end_to_end_duration"]
+    assert -1.0 == row_of(checkpoint())["end_to_end_duration"]
+    assert -1.0 == row_of(checkpoint())["latest_ack_timestamp"]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [({}, "CHECKPOINT"), ({"captured_input_bytes": 1}, "UNALIGNED_CHECKPOINT"), ({"captured_output_bytes": 1}, "UNALIGNED_CHECKPOINT")],
+)
+def test_a_checkpoint_is_unaligned_by_what_it_stored(part, expected):
+    """Flink's type is that of the data: unaligned barriers that overtook nothing leave a plain CHECKPOINT."""
+    stats = completed(subtask(1), subtask(2, **part))
+
+    assert expected == row_of(stats)["checkpoint_type"]
+    assert [False, bool(part)] == subtasks_table([stats], NAMES)["unaligned_checkpoint"].tolist()
+
+
+def test_start_delay_is_never_negative():
+    """A trigger call executed before the coordinator's timestamp cannot be: clamped, as in Flink."""
+    assert 0.0 == subtask_row(first_barrier_ms=90)["start_delay"]
+    assert 20.0 == subtask_row()["start_delay"]
+    assert -1.0 == subtask_row(first_barrier_ns=-1, ack_ns=-1)["start_delay"]
+
+
+def test_a_subtask_without_acknowledgement_has_no_duration():
+    row = subtask_row(ack_ns=-1)
+
+    assert ("pending_or_failed", -1.0, -1.0, -1.0) == tuple(row[n] for n in ("status", "ack_timestamp", "end_to_end_duration", "x_hidden"))
+
+
+def test_rows_are_ordered_by_checkpoint_then_task():
+    """Whoever acknowledged first: the order of the table is that of the job."""
+    stats = [checkpoint(subtask(2), subtask(0), subtask(1), number=n) for n in (1, 2)]
+    table = subtasks_table(stats, NAMES)
+
+    assert [1, 1, 1, 2, 2, 2] == table["id"].tolist()
+    assert [*NAMES, *NAMES] == list(zip(table["vertex"], table["index"], strict=True))
+
+
+# ---------------------------------------------------------------------------------------------- what Flink does not show
+
+
+def test_hidden_time_of_an_aligned_snapshot():
+    """100 ms end to end = 20 start delay + 30 alignment + 10 sync + 15 async + what nobody reports."""
+    assert 25.0 == subtask_row(alignment_ms=30, snapshot_begun_ms=150, sync_ms=10, async_ms=15)["x_hidden"]
+
+
+@pytest.mark.parametrize("stored_bytes", [0, 1])
+def test_hidden_time_of_an_unaligned_snapshot(stored_bytes):
+    """It began at the first barrier: alignment ran beside sync and async, whether or not there was anything to store."""
+    row = subtask_row(alignment_ms=75, snapshot_begun_ms=120, sync_ms=10, async_ms=65, captured_input_bytes=stored_bytes)
+
+    assert 5.0 == row["x_hidden"]
+
+
+def test_hidden_time_of_a_converted_snapshot():
+    """It began 25 ms into an alignment of 75: those are counted, the rest is covered by sync and async."""
+    assert 5.0 == subtask_row(alignment_ms=75, snapshot_begun_ms=145, sync_ms=10, async_ms=40)["x_hidden"]
+
+
+def test_pre_barrier_work_is_hidden():
+    """prepareSnapshotPreBarrier is in no Flink field: it shows as hidden time."""
+    assert 60.0 == subtask_row(pre_barrier_ms=60, sync_ms=10, async_ms=10)["x_hidden"]
