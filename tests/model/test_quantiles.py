@@ -62,6 +62,14 @@ def test_one_stage_is_exponential():
     assert all(abs(a - b) <= 1 for a, b in pairs)
 
 
+@pytest.mark.parametrize("cv", [0.5, 0.1, 0.03])
+def test_erlang_leans_as_it_should(cv):
+    """Skewness is 2 cv: that is what tells it from a lognormal law (3 cv and more) or a normal one."""
+    table = quantile_table(Distribution(MS, "erlang", cv))
+
+    assert fmean(((x - MS) / (cv * MS)) ** 3 for x in table) == pytest.approx(2 * cv, rel=0.05)
+
+
 def test_a_constant_is_one_entry():
     """Constants, and quantities that are always 0, need no draw."""
     assert (7,) == quantile_table(Distribution(7))
