@@ -5,11 +5,11 @@ Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.failures import FailureCounter
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.pending import PendingCheckpoint, PendingState
 from sim.protocol.reasons import FailureReason
 from sim.protocol.requests import Request, Requests
@@ -115,9 +115,9 @@ class Coordinator:
             case StateDiscarded():
                 if not self.cleaning:
                     raise self._impossible(event, "nothing is being deleted")
-                after, commands = replace(self, cleaning=self.cleaning - 1), ()
+                after, commands = changed(self, cleaning=self.cleaning - 1), ()
         after, more = _considered(after, event.now)
-        return replace(after, story=remember(self.story, event)), (*commands, *more)
+        return changed(after, story=remember(self.story, event)), (*commands, *more)
 
     # ------------------------------------------------------------------------------------------ the scheduler
 
@@ -130,8 +130,8 @@ class Coordinator:
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
         requests, dropped = self.requests.emptied()
-        triggering = None if self.triggering is None else replace(self.triggering, refused=event.reason)
-        after: Coordinator = replace(self, requests=requests, grid=None, triggering=triggering)
+        triggering = None if self.triggering is None else changed(self.triggering, refused=event.reason)
+        after: Coordinator = changed(self, requests=requests, grid=None, triggering=triggering)
         commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
         commands = (*commands, *(RecordRefused(one.kind, event.reason) for one in dropped))
         for one in self.pending:
@@ -152,7 +152,7 @@ class Coordinator:
         if self.triggering is None:
             raise self._impossible(event, "no trigger is being prepared")
         triggering, kind = self.triggering, self.triggering.request.kind
-        after = replace(self, triggering=None)
+        after = changed(self, triggering=None)
         if event.plan is None or triggering.refused is not None:
             reason = event.failure if triggering.refused is None else triggering.refused
             after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _counted(after, None, reason, None)
@@ -161,7 +161,7 @@ class Coordinator:
             raise self._impossible(event, "nobody is left to acknowledge")
         one = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan)
         options = barrier_options(self.barriers, one.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
-        return replace(after, next_id=self.next_id + 1, pending=(*self.pending, one)), (
+        return changed(after, next_id=self.next_id + 1, pending=(*self.pending, one)), (
             RecordTriggered(one.checkpoint, one.trigger_ns, kind, event.plan),
             ArmCheckpointTimeout(one.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
             TriggerTasks(one.checkpoint, event.plan.trigger, options),
@@ -178,7 +178,7 @@ class Coordinator:
         one = one.with_acknowledgement(event.task, event.now)
         pending = tuple(one if p.checkpoint == one.checkpoint else p for p in self.pending)
         commands: _Commands = (WriteMetadata(one.checkpoint),) if one.state is PendingState.WRITING_METADATA else ()
-        return replace(self, pending=pending), commands
+        return changed(self, pending=pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
         one = self._find(event)
@@ -216,7 +216,7 @@ class Coordinator:
 
 def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
     at_ns = grid.wake_up_ns(now)
-    return replace(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
+    return changed(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
 
 
 def _requested(coordinator: Coordinator, kind: RequestKind, now: int) -> _Answer:
@@ -224,7 +224,7 @@ def _requested(coordinator: Coordinator, kind: RequestKind, now: int) -> _Answer
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
     requests, dropped = coordinator.requests.with_one(Request(kind, now, forced))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
-    return replace(coordinator, requests=requests), refused
+    return changed(coordinator, requests=requests), refused
 
 
 def _considered(coordinator: Coordinator, now: int) -> _Answer:
@@ -236,9 +236,9 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
         cleaning=coordinator.cleaning,
         last_completion_ns=coordinator.last_completion_ns,
     )
-    after: Coordinator = replace(coordinator, requests=requests)
+    after: Coordinator = changed(coordinator, requests=requests)
     if choice.run is not None:
-        return replace(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+        return changed(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
     if choice.postpone is None:
         return after, ()
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
@@ -251,7 +251,7 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
 def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
     """Take it off the list, tell the tasks, delete what was stored, count it.  A savepoint counts only if a task failed it."""
     pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
-    after: Coordinator = replace(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
+    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
     if one.kind is not RequestKind.SAVEPOINT or task is not None:
         after, failed = _counted(after, one.checkpoint, reason, task)
@@ -261,20 +261,20 @@ def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureRe
 
 def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None) -> _Answer:
     failures, too_many = coordinator.failures.failed(checkpoint, reason)
-    return replace(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
+    return changed(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 
 
 def _completed(coordinator: Coordinator, one: PendingCheckpoint, now: int) -> _Answer:
     """Durable.  A savepoint neither subsumes nor is announced, so it commits nothing."""
     pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
     failures = coordinator.failures.succeeded(one.checkpoint)
-    after: Coordinator = replace(coordinator, pending=pending, failures=failures, last_completion_ns=now)
+    after: Coordinator = changed(coordinator, pending=pending, failures=failures, last_completion_ns=now)
     commands: _Commands = (one.completed(now),)
     if one.kind is RequestKind.SAVEPOINT:
         return after, commands
     retained = (*after.retained, one.checkpoint)
     subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
-    after = replace(after, retained=kept, cleaning=after.cleaning + len(subsumed))
+    after = changed(after, retained=kept, cleaning=after.cleaning + len(subsumed))
     commands = (*commands, *(DiscardState(old) for old in subsumed))
     for older in pending:
         if older.checkpoint < one.checkpoint and older.kind is not RequestKind.SAVEPOINT:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, TypeVar
 
-__all__ = ["STORY_LENGTH", "InvalidTransition", "remember"]
+__all__ = ["STORY_LENGTH", "InvalidTransition", "changed", "remember"]
+
+_Machine = TypeVar("_Machine")
+_FIELD_NAMES: dict[type, dict[str, None]] = {}
 
 STORY_LENGTH = 40
 
@@ -22,3 +27,16 @@ class InvalidTransition(Exception):  # noqa: N818 -- a phrase, like the states
 def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
     """The story with one more event, bounded."""
     return (*story, event)[-STORY_LENGTH:]
+
+
+def changed(machine: _Machine, /, **changes: Any) -> _Machine:
+    """`dataclasses.replace` for frozen values without an initialiser of their own, at half the price: machines change at every event."""
+    names = _FIELD_NAMES.get(type(machine))
+    if names is None:
+        names = _FIELD_NAMES[type(machine)] = dict.fromkeys(field.name for field in fields(machine))  # type: ignore[arg-type]
+    if not changes.keys() <= names.keys():
+        raise TypeError(f"{type(machine).__name__} has no {sorted(changes.keys() - names.keys())}")
+    after = object.__new__(type(machine))
+    for name in names:
+        object.__setattr__(after, name, changes[name] if name in changes else getattr(machine, name))
+    return after

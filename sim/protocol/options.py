@@ -5,8 +5,10 @@ Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+
+from sim.protocol.machine import changed
 
 __all__ = ["Alignment", "BarrierOptions", "Traits"]
 
@@ -62,7 +64,7 @@ class BarrierOptions:
 
     @property
     def traits(self) -> Traits:
-        return replace(_TRAITS[self.alignment], announced=self.timeoutable)
+        return changed(_TRAITS[self.alignment], announced=self.timeoutable)
 
     @property
     def needs_channel_state(self) -> bool:
@@ -71,15 +73,15 @@ class BarrierOptions:
 
     def as_unaligned(self) -> BarrierOptions:
         """After the timeout (CheckpointOptions.toUnaligned): it keeps nothing of its deadline."""
-        return replace(self, alignment=Alignment.UNALIGNED, aligned_timeout_ns=None)
+        return changed(self, alignment=Alignment.UNALIGNED, aligned_timeout_ns=None)
 
     def on_forced_edge(self) -> BarrierOptions:
         """What an edge without support for unaligned checkpoints carries (withUnalignedUnsupported)."""
-        return replace(self, alignment=Alignment.FORCED_ALIGNED) if self.needs_channel_state else self
+        return changed(self, alignment=Alignment.FORCED_ALIGNED) if self.needs_channel_state else self
 
     def restored(self) -> BarrierOptions:
         """What a task reached by a forced aligned barrier writes to its own outputs (withUnalignedSupported)."""
         if self.alignment is not Alignment.FORCED_ALIGNED:
             return self
         meant = Alignment.UNALIGNED if self.aligned_timeout_ns is None else Alignment.ALIGNED
-        return replace(self, alignment=meant)
+        return changed(self, alignment=meant)

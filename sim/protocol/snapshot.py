@@ -6,10 +6,10 @@ the task thread.  How long a phase takes, and what is written where, is the busi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.options import BarrierOptions
 from sim.protocol.phases import Part, Phases
 from sim.protocol.task_vocabulary import (
@@ -102,7 +102,7 @@ class SnapshotInProgress:
             case PhaseFinished():
                 after, commands = self._phase_finished(event)
             case InputsComplete():
-                known = replace(self, missing=self.missing - {Part.CAPTURED_INPUT}, alignment_ns=event.alignment_ns)
+                known = changed(self, missing=self.missing - {Part.CAPTURED_INPUT}, alignment_ns=event.alignment_ns)
                 after, commands = _settled(known, event.now)
             case OutputBarriersLeft():
                 after, commands = self._output_done(event, ())
@@ -112,18 +112,18 @@ class SnapshotInProgress:
             case ChannelStateWritten():
                 if not self.closing:
                     self._impossible(event, "the channel state is still open")
-                after, commands = _settled(replace(self, channel_state=True), event.now)
+                after, commands = _settled(changed(self, channel_state=True), event.now)
             case AsyncFailed():
                 if self.phase is not Phase.ASYNC:
                     self._impossible(event, "nothing asynchronous runs")
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
-                after, commands = replace(self, ended=True), done
+                after, commands = changed(self, ended=True), done
             case AbortNotified():
                 if self.holds_task:  # a mail: it is heard when the thread is free again
-                    after, commands = replace(self, aborted=True), ()
+                    after, commands = changed(self, aborted=True), ()
                 else:
-                    after, commands = replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
-        return replace(after, story=remember(self.story, event)), commands
+                    after, commands = changed(self, ended=True), (CancelSnapshot(self.checkpoint),)
+        return changed(after, story=remember(self.story, event)), commands
 
     def _phase_finished(self, event: PhaseFinished) -> Answer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
@@ -131,19 +131,19 @@ class SnapshotInProgress:
         if event.phase is Phase.ASYNC:
             if Part.ASYNC_WORK not in self.missing:
                 self._impossible(event, "it has finished before")
-            return _settled(replace(self, missing=self.missing - {Part.ASYNC_WORK}), event.now)
+            return _settled(changed(self, missing=self.missing - {Part.ASYNC_WORK}), event.now)
         spent = event.now - self.phase_began_ns
-        after = replace(self, phase=NEXT_PHASE[event.phase], phase_began_ns=event.now)
+        after = changed(self, phase=NEXT_PHASE[event.phase], phase_began_ns=event.now)
         if event.phase is Phase.PRE_BARRIER:
-            return replace(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)
+            return changed(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _forwarded(replace(after, forward_ns=spent), event.now)
-        return _back_to_records(replace(after, sync_ns=spent), event.now)
+            return _forwarded(changed(after, forward_ns=spent), event.now)
+        return _back_to_records(changed(after, sync_ns=spent), event.now)
 
     def _output_done(self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]) -> Answer:
         if self.phase is Phase.PRE_BARRIER:
             self._impossible(event, "no barrier has been written")
-        after, more = _settled(replace(self, missing=self.missing - {Part.OUTPUT_BARRIERS}), event.now)
+        after, more = _settled(changed(self, missing=self.missing - {Part.OUTPUT_BARRIERS}), event.now)
         return after, (*commands, *more)
 
     def _impossible(self, event: object, why: str) -> NoReturn:
@@ -163,9 +163,9 @@ def _back_to_records(snapshot: SnapshotInProgress, now: int) -> Answer:
     """RESUME_INPUTS, then ASYNC: the channels stayed blocked through the sync phase."""
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
-    after = replace(snapshot, phase=Phase.ASYNC, phase_began_ns=now)
+    after = changed(snapshot, phase=Phase.ASYNC, phase_began_ns=now)
     if snapshot.aborted:
-        return replace(after, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
+        return changed(after, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
     return after, (*released, RunAsync(snapshot.checkpoint, _work(snapshot.phases, Phase.ASYNC)))
 
 
@@ -181,9 +181,9 @@ def _settled(snapshot: SnapshotInProgress, now: int) -> Answer:
     checkpoint = snapshot.checkpoint
     if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:
         if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is known once the barrier is written
-            return replace(snapshot, closing=True), (FinishChannelState(checkpoint),)
+            return changed(snapshot, closing=True), (FinishChannelState(checkpoint),)
     if snapshot.phase is Phase.ASYNC and not snapshot.missing and snapshot.channel_state is not False:
-        return replace(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
+        return changed(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
     return snapshot, ()
 
 

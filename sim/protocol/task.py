@@ -5,11 +5,11 @@ Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.phases import Part, Phases
 from sim.protocol.snapshot import SnapshotInProgress
 from sim.protocol.strategies import Strategy
@@ -61,13 +61,13 @@ class TaskCheckpointing:
             after, commands = self._about_snapshot(event)
         else:
             after, commands = self._about_barriers(event)
-        return replace(after, story=remember(self.story, event)), commands
+        return changed(after, story=remember(self.story, event)), commands
 
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(s.holds_task for s in self.snapshots):
             raise InvalidTransition("task", self, event, self.story, "its thread is at work for a snapshot")
         handler, asked = self.handler.on(event)
-        after, commands = replace(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
+        after, commands = changed(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
         for one in asked:
             after, more = _carried_out(after, one, event.now)
             commands = (*commands, *more)
@@ -94,10 +94,10 @@ def _carried_out(task: TaskCheckpointing, asked: TaskCommand | StartSnapshot | I
             return task, ((asked,) if any(s.checkpoint == asked.checkpoint for s in task.snapshots) else ())
         case CancelSnapshot():
             kept = tuple(s for s in task.snapshots if s.checkpoint != asked.checkpoint)
-            return replace(task, snapshots=kept), ((asked,) if kept != task.snapshots else ())
+            return changed(task, snapshots=kept), ((asked,) if kept != task.snapshots else ())
         case DeclineCheckpoint():
             last = max(task.last_checkpoint, asked.checkpoint)
-            return replace(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (asked,)
+            return changed(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (asked,)
         case _:
             return task, (asked,)
 
@@ -106,12 +106,12 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     checkpoint = start.checkpoint
     resume = (ResumeInputs(checkpoint),) if start.resumes else ()
     known = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)
-    after = replace(task, last_checkpoint=checkpoint, aborted=frozenset(n for n in task.aborted if n > checkpoint))
+    after = changed(task, last_checkpoint=checkpoint, aborted=frozenset(n for n in task.aborted if n > checkpoint))
     if known:  # spare those downstream the alignment
         capture = (CancelSnapshot(checkpoint),) if start.options.unaligned else ()
         return after, (ForwardCancellation(checkpoint), *capture, *resume)
     snapshot, commands = SnapshotInProgress.begun(start, task.phases, task.waits_for, now)
-    return replace(after, snapshots=(*after.snapshots, snapshot)), commands
+    return changed(after, snapshots=(*after.snapshots, snapshot)), commands
 
 
 def _told(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
@@ -125,9 +125,9 @@ def _told(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _An
         after, commands = one.on(event)
         if not after.ended:
             snapshots = (*snapshots, after)
-    return replace(task, snapshots=snapshots), commands
+    return changed(task, snapshots=snapshots), commands
 
 
 def _remembering(task: TaskCheckpointing, checkpoint: int) -> TaskCheckpointing:
     newest = sorted((*task.aborted, checkpoint))[-MAX_ABORTED:]
-    return replace(task, aborted=frozenset(newest))
+    return changed(task, aborted=frozenset(newest))

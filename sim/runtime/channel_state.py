@@ -7,18 +7,15 @@ completed its data; without data there is no file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
-import simpy
-
+from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.filesystem import CheckpointStorage
 
 __all__ = ["ChannelStateWriter"]
-
-Process = Generator[simpy.Event, None, None]
-
 
 @dataclass(slots=True)
 class _File:
@@ -29,16 +26,20 @@ class _File:
     size_bytes: int = 0
 
 
+class _Request(NamedTuple):
+    begun: Callable[[], int]  # called when its turn comes; how long it takes [ns]
+    ended: Callable[[], None]
+
+
 class ChannelStateWriter:
     """The writer thread of one group; `members` are the tasks that share its files."""
 
-    def __init__(self, env: simpy.Environment, storage: CheckpointStorage, members: list[int]) -> None:
+    def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int]) -> None:
         self.env = env
         self.storage = storage
         self.members = members
         self._files: dict[int, _File] = {}
-        self._requests: simpy.Store = simpy.Store(env)
-        env.process(self._serve())
+        self._requests: deque[_Request] = deque()  # the first one is being served
 
     def register(self, checkpoint: int) -> None:
         """A member begins its snapshot."""
@@ -47,11 +48,27 @@ class ChannelStateWriter:
 
     def write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> None:
         """Queue data; `then` is called when it is written (or skipped, its checkpoint being gone)."""
-        self._requests.put(lambda: self._write(checkpoint, size_bytes, then))
+
+        def begun() -> int:
+            file = self._files.get(checkpoint)
+            if file is None:
+                return 0
+            file.size_bytes += size_bytes
+            return self.storage.transfer_ns(size_bytes, *self._name(checkpoint))
+
+        self._queue(begun, then)
 
     def complete(self, checkpoint: int, task: int) -> None:
         """No more data of this task for this checkpoint."""
-        self._requests.put(lambda: self._complete(checkpoint, task))
+
+        def begun() -> int:
+            file = self._files.get(checkpoint)
+            if file is None:
+                return 0
+            file.incomplete.discard(task)
+            return self.storage.close_ns(*self._name(checkpoint)) if file.size_bytes and not file.incomplete else 0
+
+        self._queue(begun, lambda: self._close(checkpoint))
 
     def when_closed(self, checkpoint: int, then: Callable[[], None]) -> None:
         """Call `then` when the file of the whole group is durable (never, if the checkpoint is gone)."""
@@ -62,29 +79,27 @@ class ChannelStateWriter:
         """Forget a checkpoint; what is queued for it is skipped."""
         self._files.pop(checkpoint, None)
 
-    def _serve(self) -> Process:
-        while True:
-            request: Any = yield self._requests.get()
-            yield from request()
+    def _queue(self, begun: Callable[[], int], ended: Callable[[], None]) -> None:
+        self._requests.append(_Request(begun, ended))
+        if len(self._requests) == 1:
+            self._serve()
 
-    def _write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> Process:
-        file = self._files.get(checkpoint)
-        if file is not None:
-            file.size_bytes += size_bytes
-            yield self.env.timeout(self.storage.transfer_ns(size_bytes, *self._name(checkpoint)))
-        then()
+    def _serve(self) -> None:
+        self.env.call_in(self._requests[0].begun(), self._served)
 
-    def _complete(self, checkpoint: int, task: int) -> Process:
+    def _served(self) -> None:
+        self._requests[0].ended()
+        self._requests.popleft()
+        if self._requests:
+            self._serve()
+
+    def _close(self, checkpoint: int) -> None:
         file = self._files.get(checkpoint)
-        if file is None:
-            return
-        file.incomplete.discard(task)
-        if file.incomplete:
+        if file is None or file.incomplete:
             return
         if file.size_bytes:
-            yield self.env.timeout(self.storage.close_ns(*self._name(checkpoint)))
             self.storage.note_file(file.size_bytes)
-        self._files.pop(checkpoint, None)
+        del self._files[checkpoint]
         for then in file.waiting:
             then()
 

@@ -42,6 +42,8 @@ class SubtaskState:
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
         """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
         cost = {"pre_barrier": self._own.pre_barrier_ns, "sync": self._own.sync_ns, "async": self._own.async_ns}[phase]
+        if not cost:
+            return 0
         share = self._own.probability
         u = draw(stream(self.seed, "snapshot-work", phase, self.vertex.name, self.index), checkpoint)
         return cost if u * share.denominator < share.numerator << 32 else 0

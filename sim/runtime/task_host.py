@@ -19,6 +19,7 @@ from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
+from sim.runtime.async_thread import AsyncThread
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_thread import TaskThread
@@ -42,8 +43,7 @@ class TaskHost:
         self.state = state
         self.in_flight = in_flight
         self.thread = TaskThread(world.plane, task)
-        self.async_thread = simpy.Resource(world.env, capacity=1)
-        self._holding_async: dict[int, simpy.Event] = {}  # by checkpoint: ends its turn in the asynchronous thread
+        self.async_thread = AsyncThread(world.env)
         self._polled_at_first_barrier: dict[int, int] = {}
         self._heard: deque[say.TaskEvent] = deque()
 
@@ -219,12 +219,12 @@ class TaskHost:
     def _run_async(self, command: say.RunAsync) -> None:
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
-        self._holding_async[command.checkpoint] = self.env.event()
-        self.env.process(self._async(command, self._holding_async[command.checkpoint]))
+        finished = lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
+        self.async_thread.queue(command.checkpoint, lambda: self._async_work(command), finished)
 
     @carry_out.register
     def _acknowledge(self, command: say.Acknowledge) -> None:
-        self._end_async(command.checkpoint)
+        self.async_thread.leave(command.checkpoint)
         stats, times = self._stats(command.checkpoint), command.times
         stats.first_barrier_ns, stats.alignment_ns = times.first_barrier_ns, times.alignment_ns
         stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
@@ -234,7 +234,7 @@ class TaskHost:
 
     @carry_out.register
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
-        self._end_async(command.checkpoint)
+        self.async_thread.leave(command.checkpoint)
         self.in_flight.cancel(command.checkpoint)
         self._stats(command.checkpoint).aborted = True
 
@@ -253,39 +253,18 @@ class TaskHost:
             self.thread.occupy()
         self.env.call_in(cost_ns, lambda: self.tell(say.PhaseFinished(self.env.now, checkpoint, phase)))
 
-    def _async(self, command: say.RunAsync, ended: simpy.Event) -> Generator[simpy.Event, None, None]:
-        """Process: the task's one asynchronous thread works for this snapshot, and stays with it until `ended`."""
-        checkpoint = command.checkpoint
-        with self.async_thread.request() as turn:
-            yield turn | ended
-            stats = self._stats(checkpoint)
-            stats.async_queue_ns = self.env.now - stats.async_begun_ns
-            work = self.env.process(self._async_work(command))
-            yield work | ended
-            if work.is_alive:
-                work.interrupt()
-            elif not ended.triggered:
-                self.tell(say.PhaseFinished(self.env.now, checkpoint, Phase.ASYNC))
-                if not ended.triggered:
-                    yield ended
-
     def _async_work(self, command: say.RunAsync) -> Generator[simpy.Event, None, None]:
-        try:
-            for work in command.work:
-                if work is Work.OPERATOR_ASYNC:
-                    yield self.env.timeout(self.state.work_ns("async", command.checkpoint))
-                elif work is Work.OPERATOR_FLUSH:
-                    yield self.env.timeout(self.state.work_ns("pre_barrier", command.checkpoint))
-                elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
-                    yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
-        except simpy.Interrupt:
-            return  # the snapshot was cancelled: its file is left behind
+        """Process: one piece after the other in the task's one asynchronous thread."""
+        stats = self._stats(command.checkpoint)
+        stats.async_queue_ns = self.env.now - stats.async_begun_ns
+        for work in command.work:
+            if work in (Work.OPERATOR_ASYNC, Work.OPERATOR_FLUSH):
+                cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
+                if cost_ns:
+                    yield self.env.timeout(cost_ns)
+            elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
+                yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.total_bytes)
-
-    def _end_async(self, checkpoint: int) -> None:
-        ended = self._holding_async.pop(checkpoint, None)
-        if ended is not None and not ended.triggered:
-            ended.succeed()
 
 
 def _traits(options: BarrierOptions) -> Trait:

@@ -8,9 +8,10 @@ RESUME_INPUTS phase, which follows its sync phase.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sim.protocol.barriers.state import Pending, Step
+from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import ResumeInputs
 
@@ -36,7 +37,7 @@ class _Aligned(ABC):
         raise ValueError("no timer was armed")
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
-        return WaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
+        return WaitingForFirstBarrier(), (changed(pending.snapshot(options, now), resumes=False),)
 
     @abstractmethod
     def gate_closed(self, pending: Pending, now: int) -> Step: ...

@@ -8,9 +8,10 @@ Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierH
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sim.protocol.barriers.state import Commands, Pending, Step
+from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
 
@@ -36,7 +37,7 @@ class _Alternating:
     __slots__ = ()
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
-        return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
+        return AlternatingWaitingForFirstBarrier(), (changed(pending.snapshot(options, now), resumes=False),)
 
 
 class _AlternatingAligned(_Alternating, ABC):

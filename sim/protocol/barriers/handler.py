@@ -6,12 +6,12 @@ It handles one checkpoint at a time: a newer one gives the older up.  What happe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import BarrierState, Commands, Pending, Step
 from sim.protocol.barriers.transitions import TRANSITIONS
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
@@ -65,7 +65,7 @@ class BarrierHandler:
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
             _impossible(self, event, f"{type(after.state).__name__} may not follow")
-        return replace(after, story=remember(self.story, event)), commands
+        return changed(after, story=remember(self.story, event)), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         if _obsolete(self, event.checkpoint):
@@ -86,7 +86,7 @@ class BarrierHandler:
         if self.pending is None or self.pending.checkpoint != event.checkpoint:
             return self, ()  # its alignment is over
         pending = self.pending
-        return _moved(replace(self, timer_armed=False), event, pending, (), lambda state: state.timeout(pending, event.now))
+        return _moved(changed(self, timer_armed=False), event, pending, (), lambda state: state.timeout(pending, event.now))
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
         begun = self.pending is not None and self.pending.first_barrier_ns is not None
@@ -97,11 +97,11 @@ class BarrierHandler:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
         if event.gate not in self.open_gates:
             _impossible(self, event, "this gate is not open")
-        handler = replace(self, open_gates=self.open_gates - {event.gate})
+        handler = changed(self, open_gates=self.open_gates - {event.gate})
         if self.pending is None or event.gate in self.pending.arrived:
             return handler, ()
         first = event.now if self.pending.first_barrier_ns is None else self.pending.first_barrier_ns
-        pending = replace(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
+        pending = changed(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
         return _moved(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
@@ -110,7 +110,7 @@ class BarrierHandler:
             return self, ()
         handler, commands = _started(self, event.checkpoint, event.options, event.now)
         pending = _pending(handler, event)
-        pending = replace(pending, arrived=pending.target)
+        pending = changed(pending, arrived=pending.target)
         if pending.first_barrier_ns is not None:
             return _moved(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
         return _moved(handler, event, pending, commands, lambda state: state.triggered(pending, event.options, event.now))
@@ -128,12 +128,12 @@ def _started(handler: BarrierHandler, checkpoint: int, options: BarrierOptions, 
     if handler.pending is not None:
         handler, commands = _aborted(handler, handler.pending.checkpoint, FailureReason.CHECKPOINT_DECLINED_SUBSUMED)
     if checkpoint - 1 > max(handler.settled, handler.completed):
-        handler = replace(handler, settled=checkpoint - 1)
+        handler = changed(handler, settled=checkpoint - 1)
         commands = (*commands, SettleBarriers(checkpoint - 1))
     if options.timeoutable and handler.open_gates:
         commands = (*commands, ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns)))
-        handler = replace(handler, timer_armed=True)
-    return replace(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
+        handler = changed(handler, timer_armed=True)
+    return changed(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
 
 
 def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
@@ -143,7 +143,7 @@ def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
         _impossible(handler, event, "this gate was closed")
     if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
         _impossible(handler, event, "a gate has one first and one last barrier")
-    return replace(
+    return changed(
         pending,
         seen=pending.seen | {event.gate},
         arrived=pending.arrived | ({event.gate} if event.last else frozenset()),
@@ -159,10 +159,10 @@ def _moved(
         state, commands = ask(handler.state)
     except ValueError as error:
         _impossible(handler, event, str(error))
-    handler = replace(handler, state=state, pending=pending)
+    handler = changed(handler, state=state, pending=pending)
     if pending.complete:
         timer: Commands = (CancelAlignmentTimer(pending.checkpoint),) if handler.timer_armed else ()
-        return replace(handler, pending=None, completed=pending.checkpoint, timer_armed=False), (*before, *timer, *commands)
+        return changed(handler, pending=None, completed=pending.checkpoint, timer_armed=False), (*before, *timer, *commands)
     return handler, (*before, *commands)
 
 
@@ -175,7 +175,7 @@ def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) ->
     state, commands = (handler.state, ()) if handler.pending is None else handler.state.abort(handler.pending.checkpoint)
     done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
     current = max(handler.current, checkpoint)
-    handler = replace(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint), timer_armed=False)
+    handler = changed(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint), timer_armed=False)
     return handler, (*timer, *commands, *done)
 
 

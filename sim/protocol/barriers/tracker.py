@@ -5,11 +5,11 @@ A snapshot may hold effects of records that came after a barrier on an early cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import Commands, Pending
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
     AlignmentTimedOut,
@@ -54,7 +54,7 @@ class BarrierTracker:
                 after, commands = self._trigger(event)
             case BarrierAnnounced() | AlignmentTimedOut():
                 self._impossible(event, "nothing times out without alignment")
-        return replace(after, story=remember(self.story, event)), commands
+        return changed(after, story=remember(self.story, event)), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         if event.priority or event.options.unaligned:
@@ -66,10 +66,10 @@ class BarrierTracker:
             known = Pending(event.checkpoint, event.options, self.open_gates, first_barrier_ns=event.now)
         if event.gate not in known.target or event.first == (event.gate in known.seen) or event.gate in known.arrived:
             self._impossible(event, "an open gate has one first and one last barrier")
-        known = replace(known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset()))
+        known = changed(known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset()))
         older = tuple(p for p in self.tracked if p.checkpoint < event.checkpoint)
         newer = tuple(p for p in self.tracked if p.checkpoint > event.checkpoint)
-        after = replace(self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint))
+        after = changed(self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint))
         return _completed(after, known, event.now) if known.complete else (after, ())
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierTracker, Commands]:
@@ -88,8 +88,8 @@ class BarrierTracker:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         if event.gate not in self.open_gates:
             self._impossible(event, "this gate is not open")
-        tracked = tuple(replace(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
-        after = replace(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
+        tracked = tuple(changed(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
+        after = changed(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
         newest = next((p for p in reversed(tracked) if p.complete), None)
         return (after, ()) if newest is None else _completed(after, newest, event.now)
 
@@ -107,13 +107,13 @@ class BarrierTracker:
 def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
     """Forget this checkpoint and all older ones."""
     tracked = tuple(p for p in tracker.tracked if p.checkpoint > checkpoint)
-    return replace(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
+    return changed(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
 
 
 def _completed(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
     """Snapshot, forget the older ones.  Only the newest one's clock is kept: an overtaken one reports zeros, as Flink's."""
-    start = replace(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
+    start = changed(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
     if done.checkpoint != tracker.latest:
-        start = replace(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
+        start = changed(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
     overtaken = any(p.checkpoint < done.checkpoint for p in tracker.tracked)
     return _without(tracker, done.checkpoint), ((SettleBarriers(done.checkpoint),) if overtaken else ()) + (start,)

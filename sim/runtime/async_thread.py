@@ -1,0 +1,68 @@
+"""A task's one asynchronous thread: snapshots take their turns, each stays until it is acknowledged or cancelled.
+
+Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, so asynchronous work of one task is serial.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import simpy
+
+from sim.runtime.clock import TwoPlaneEnvironment
+
+__all__ = ["AsyncThread"]
+
+Work = Generator[simpy.Event, None, None]
+
+
+@dataclass(slots=True)
+class _Turn:
+    checkpoint: int
+    begin: Callable[[], Work]
+    done: Callable[[], None]
+    working: simpy.Process | None = None
+
+
+class AsyncThread:
+    def __init__(self, env: TwoPlaneEnvironment) -> None:
+        self.env = env
+        self._turns: deque[_Turn] = deque()  # the first one has the thread
+
+    def queue(self, checkpoint: int, begin: Callable[[], Work], done: Callable[[], None]) -> None:
+        """Do the work of `begin()` when the thread is free, then call `done`; keep the thread until `leave`."""
+        self._turns.append(_Turn(checkpoint, begin, done))
+        if len(self._turns) == 1:
+            self._next()
+
+    def leave(self, checkpoint: int) -> None:
+        """This snapshot needs the thread no more; unfinished work stops where it is."""
+        turn = next((turn for turn in self._turns if turn.checkpoint == checkpoint), None)
+        if turn is None:
+            return
+        first = turn is self._turns[0]
+        self._turns.remove(turn)
+        if turn.working is not None:
+            turn.working.interrupt()
+        if first and self._turns:
+            self._next()
+
+    def _next(self) -> None:
+        turn = self._turns[0]
+        work = turn.begin()
+        awaited = next(work, None)
+        if awaited is None:  # nothing that takes time: no process is needed
+            turn.done()
+        else:
+            turn.working = self.env.process(self._work(turn, work, awaited))
+
+    def _work(self, turn: _Turn, work: Work, awaited: simpy.Event) -> Work:
+        try:
+            yield awaited
+            yield from work
+        except simpy.Interrupt:
+            return  # cancelled: its files are left behind
+        turn.working = None
+        turn.done()
