@@ -43,11 +43,13 @@ class Layout:
 
 def layout(spec: PlaneSpec) -> Layout:
     """Number the tasks, partitions, gates and channels of a specification."""
-    first_task, vertex, subtask = [], [], []
-    for v, row in enumerate(spec.vertices):
+    first_task: list[int] = []
+    vertex: list[int] = []
+    subtask: list[int] = []
+    for v, stage in enumerate(spec.vertices):
         first_task.append(len(vertex))
-        vertex += [v] * row.parallelism
-        subtask += range(row.parallelism)
+        vertex += [v] * stage.parallelism
+        subtask += range(stage.parallelism)
     outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
     inputs: list[list[tuple[int, list[int]]]] = [[] for _ in vertex]
     writer: list[int] = []
@@ -66,14 +68,16 @@ def layout(spec: PlaneSpec) -> Layout:
                 reader.append(readers[j])
                 edge.append(e)
             outputs[w].append((e, range(begin, len(writer))))
-    partitions, task_partitions, partition = [], [], [0] * len(writer)
+    partitions: list[tuple[int, int, range]] = []
+    task_partitions, partition = [], [0] * len(writer)
     for t, rows in enumerate(outputs):
         task_partitions.append(range(len(partitions), len(partitions) + len(rows)))
         for e, channels in rows:
             for c in channels:
                 partition[c] = len(partitions)
             partitions.append((t, e, channels))
-    gates, task_gates, gate = [], [], [0] * len(writer)
+    gates: list[tuple[int, int, tuple[int, ...]]] = []
+    task_gates, gate = [], [0] * len(writer)
     for t, gate_rows in enumerate(inputs):
         task_gates.append(range(len(gates), len(gates) + len(gate_rows)))
         for e, members in gate_rows:
