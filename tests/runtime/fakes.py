@@ -1,0 +1,43 @@
+"""A data plane that does what it is told: scripted notices, verbs written down.  For tests of what stands around a plane."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sim.plane.interface import Kind, Notice
+from sim.runtime.clock import TwoPlaneEnvironment
+
+__all__ = ["FakePlane", "clock", "notice"]
+
+
+def notice(time: int, task: int = 0, kind: Kind = Kind.SAFE) -> Notice:
+    return Notice(time, kind, task)
+
+
+class FakePlane:
+    """Reports `notices` at their times (rule E3); `input_bytes` and `output_bytes` are what a capture holds at the moment."""
+
+    def __init__(self, notices: Iterable[Notice] = ()) -> None:
+        self.now = 0
+        self.upcoming = list(notices)
+        self.asked: list[int] = []  # every `until`
+        self.verbs: list[tuple[Any, ...]] = []
+        self.input_bytes = 0
+        self.output_bytes = 0
+
+    def advance(self, until: int) -> Notice:
+        self.asked.append(until)
+        if self.upcoming and self.upcoming[0].time < until:
+            self.now = self.upcoming[0].time
+            return self.upcoming.pop(0)
+        self.now = until
+        return Notice(until, Kind.QUIET)
+
+    def captured(self, task: int) -> tuple[int, int]:
+        return self.input_bytes, self.output_bytes
+
+    def __getattr__(self, verb: str) -> Callable[..., None]:
+        return lambda *arguments: self.verbs.append((verb, *arguments))
+
+
+def clock(*notices: Notice, on_notice: Callable[[Notice], None] = lambda _: None) -> TwoPlaneEnvironment:
+    return TwoPlaneEnvironment(FakePlane(notices), on_notice)

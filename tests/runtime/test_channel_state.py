@@ -1,0 +1,146 @@
+"""Writing in-flight data: first come, first served; one file per group, closed when all have completed; no data, no file."""
+
+import pytest
+
+from sim.model.cluster import Storage
+from sim.runtime.channel_state import ChannelStateWriter
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.storage.filesystem import CheckpointStorage
+from tests.runtime.fakes import FakePlane
+
+MS = 1_000_000
+PER_MS = 1_000  # bytes
+
+
+class Office:
+    """A writer of tasks 0 and 1 (1000 B in a ms, 5 ms to close), and what became of their requests: (what, ms)."""
+
+    def __init__(self, members=(0, 1)):
+        self.env = TwoPlaneEnvironment(FakePlane(), lambda _: None)
+        self.storage = CheckpointStorage(self.env, Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS), seed=1)
+        self.writer = ChannelStateWriter(self.env, self.storage, list(members))
+        self.story = []
+
+    def at(self, ms, action, *arguments):
+        self.env.call_in(ms * MS, lambda: action(*arguments))
+
+    def tell(self, what):
+        return lambda: self.story.append((what, self.env.now / MS))
+
+    def write(self, ms, checkpoint, size_bytes, what):
+        self.at(ms, self.writer.write, checkpoint, size_bytes, self.tell(what))
+
+    def complete(self, ms, checkpoint, task, what):
+        self.at(ms, self.writer.when_closed, checkpoint, self.tell(what))
+        self.at(ms, self.writer.complete, checkpoint, task)
+
+    def run(self):
+        self.env.run(until=1000 * MS)
+        return self.story
+
+
+@pytest.fixture
+def office():
+    return Office()
+
+
+def test_first_come_first_served(office):
+    """One thread: data of another checkpoint, or of another task, waits for what came before it."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 2, 3 * PER_MS, "a")
+    office.write(1, 1, 1 * PER_MS, "b")
+    office.write(2, 2, 2 * PER_MS, "c")
+    office.write(10, 1, 1 * PER_MS, "d")
+
+    assert [("a", 3), ("b", 4), ("c", 6), ("d", 11)] == office.run()
+
+
+def test_the_file_closes_when_all_members_completed(office):
+    """Who is ready early waits for the other, and both for the one latency."""
+    office.writer.register(1)
+    office.write(0, 1, 2 * PER_MS, "data of 0")
+    office.complete(0, 1, 0, "closed for 0")
+    office.write(20, 1, 3 * PER_MS, "data of 1")
+    office.complete(20, 1, 1, "closed for 1")
+
+    assert [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)] == office.run()
+    assert (1, 5 * PER_MS) == (office.storage.files_written, office.storage.bytes_written)
+
+
+def test_no_data_no_file(office):
+    """Nobody had anything in flight: no file, no latency."""
+    office.writer.register(1)
+    office.complete(0, 1, 0, "closed for 0")
+    office.complete(7, 1, 1, "closed for 1")
+
+    assert [("closed for 0", 7), ("closed for 1", 7)] == office.run()
+    assert 0 == office.storage.files_written
+
+
+def test_data_of_one_member_makes_a_file_for_all(office):
+    """The member without data waits for the file of the one with data."""
+    office.writer.register(1)
+    office.complete(0, 1, 1, "closed for 1")
+    office.write(0, 1, 4 * PER_MS, "data of 0")
+    office.complete(0, 1, 0, "closed for 0")
+
+    assert [("data of 0", 4), ("closed for 1", 9), ("closed for 0", 9)] == office.run()
+
+
+def test_completions_wait_their_turn(office):
+    """A completion behind a long write of another checkpoint is served after it."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 2, 10 * PER_MS, "data of 2")
+    office.complete(1, 1, 0, "closed for 0")
+    office.complete(1, 1, 1, "closed for 1")
+
+    assert [("data of 2", 10), ("closed for 0", 10), ("closed for 1", 10)] == office.run()
+
+
+def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
+    """It takes no time; whoever waits for a write is released, whoever waits for the file is not."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 1, 5 * PER_MS, "being written")
+    office.write(0, 1, 50 * PER_MS, "skipped")
+    office.complete(0, 1, 0, "never")
+    office.complete(0, 1, 1, "never")
+    office.write(0, 2, 1 * PER_MS, "next")
+    office.at(2, office.writer.abort, 1)
+
+    assert [("being written", 5), ("skipped", 5), ("next", 6)] == office.run()
+    assert 0 == office.storage.files_written
+
+
+def test_a_gone_checkpoint_cannot_be_waited_for(office):
+    """Late requests for it change nothing."""
+    office.writer.register(1)
+    office.at(0, office.writer.abort, 1)
+    office.complete(1, 1, 0, "never")
+    office.complete(1, 1, 1, "never")
+
+    assert [] == office.run()
+
+
+def test_registering_twice_keeps_the_file(office):
+    """Every member registers; the second one finds the file of the first."""
+    office.writer.register(1)
+    office.write(0, 1, 1 * PER_MS, "data")
+    office.complete(0, 1, 0, "closed for 0")
+    office.at(3, office.writer.register, 1)
+    office.complete(4, 1, 1, "closed for 1")
+
+    assert [("data", 1), ("closed for 0", 9), ("closed for 1", 9)] == office.run()
+
+
+def test_a_slow_file_is_slow_throughout():
+    """Whether a group's file is slow hangs on its first member and the checkpoint, not on the write."""
+    office = Office(members=[0])
+    office.storage.options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, slow_probability=1.0, slow_factor=3)
+    office.writer.register(1)
+    office.write(0, 1, 2 * PER_MS, "data")
+    office.complete(0, 1, 0, "closed")
+
+    assert [("data", 6), ("closed", 21)] == office.run()

@@ -1,0 +1,117 @@
+"""One clock for two planes: control before data at the same time, a notice suspends the data, integers only."""
+
+import pytest
+import simpy
+
+from sim.plane.interface import Kind
+from sim.plane.reference import ReferencePlane
+from sim.runtime.clock import FOREVER, TwoPlaneEnvironment
+from tests.plane.lab import pipe
+from tests.runtime.fakes import FakePlane, clock, notice
+
+
+def test_control_runs_before_data_at_the_same_time():
+    """Data of 5 is over before control of 10 runs; data of 10 follows it."""
+    story = []
+    env = clock(notice(5), notice(10), on_notice=lambda one: story.append(("data", one.time)))
+    env.call_in(10, lambda: story.append(("control", env.now)))
+    env.run(until=20)
+
+    assert [("data", 5), ("control", 10), ("data", 10)] == story
+
+
+def test_a_notice_suspends_the_data_until_control_is_done():
+    """What a notice brings about, and what that brings about at the same time, comes before the next data event of that time."""
+    story = []
+
+    def control(n):
+        story.append(f"control {n} at {env.now}")
+        if n < 3:
+            env.timeout(0).callbacks.append(lambda _: control(n + 1))
+
+    def on_notice(one):
+        story.append(f"data of task {one.task} at {env.now}")
+        if one.task == 0:
+            env.timeout(0).callbacks.append(lambda _: control(1))
+
+    env = clock(notice(5, task=0), notice(5, task=1), on_notice=on_notice)
+    env.run(until=20)
+
+    assert ["data of task 0 at 5", "control 1 at 5", "control 2 at 5", "control 3 at 5", "data of task 1 at 5"] == story
+
+
+def test_something_sooner_may_be_scheduled_by_a_notice():
+    """The data plane is not sent further than the event its own notice asked for."""
+    story = []
+    env = clock(notice(5), notice(9), on_notice=lambda one: one.time == 5 and env.call_in(3, lambda: story.append(env.plane.now)))
+    env.call_in(100, lambda: None)
+    env.run(until=100)
+
+    assert [8] == story
+
+
+def test_time_of_a_notice_is_the_clock_s():
+    """A handler reads the notice's own time, not that of the event the plane was on its way to."""
+    times = []
+    env = clock(notice(7), on_notice=lambda _: times.append((env.now, type(env.now))))
+    env.run(until=50)
+
+    assert [(7, int)] == times
+    assert 50 == env.now
+
+
+@pytest.mark.parametrize("delay", [1.5, 2.0, float("inf")])
+def test_a_float_delay_is_refused(delay):
+    """Even a whole one: where floats get in, engines stop agreeing."""
+    with pytest.raises(TypeError, match=r"integer number of nanoseconds, not (1\.5|2\.0|inf)"):
+        clock().timeout(delay)
+
+
+def test_nothing_scheduled_is_a_finite_number():
+    """Without a control event the plane runs to its next notice; it is never told to advance to infinity."""
+    env = clock(notice(10**15))
+    env.on_notice = lambda _: end.succeed()
+    end = env.event()
+    env.run(until=end)
+
+    assert 10**15 == env.now
+    assert FOREVER == env.plane.asked[0]
+    assert {int} == {type(until) for until in env.plane.asked}
+
+
+def test_a_world_without_events_ends():
+    """No control event and no notice: the run is over, not endless."""
+    with pytest.raises(simpy.core.EmptySchedule):
+        clock().step()
+
+
+def test_a_call_in_no_time_is_made_at_once():
+    """In the same turn, before anything else of that time; later ones in the order of their times."""
+    env, story = clock(), []
+    env.call_in(5, lambda: story.append(("later", env.now)))
+    env.call_in(2, lambda: (env.call_in(0, lambda: story.append(("at once", env.now))), story.append(("after", env.now))))
+    env.run(until=10)
+
+    assert [("at once", 2), ("after", 2), ("later", 5)] == story
+
+
+def test_a_real_plane_keeps_the_time():
+    """Every advance stops at the control event; the plane's time is the clock's."""
+    seen, kinds = [], []
+    env = TwoPlaneEnvironment(ReferencePlane(pipe(total=3)), lambda one: kinds.append((one.kind, one.time)))
+    for at in (1, 10, 25, 25):
+        env.call_in(at, lambda: seen.append((env.now, env.plane.now)))
+    env.run(until=100)
+
+    assert [(1, 1), (10, 10), (25, 25), (25, 25)] == seen
+    assert [(Kind.EXHAUSTED, 30)] == kinds
+
+
+def test_the_plane_catches_up_before_each_event():
+    """Once per event: control costs the plane nothing but a question."""
+    env = TwoPlaneEnvironment(plane := FakePlane(), lambda _: None)
+    for at in (3, 3, 8):
+        env.call_in(at, lambda: None)
+    env.run(until=env.timeout(9))
+
+    assert [3, 3, 8, 9] == plane.asked
