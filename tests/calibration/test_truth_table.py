@@ -36,7 +36,9 @@ def test_predictions_stay_close(name):
     assert off["end_to_end_duration"].max() <= 0.15
     assert off["numRecordsInPerSecond"].max() <= 0.03
     assert abs(rows.loc["completed", "predicted"] - rows.loc["completed", "observed"]).max() <= 1
-    assert "alignment_persisted" not in off or rows.loc["alignment_persisted"].query("observed > 10_000")["relative_error"].abs().max() <= 0.15
+    assert (
+        "alignment_persisted" not in off or rows.loc["alignment_persisted"].query("observed > 10_000")["relative_error"].abs().max() <= 0.15
+    )
 
 
 def test_orderings_of_real_flink_are_predicted():

@@ -19,7 +19,9 @@ MS = 1_000_000
 SECOND = 1_000 * MS
 ALIGNED, UNALIGNED, AT_LEAST_ONCE = Barriers("aligned"), Barriers("unaligned"), Barriers("at-least-once")
 
-network = NetworkMemory(segment_bytes=512, starting_segment_bytes=512, exclusive_per_channel=2, floating_per_gate=2, max_per_channel=4, overdraft=2)
+network = NetworkMemory(
+    segment_bytes=512, starting_segment_bytes=512, exclusive_per_channel=2, floating_per_gate=2, max_per_channel=4, overdraft=2
+)
 storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, inline_threshold_bytes=0)
 
 
@@ -39,7 +41,9 @@ def chain(parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate:
     return Job(tuple(vertices))
 
 
-def scenario(job: Job, kind: Barriers = ALIGNED, *, seconds: float = 3, interval_ms: int = 400, latency_ns: int = 0, **options: object) -> Scenario:
+def scenario(
+    job: Job, kind: Barriers = ALIGNED, *, seconds: float = 3, interval_ms: int = 400, latency_ns: int = 0, **options: object
+) -> Scenario:
     return Scenario(
         question="Does the law hold?",
         name="law",
@@ -73,13 +77,25 @@ def jobs(draw: st.DrawFn) -> Job:
         upstream = draw(st.lists(st.sampled_from([v.name for v in vertices]), min_size=1, max_size=2, unique=True))
         p = draw(parallelism)
         inputs = tuple(
-            Input(up, draw(_ships(vertices, up, p)), service=draw(_services()), record_bytes=Distribution(draw(st.sampled_from([40, 300, 1200]))))
+            Input(
+                up,
+                draw(_ships(vertices, up, p)),
+                service=draw(_services()),
+                record_bytes=Distribution(draw(st.sampled_from([40, 300, 1200]))),
+            )
             for up in upstream
         )
-        own = Snapshot(pre_barrier_ns=draw(_costs()), sync_ns=draw(_costs()), async_ns=draw(_costs()), operator_state_bytes=draw(st.sampled_from([0, 60])))
+        own = Snapshot(
+            pre_barrier_ns=draw(_costs()),
+            sync_ns=draw(_costs()),
+            async_ns=draw(_costs()),
+            operator_state_bytes=draw(st.sampled_from([0, 60])),
+        )
         fan_out = draw(st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(3)]))
         joined = len(inputs) > 1 and draw(st.booleans())
-        vertices.append(Vertex(name, p, inputs=inputs, joined=joined, fan_out=fan_out, state=draw(st.none() | st.just(State(3_000))), snapshot=own))
+        vertices.append(
+            Vertex(name, p, inputs=inputs, joined=joined, fan_out=fan_out, state=draw(st.none() | st.just(State(3_000))), snapshot=own)
+        )
     return Job(tuple(vertices))
 
 
@@ -99,7 +115,9 @@ def _costs() -> st.SearchStrategy[int]:
 @st.composite
 def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None) -> Scenario:
     kind = draw(barriers() if kinds is None else kinds)
-    base = scenario(draw(jobs()), kind, seconds=2, interval_ms=draw(st.sampled_from([120, 350, 700])), latency_ns=draw(st.sampled_from([0, 50_000])))
+    base = scenario(
+        draw(jobs()), kind, seconds=2, interval_ms=draw(st.sampled_from([120, 350, 700])), latency_ns=draw(st.sampled_from([0, 50_000]))
+    )
     aligned = kind.kind in ("aligned", "at-least-once")
     options = replace(
         base.checkpoint,

@@ -6,10 +6,23 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, barriers, chain, completed, run, scenario, scenarios, with_barriers
 
 from sim.metrics.tables import checkpoints_table, subtasks_table
 from sim.model.checkpoint import Barriers
+from tests.laws.small_jobs import (
+    ALIGNED,
+    AT_LEAST_ONCE,
+    MS,
+    SECOND,
+    UNALIGNED,
+    barriers,
+    chain,
+    completed,
+    run,
+    scenario,
+    scenarios,
+    with_barriers,
+)
 
 EXACTLY_ONCE = barriers().filter(lambda kind: kind.kind != "at-least-once")
 
@@ -47,7 +60,7 @@ def test_law_10_persisted_is_what_the_channels_captured(world_of):
     """`persisted` of a checkpoint is the sum over its channels' captures, each byte once."""
     world = run(world_of)
     done = completed(world)
-    captured = {number: 0 for number in done}
+    captured = dict.fromkeys(done, 0)
     for (number, _), cut in world.recorder.cuts.channels.items():
         if number in done:
             captured[number] += cut.captured_input + cut.captured_output

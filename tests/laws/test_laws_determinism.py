@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given, settings
-from tests.laws.small_jobs import chain, run, scenario, scenarios
 
 from sim.model.job import Job, Source, Vertex
 from sim.model.random import draw, stream
+from tests.laws.small_jobs import chain, run, scenario, scenarios
 
 
 def _trace(world):
@@ -37,7 +37,9 @@ def test_law_41_another_seed_is_another_run():
 def test_law_41_unused_component_changes_nothing():
     """A vertex nobody feeds leaves the others' draws and times alone."""
     base = scenario(chain())
-    more = replace(base, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))), checkpoint=replace(base.checkpoint, interval_ns=None))
+    more = replace(
+        base, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))), checkpoint=replace(base.checkpoint, interval_ns=None)
+    )
     alone = replace(base, checkpoint=replace(base.checkpoint, interval_ns=None))
     n = len(run(alone).names())
 

@@ -8,12 +8,12 @@ from statistics import mean
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
 from sim.metrics.tables import checkpoints_table, subtasks_table
 from sim.model.checkpoint import Barriers
 from sim.model.cluster import Debloat, Storage
 from sim.model.job import Job, Snapshot
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
 NOISE_MS = 1e-6  # float conversion of ns to ms
 
@@ -102,7 +102,8 @@ def _scaled(base, k):
         return replace(law, mean=law.mean * k)
 
     vertices = tuple(
-        replace(v, service=stretch(v.service), inputs=tuple(replace(i, service=stretch(i.service)) for i in v.inputs)) for v in base.job.vertices
+        replace(v, service=stretch(v.service), inputs=tuple(replace(i, service=stretch(i.service)) for i in v.inputs))
+        for v in base.job.vertices
     )
     options = base.checkpoint
     barriers = replace(options.barriers, timeout_ns=options.barriers.timeout_ns * k)
@@ -152,7 +153,9 @@ def test_law_30_slower_storage_never_shortens_a_checkpoint():
 
     def duration(factor):
         base = _saturated()
-        return _mean_over_seeds(replace(base, storage=replace(base.storage, slow_probability=0.2, slow_factor=factor)), "end_to_end_duration")
+        return _mean_over_seeds(
+            replace(base, storage=replace(base.storage, slow_probability=0.2, slow_factor=factor)), "end_to_end_duration"
+        )
 
     assert duration(1) <= duration(10) <= duration(100)
 
