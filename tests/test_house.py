@@ -56,8 +56,8 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
     ("storage", "checkpoint"): "CheckpointStorage is Flink's name for the whole room",
 }
 
-# Folders of tests that belong to no room: whole runs.
-NO_ROOM = {"laws"}
+# Folders of tests that belong to no room: whole runs, and what the benchmarks compare with.
+NO_ROOM = {"benchmarks", "laws"}
 
 MAX_LINES = 400
 
