@@ -1,6 +1,7 @@
 """The in-flight data of one task's snapshots: from the plane's captures to the channel-state writer.
 
 Captured buffers stay pinned in their pools until they are written; slow storage therefore throttles the data plane.
+They are not kept until the last barrier is here: a writer upstream may have to send data before it can send that barrier.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class InFlightData:
         self.plane.capture(self.task, checkpoint)
         self._parts[checkpoint].capturing = True
         self._store_input(checkpoint)
+        self._release_if_written(checkpoint)
 
     def capturing(self, checkpoint: int) -> bool:
         """Whether input may still be added."""
@@ -93,9 +95,14 @@ class InFlightData:
             self._release_if_written(checkpoint)
 
     def _release_if_written(self, checkpoint: int) -> None:
-        """All that was captured is written: its buffers go back to their pools."""
+        """All that was captured so far is written: its buffers go back to their pools.
+
+        What arrives after that is not pinned any more and written with the rest, when all barriers are here.
+        """
         part = self._parts[checkpoint]
-        if part.writes == 0 and not part.capturing:
+        if part.writes == 0 and part.capturing:
+            self._store_input(checkpoint)  # it arrived during the write
+        if part.writes == 0:
             self.plane.release_capture(self.task)
             if part.complete:
                 del self._parts[checkpoint]
