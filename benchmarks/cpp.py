@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import ctypes
-import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -203,14 +202,12 @@ def available() -> bool:
 
 @cache
 def cpp_door() -> Any:
-    """The kernel's door out of the compiler, built anew for every text."""
-    text = print_kernel()
-    name = f"plane-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
-    folder = Path(tempfile.mkdtemp(prefix="ckptsim-cpp-"))
-    source, library = folder / f"{name}.cpp", folder / f"{name}.so"
-    source.write_text(text)
-    subprocess.run(["g++", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
-    enter = ctypes.CDLL(str(library)).enter
+    """The kernel's door, built once per process."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "plane.cpp", Path(folder) / "plane.so"
+        source.write_text(print_kernel())
+        subprocess.run(["g++", "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+        enter = ctypes.CDLL(str(library)).enter
     enter.argtypes, enter.restype = [ctypes.c_void_p, *[ctypes.c_int64] * 6], ctypes.c_int64
     return enter
 

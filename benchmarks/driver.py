@@ -78,7 +78,8 @@ class Driver:
 def outcome(plane: DataPlane, snapshots: list[Snapshot]) -> Outcome:
     """The columns the baselines are held to."""
     rows = plane.tasks()
-    return Outcome(rows["served"].tolist(), rows["bytes_in"].tolist(), rows["buffers_in"].tolist(), snapshots)
+    columns = [rows[name].tolist() for name in ("served", "bytes_in", "bytes_out", "buffers_in")]
+    return Outcome(*columns, snapshots)
 
 
 def drive(plane: DataPlane, work: Workload) -> list[Snapshot]:

@@ -234,4 +234,5 @@ class IdiomaticModel:
         self.env.run(until=self.work.until_ns)
         tasks = self.tasks
         bytes_in = [sum(channel.taken for channel in task.inputs) for task in tasks]
-        return Outcome([task.served for task in tasks], bytes_in, [task.hops for task in tasks], self.snapshots)
+        bytes_out = [sum(channel.written for channel in task.output.channels) for task in tasks]
+        return Outcome([task.served for task in tasks], bytes_in, bytes_out, [task.hops for task in tasks], self.snapshots)

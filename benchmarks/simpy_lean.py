@@ -1,7 +1,7 @@
 """The same model tuned by hand: an event only where a task sleeps, integers and deques for everything else.
 
-What a SimPy expert can reach at the price of readability.  A closed buffer is its end offset, an open one only the offset
-at which it is full; a received buffer is ``offset << 1 | floating``; the common path of a record touches no function of ours.
+A closed buffer is its end offset, an open one only the offset at which it is full; a received buffer is
+``offset << 1 | floating``; the common path of a record touches no function of ours.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class LeanModel:
         """Simulate to the end of the workload."""
         self.env.run(until=self.work.until_ns)
         bytes_in = [sum(channel.taken for channel in task.inputs) for task in self.tasks]
-        return Outcome([task.served for task in self.tasks], bytes_in, [task.hops for task in self.tasks], self.snapshots)
+        bytes_out = [sum(channel.written for channel in task.channels) for task in self.tasks]
+        return Outcome([task.served for task in self.tasks], bytes_in, bytes_out, [task.hops for task in self.tasks], self.snapshots)
 
     # ------------------------------------------------------------------------------------------------ processes
 
@@ -375,10 +376,10 @@ class LeanModel:
             if barrier.overtakes:
                 overtaken = self.forward(me, barrier)
                 for c in me.inputs:
-                    c.capturing = c.barrier != number
-                    c.captured_from = c.consumed
+                    c.capturing, c.captured_from = c.barrier != number, c.consumed
                     c.captured = 0 if c.capturing else c.barrier_at - c.consumed
-                    c.pinned = sum(type(element) is int for element in c.received)
+                    behind = c.arrived if c.capturing else c.barrier_at
+                    c.pinned = sum(type(element) is int and element >> 1 <= behind for element in c.received)
             me.first = (now, overtaken)
         if count < len(me.inputs):
             return
@@ -386,8 +387,7 @@ class LeanModel:
         if barrier.overtakes:
             for c in me.inputs:
                 captured += c.captured
-                c.pinned = 0
-                owed, c.owed = sorted(c.owed), []
+                owed, c.owed, c.pinned = sorted(c.owed), [], 0
                 for floating in owed:
                     self.recycle(c, floating)
         else:

@@ -276,7 +276,8 @@ class Channel:
         self.capturing = self.mark != number
         self.captured_from = self.consumed
         self.captured = 0 if self.capturing else self.mark_at - self.consumed
-        self.pinned = sum(1 for element in self.received if not isinstance(element, Barrier))
+        behind = self.arrived if self.capturing else self.mark_at
+        self.pinned = sum(1 for element in self.received if not isinstance(element, Barrier) and element[0] <= behind)
 
     def release_capture(self) -> None:
         self.pinned = 0

@@ -53,6 +53,7 @@ class Outcome:
 
     served: list[int]
     bytes_in: list[int]
+    bytes_out: list[int]  # written to output buffers
     hops: list[int]  # data buffers consumed
     snapshots: list[Snapshot] = field(default_factory=list)
 

@@ -107,6 +107,29 @@ def test_any_small_world_drains_alike(sizes, record_bytes, buffers, latency_ns, 
         assert expected.bytes_in == actual.bytes_in
 
 
+@pytest.mark.parametrize("model", BASELINES)
+@pytest.mark.parametrize("overdraft", [0, 1, 5])
+def test_a_writer_stops_where_the_pool_ends(model, overdraft):
+    """Against a slow sink a source of large records gets exactly as far as pool and overdraft allow."""
+    spec = chain(2, 1, record_bytes=25_000, load=None, segment_bytes=1000, starting_buffer_bytes=1000, overdraft=overdraft)
+    slow = replace(spec.vertices[1], service=((SECOND,),))
+    work = Workload("stuck", replace(spec, vertices=(spec.vertices[0], slow)), SECOND // 2)
+    expected, actual = reference(work), model(work).run()
+
+    assert (expected.served, expected.bytes_out) == (actual.served, actual.bytes_out)
+
+
+@pytest.mark.parametrize("model", BASELINES)
+def test_captured_buffers_hold_the_sender_back(model):
+    """Unaligned checkpoints, far from any tie: every instant and every captured byte agrees."""
+    spec = chain(3, 2, record_bytes=32768, load=1.3, latency_ns=LATENCY_NS, floating=4, seed=3)
+    work = Workload("captured", spec, SECOND // 2, SECOND // 50, unaligned=True)
+    expected, actual = reference(work), model(work).run()
+
+    assert set(expected.snapshots) == set(actual.snapshots)
+    assert sum(row.bytes_in for row in actual.snapshots) > 0
+
+
 def test_draws_are_those_of_the_model():
     """Blocks of draws are the same numbers as one draw at a time, beyond the first block."""
     key, table = stream(7, "service", "map", 3), (5, 9, 11, 40, 100)
