@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sim.plane.interface import DataPlane, PlaneSpec, Ship, Source, Vertex
+from sim.plane.interface import DataPlane, PlaneSpec, Source, Vertex
 
 __all__ = ["Engine", "build", "warm"]
 

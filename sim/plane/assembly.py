@@ -5,6 +5,7 @@ Everything is laid out as arrays of records; `as_objects` turns them into the in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
 
@@ -99,11 +100,12 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
     g = general_rows(spec, plan, 1 + len(lines), words)
     n = power_of_two(len(tasks) + len(channels))
     g["work_mask"] = n - 1
-    return World(
+    arrays: tuple[Any, ...] = (
         g, tasks, partitions, gates, channels, new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
         new_rows(Line, 1 + len(lines)), np.full(2 * int(g["leaf0"][0]), NEVER, np.int64), np.zeros(n, np.int64), words.all(),
         np.zeros(NOTES * NOTE_WORDS, np.int64),
-    ), plan
+    )
+    return World(*arrays), plan
 
 
 def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
@@ -180,7 +182,8 @@ def gate_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
 def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
     rows = new_rows(Channel, len(plan.writer))
     local = np.array(plan.local, np.int64)
-    rows["writer"], rows["reader"], rows["partition"], rows["gate"], rows["local"] = plan.writer, plan.reader, plan.partition, plan.gate, local
+    rows["writer"], rows["reader"] = plan.writer, plan.reader
+    rows["partition"], rows["gate"], rows["local"] = plan.partition, plan.gate, local
     rows["buffer_bytes"] = spec.starting_buffer_bytes
     for name in ("credit", "required", "ex_free"):
         rows[name] = np.where(local, 0, spec.exclusive)
@@ -222,7 +225,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: Words) -> Row
     return rows
 
 
-def circle(spec: PlaneSpec, names: dict[int, tuple[str | int, ...]], period: int) -> list[int]:
+def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:
     """(phase, member) of a timer, by phase, flat."""
     phases = sorted((1 + ((draw(stream(spec.seed, *name), 0) * period) >> 32), member) for member, name in names.items())
     return [number for pair in phases for number in pair]

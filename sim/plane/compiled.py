@@ -29,6 +29,7 @@ class KernelPlane:
 
     def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
         self.spec = spec
+        arrays: Any
         arrays, self.layout = assemble(spec, MARKER_ROOM)
         enter = jit.compiled_door() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
@@ -53,8 +54,8 @@ class KernelPlane:
 
     def _collect(self, n: int) -> None:
         """Move n pending notices out of the kernel."""
-        words = self._world.notes[: n * names.NOTE_WORDS]
-        numbers = words if isinstance(words, list) else words.tolist()
+        words: Any = self._world.notes[: n * names.NOTE_WORDS]
+        numbers = words.tolist() if self.backend == "compiled" else words
         for i in range(0, len(numbers), names.NOTE_WORDS):
             time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
             self._notices.append(Notice(time, Kind(kind), task, gate, series, number, channel, first == 1, last == 1))
@@ -152,5 +153,8 @@ class KernelPlane:
         return gate_table(self._world, self.layout)
 
     def check(self) -> None:
-        world = self._world if self.backend == "interpreted" else as_objects(self._world)
+        world = self._world
+        if self.backend == "compiled":
+            used = int(column(world.g, "fresh")[0])  # the rest of the pool was never touched
+            world = as_objects(world._replace(elements=world.elements[:used]))
         check_world(world, self.spec)

@@ -24,12 +24,11 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 
-import sim.plane.kernel as kernel
-import sim.plane.rows as rows
+from sim.plane import kernel, rows
 from sim.plane.kernel.door import door
 from sim.plane.rows import World
 
@@ -38,9 +37,9 @@ __all__ = ["addresses", "compiled_door"]
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
 
 
-def addresses(arrays: tuple[np.ndarray[Any, Any], ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """What the compiled text takes for a world: where each of the arrays begins.  They must outlive its use."""
-    return np.array([array.ctypes.data for array in arrays], np.int64)
+def addresses(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What the compiled text takes for a world of arrays: where each of them begins.  They must outlive its use."""
+    return np.array([cast(Any, array).ctypes.data for array in world], np.int64)
 
 
 @cache
@@ -93,7 +92,7 @@ def bind(numba: Any, world: Any) -> Callable[..., int]:
         else:
             compiled[name] = numba.njit(result(*arguments), **inner)(twin)
 
-    visit(door)
+    visit(cast(FunctionType, door))
     return compiled[door.__name__]  # type: ignore[no-any-return]
 
 
@@ -128,20 +127,22 @@ def teach_memory(numba: Any) -> Any:
     from llvmlite import ir
     from numba.core.typeconv import Conversion
     from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
-    from numba.extending import infer_getattr, lower_builtin, lower_cast, lower_getattr_generic, lower_setattr_generic, models, register_model
+    from numba.extending import infer_getattr, lower_builtin, lower_cast, models, register_model
+    from numba.extending import lower_getattr_generic as lower_getattr
+    from numba.extending import lower_setattr_generic as lower_setattr
     from numba.types import Integer, Type, int64, void
 
     word = ir.IntType(64)
     pointer = word.as_pointer()
 
     class Memory(Type):  # type: ignore[misc]
-        """A place in memory: `row` is the class of the rows there, None for words, World for the table itself."""
+        """A place in memory: `row` is the class of the rows there, int for words, World for the table itself."""
 
-        def __init__(self, row: type | None, many: bool) -> None:
-            super().__init__(f"{'many' if many else 'one'}.{row.__name__ if row else 'word'}")
+        def __init__(self, row: type, many: bool) -> None:
+            super().__init__(f"{'many' if many else 'one'}.{row.__name__}")
             self.row, self.many = row, many
 
-        def can_convert_from(self, context: Any, other: Any) -> Any:
+        def can_convert_from(self, _: Any, other: Any) -> Any:
             """An integer is taken for the address of a world: that is how Python passes one."""
             return Conversion.safe if self.row is World and other is int64 else None
 
@@ -155,10 +156,10 @@ def teach_memory(numba: Any) -> Any:
         inner = get_args(hint)
         if not inner:
             return Memory(hint, many=False)
-        return Memory(None if inner[0] is int else inner[0], many=True)
+        return Memory(inner[0], many=True)
 
     world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
-    columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row}
+    columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row is not int}
 
     @infer_getattr
     class MemoryAttribute(AttributeTemplate):  # type: ignore[misc]
@@ -171,15 +172,15 @@ def teach_memory(numba: Any) -> Any:
 
     @infer_global(operator.getitem)
     class MemoryItem(AbstractTemplate):  # type: ignore[misc]
-        def generic(self, args: Any, kws: Any) -> Any:
+        def generic(self, args: Any, _: Any) -> Any:
             if isinstance(args[0], Memory) and args[0].many and isinstance(args[1], Integer):
-                return numba.core.typing.signature(int64 if args[0].row is None else Memory(args[0].row, many=False), args[0], int64)
+                return numba.core.typing.signature(int64 if args[0].row is int else Memory(args[0].row, many=False), args[0], int64)
             return None
 
     @infer_global(operator.setitem)
     class MemoryStore(AbstractTemplate):  # type: ignore[misc]
-        def generic(self, args: Any, kws: Any) -> Any:
-            if isinstance(args[0], Memory) and args[0].row is None:
+        def generic(self, args: Any, _: Any) -> Any:
+            if isinstance(args[0], Memory) and args[0].row is int:
                 return numba.core.typing.signature(void, args[0], int64, int64)
             return None
 
@@ -194,7 +195,7 @@ def teach_memory(numba: Any) -> Any:
     def place_of(builder: Any, kind: Memory, base: Any, name: str) -> Any:
         return builder.gep(base, [word(columns[kind.row][name])], inbounds=True)
 
-    @lower_getattr_generic(Memory)
+    @lower_getattr(Memory)
     def get_attribute(context: Any, builder: Any, kind: Memory, base: Any, name: str) -> Any:
         if kind.row is not World:
             return tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
@@ -202,7 +203,7 @@ def teach_memory(numba: Any) -> Any:
         address.set_metadata("invariant.load", builder.module.add_metadata([]))
         return builder.inttoptr(address, pointer)
 
-    @lower_setattr_generic(Memory)
+    @lower_setattr(Memory)
     def set_attribute(context: Any, builder: Any, signature: Any, args: Any, name: str) -> Any:
         kind, value = signature.args
         number = context.cast(builder, args[1], value, int64)
@@ -211,7 +212,7 @@ def teach_memory(numba: Any) -> Any:
     @lower_builtin(operator.getitem, Memory, Integer)
     def get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row = signature.args[0].row
-        if row is None:
+        if row is int:
             return tagged(builder, builder.load(builder.gep(args[0], [args[1]], inbounds=True)), "word")
         return builder.gep(args[0], [builder.mul(args[1], word(len(columns[row])))], inbounds=True)
 

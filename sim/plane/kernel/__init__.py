@@ -6,13 +6,21 @@ closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the 
 
 Read in this order, each file knowing only those before it (rules are the interface's)::
 
-    names      constants                            tree       which event is next (E1)
-    draws      numbers out of streams (W2)          work       the work list, notices, states (E2, T12)
-    elements   buffers and markers, their pool      offering   what may be sent, what is ready (S1, R4)
-    messages   the reverse line (S6)                output     segments, writing, emission, flush (O)
-    receiving  arrival, recycling (R)               sending    from the queue to the wire (S)
-    counting   markers processed (M4)               thread     the turns of a task (T)
-    markers    verbs on markers (M)                 capture    in-flight data, pins (C)
-    timers     flush, debloating (F, D)             advance    the loop (E3)
+    names      constants
+    draws      numbers out of streams (W2), digests (G1)
+    tree       which event is next (E1)
+    work       the work list, notices, states (E2, E3, T12)
+    elements   buffers and markers, their pool, the sender's queue
+    offering   what may be sent, what is ready (S1, R4)
+    messages   lines, messages to the sender (S5, S6)
+    output     segments, writing, emission, flush (O)
+    receiving  arrival, credits, recycling (R)
+    sending    from the queue to the wire (S)
+    counting   markers processed (M4)
+    thread     the turns of a task (T)
+    capture    in-flight data, pins (C)
+    markers    verbs on markers (M)
+    timers     flush, debloating (F, D)
+    advance    the loop (E3)
     door       the only way in (E4)
 """

@@ -5,8 +5,24 @@ from sim.plane.kernel.capture import capture, captured_in, captured_out, release
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.names import (
-    ADVANCE, CAPTURE, CAPTURED_IN, CAPTURED_OUT, CLEAR, CONVERT, FORWARD, HELD, HOLD, INTERRUPT, POLLED, PRIORITISE, RELEASE, RELEASE_CAPTURE,
-    RESUME_ALL, SCALE, SETTLE, START,
+    ADVANCE,
+    CAPTURE,
+    CAPTURED_IN,
+    CAPTURED_OUT,
+    CLEAR,
+    CONVERT,
+    FORWARD,
+    HELD,
+    HOLD,
+    INTERRUPT,
+    POLLED,
+    PRIORITISE,
+    RELEASE,
+    RELEASE_CAPTURE,
+    RESUME_ALL,
+    SCALE,
+    SETTLE,
+    START,
 )
 from sim.plane.kernel.tree import cancel, schedule
 from sim.plane.kernel.work import append_turn, become, wake_between_records

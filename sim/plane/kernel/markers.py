@@ -3,7 +3,13 @@
 from sim.plane.kernel.capture import pin_for, pin_output
 from sim.plane.kernel.counting import settle_gate
 from sim.plane.kernel.elements import (
-    append_element, append_urgent, insert_priority, is_priority, new_element, new_marker, remove_after,
+    append_element,
+    append_urgent,
+    insert_priority,
+    is_priority,
+    new_element,
+    new_marker,
+    remove_after,
 )
 from sim.plane.kernel.messages import resume_sender
 from sim.plane.kernel.names import ANNOUNCED, BLOCKING, DATA, MARKER_SERIES, NOTE_LEFT, PRIORITY, WATCH

@@ -1,0 +1,81 @@
+"""One behaviour, three engines: reference, interpreted kernel and compiled kernel, compared after every advance of generated worlds.
+
+The reference and the kernel were written from the same prose by different hands, so that an error of one is seen by the other;
+interpreter and compiler read one text, so that a difference between them is the compiler's or an integer beyond 64 bits.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from hypothesis import HealthCheck, given, settings
+
+from sim.plane import build
+from sim.plane.check import differences, first_difference, run_freely
+from sim.plane.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from tests.plane.worlds import drive, scripts, worlds
+
+ENGINES = ("interpreted", "compiled")
+
+
+def story(spec, script):
+    """Where the engines part from the reference, to be read; empty: nowhere."""
+
+    def drive_to(plane, until):
+        return drive(plane, spec, replace(script, until=until))
+
+    make = {engine: partial(build, spec, engine) for engine in ("reference", *ENGINES)}
+    found = {engine: first_difference(make["reference"], make[engine], script.until, drive_to) for engine in ENGINES}
+    return "\n".join(f"{engine}: {difference}" for engine, difference in found.items() if difference)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(spec=worlds(), script=scripts())
+def test_three_engines_agree(spec, script):
+    """Equal notices, answers, digests and tables after every advance, and nothing lost at the end."""
+    expected = drive(build(spec, "reference"), spec, script)
+    for engine in ENGINES:
+        plane = build(spec, engine)
+        actual = drive(plane, spec, script)
+        plane.check()
+
+        assert expected == actual, story(spec, script)
+
+
+def shuffle(parallelism: int, **options) -> PlaneSpec:
+    """Source, map and sink, all-to-all, random sizes, services and routes."""
+    vertices = (
+        Vertex("source", parallelism, ((400, 900),), Source((RateSegment(0, 0, 1, 800), RateSegment(300, 250_000, 3, 1_700)))),
+        Vertex("map", parallelism, ((100, 300, 800),)),
+        Vertex("sink", parallelism, ((600, 650, 700),)),
+    )
+    edges = (Edge("in", 0, 1, Ship.HASH, (90, 100, 330)), Edge("out", 1, 2, Ship.REBALANCE, (80,)))
+    hosts = tuple(i % 5 for i in range(3 * parallelism))
+    return PlaneSpec(vertices, edges, hosts, seed=7, segment_bytes=1024, starting_buffer_bytes=1024, digests=True, **options)
+
+
+def test_engines_agree_on_a_longer_run():
+    """Thousands of records through pools, credits, a NIC, flushes and debloating."""
+    spec = shuffle(
+        6, latency_ns=2_000, nic=(1, 2), buffer_timeout_ns=40_000, debloating=Debloating(period_ns=90_000, target_ns=150_000, min_bytes=64)
+    )
+    reference, *others = (build(spec, engine) for engine in ("reference", *ENGINES))
+    said = run_freely(reference, 1_000_000)
+
+    for plane in others:
+        assert [] == list(differences(said, run_freely(plane, 1_000_000), reference, plane))
+
+
+def pipe(*segments: RateSegment) -> PlaneSpec:
+    source = Vertex("source", 1, ((100,),), Source((RateSegment(0, 0, 1, 800), *segments)))
+    return PlaneSpec((source, Vertex("sink", 1, ((100,),))), (Edge("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1))
+
+
+def test_the_first_difference_is_found_and_told():
+    """Two sources that part when record 5 is due, at 4000 ns: before the events of that instant they are equal."""
+    make = partial(build, pipe(), "interpreted"), partial(build, pipe(RateSegment(5, 9_000, 1, 800)), "interpreted")
+    found = first_difference(*make, until=1_000_000)
+
+    assert found is not None
+    assert 4_001 == found.time
+    assert "the engines part at 4001 ns:\n  tasks[0].state: expected 1, actual 0" in str(found)
+    assert first_difference(*make, until=4_000) is None
