@@ -145,6 +145,22 @@ def test_a_cancelled_checkpoint_releases_at_once(desk):
     assert not desk.data.capturing(1)
 
 
+def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
+    """The next checkpoint's data follows the write under way, not those behind it."""
+    desk.holds(input_ms=8)
+    desk.data.capture_input(1)
+    desk.data.store_output(1, 20 * PER_MS)
+    desk.until(2)
+    desk.data.cancel(1)
+    desk.holds(input_ms=1)
+    desk.data.capture_input(2)
+    desk.data.finish_capture(2)
+    desk.finish(checkpoint=2)
+    desk.until(50)
+
+    assert [8 + 1 + 5] == desk.closed_ms
+
+
 def test_cancelling_what_never_began_is_nothing(desk):
     """A cancellation may come before the first barrier: another checkpoint's buffers stay where they are."""
     desk.holds(input_ms=8)
