@@ -10,5 +10,7 @@ PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.e
 # dev: quick, while writing.  ci: the same examples every time, whatever the machine's mood.  deep: nightly.
 hypothesis.settings.register_profile("dev", max_examples=25, deadline=None, phases=PHASES)
 hypothesis.settings.register_profile("ci", max_examples=100, derandomize=True, deadline=None, print_blob=True, phases=PHASES)
-hypothesis.settings.register_profile("deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
