@@ -1,0 +1,280 @@
+"""Laws 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sim.model.job import Job, Source
+from sim.plane import build
+from sim.plane.interface import BARRIERS, Kind, State, Trait
+from sim.plane.layout import layout
+from sim.plane.reference import ReferencePlane
+from sim.plane.reference.parts import Slice
+from sim.runtime.world import World
+from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
+from tests.plane.worlds import drive, scripts, worlds
+
+ENGINES = pytest.mark.parametrize("engine", ["reference", "interpreted"])
+many = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+
+
+class Spy:
+    """A plane that is looked at: knows what was written before each ordinary marker, and where the tables must agree with the laws."""
+
+    def __init__(self, plane, spec):
+        self.plane = plane
+        self.layout = layout(spec)
+        self.written = {}  # (series, number, channel) -> offset of an ordinary marker
+        self.prioritised = set()  # (reader, number): what was ordinary overtakes from now on
+        self.quiet = lambda: None  # called when the plane has nothing left to do before now
+
+    def __getattr__(self, name):
+        return getattr(self.plane, name)
+
+    def channels_of(self, partitions):
+        return [c for p in partitions for c in self.layout.partitions[p][2]]
+
+    def forward(self, task, marker, edge=None):
+        if not marker.traits & Trait.PRIORITY:
+            rows = self.plane.channels()
+            partitions = [p for p in self.layout.task_partitions[task] if edge in (None, self.layout.partitions[p][1])]
+            for c in self.channels_of(partitions):
+                self.written[marker.series, marker.number, c] = int(rows["written"][c])
+        return self.plane.forward(task, marker, edge)
+
+    def convert_output(self, task, number):
+        for c in self.channels_of(self.layout.task_partitions[task]):
+            self.written.pop((BARRIERS, number, c), None)
+        return self.plane.convert_output(task, number)
+
+    def prioritise(self, task, number):
+        self.prioritised.add((task, number))
+        self.plane.prioritise(task, number)
+
+    def advance(self, until):
+        moves = self.plane.now < until
+        notice = self.plane.advance(until)
+        key = notice.series, notice.number, notice.channel
+        overtakes = notice.series == BARRIERS and (notice.task, notice.number) in self.prioritised
+        if notice.kind is Kind.ARRIVED and key in self.written and not overtakes:
+            assert self.written[key] == int(self.plane.channels()["taken"][notice.channel]), notice
+        if notice.kind is Kind.QUIET and moves:
+            self.quiet()
+        return notice
+
+
+# ---------------------------------------------------------------------------------------------- 1: order
+
+
+@ENGINES
+@many
+@given(spec=worlds(), script=scripts())
+def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
+    """When one is processed, all bytes written before it have been taken from its channel, and none written after it."""
+    drive(Spy(build(spec, engine), spec), spec, script)
+
+
+@many
+@given(worlds(live=True), scripts())
+def test_law_01_records_keep_their_order(spec, script):
+    """What a task reads from a source over one edge comes in the order it was emitted, priority markers or not."""
+    plane = ReferencePlane(spec, identities=True)
+    drive(plane, spec, script, to_the_end=True)
+    plan = layout(spec)
+    inputs = defaultdict(list)
+    for edge in spec.edges:
+        inputs[edge.downstream].append(edge.upstream)
+    for task, v in enumerate(plan.vertex):
+        if len(set(inputs[v])) < len(inputs[v]) or any(spec.vertices[up].source is None for up in inputs[v]):
+            continue  # several ways lead here from one source
+        ordinals = defaultdict(list)
+        for source, k in plane.served_records(task):
+            ordinals[source].append(k)
+
+        assert all(a <= b for ks in ordinals.values() for a, b in pairwise(ks))
+
+
+# ---------------------------------------------------------------------------------------------- 2, 3, 5: who may send
+
+
+class Watch:
+    """Stands between a reference plane's queues and its lines; keeps its own account of who is blocked."""
+
+    def __init__(self, plane):
+        self.blocked, self.seen, self.stops = set(), 0, 0
+        take_head, be_told = plane.sending.take_head, plane.sending.be_told
+
+        def taken(channel):
+            credit = channel.credit
+            element = take_head(channel)
+            self.seen += 1
+            assert channel.number not in self.blocked, f"channel {channel.number} sends {element} although it is blocked"
+            if isinstance(element, Slice):
+                assert channel.local or credit > 0, f"channel {channel.number} sends without credit"
+            elif element.traits & Trait.BLOCKING:
+                self.blocked.add(channel.number)
+                self.stops += 1
+            return element
+
+        def told(channel, kind, n):
+            if kind == "resume":
+                self.blocked.discard(channel.number)
+            be_told(channel, kind, n)
+
+        plane.sending.take_head, plane.sending.be_told = taken, told
+
+
+@many
+@given(worlds(), scripts())
+def test_laws_02_and_05_nobody_sends_blocked_or_without_credit(spec, script):
+    """After a blocking marker nothing leaves the queue before the resume; data never leaves without credit."""
+    plane = ReferencePlane(spec)
+    watch = Watch(plane)
+    drive(plane, spec, script)
+
+    assert watch.blocked == {channel.number for channel in plane.all_channels if channel.blocked}
+
+
+@settings(max_examples=6)
+@given(scenarios())
+def test_laws_02_03_and_05_on_whole_runs(world_of):
+    """Under every protocol: senders obey credits and blocks, credits and buffers add up at every twentieth control event."""
+    world = World(world_of, "reference")
+    watch = Watch(world.plane)
+    world.start()
+    events = 0
+    while world.env.peek() < SECOND:
+        world.env.step()
+        events += 1
+        if events % 20 == 0:
+            world.plane.check()
+    world.plane.check()
+
+    assert watch.seen > 0
+
+
+def test_law_05_counts_something():
+    """The law is not vacuous: aligned runs block channels, and all of them are resumed."""
+    world = World(scenario(chain(), seconds=2), "reference")
+    watch = Watch(world.plane)
+    world.start()
+    world.env.run(until=world.env.timeout(2 * SECOND))
+    done = [row for row in world.stats.values() if row.status == "COMPLETED"]
+
+    assert watch.stops >= len(world.layout.writer) * len(done) > 0
+
+
+# ---------------------------------------------------------------------------------------------- 4: liveness
+
+
+def bounded(base, total=8):
+    vertices = (replace(v, source=Source(v.source.rates, total)) if v.source else v for v in base.job.vertices)
+    return replace(base, job=Job(tuple(vertices)))
+
+
+def at_rest(world):
+    """Every record of every source has been served by everybody it was meant for."""
+    tasks, channels, vertices = world.plane.tasks(), world.plane.channels(), world.scenario.job.vertices
+    emitted = all(tasks["served"][t] == vertices[v].source.total for t, v in enumerate(world.layout.vertex) if vertices[v].source)
+    return emitted and bool((channels["consumed"] == channels["written"]).all())
+
+
+@settings(max_examples=15)
+@given(scenarios())
+def test_law_04_bounded_jobs_come_to_rest(world_of):
+    """Whatever is checkpointed meanwhile, and however often it fails: every record reaches the sinks.
+
+    Without flushes a partial buffer leaves with the next barrier: the checkpoints have to go on.
+    """
+    world = World(bounded(world_of), "interpreted")
+    world.start()
+    for second in range(1, 121):
+        world.env.run(until=second * SECOND)
+        if at_rest(world):
+            break
+
+    assert at_rest(world), world.plane.channels()[["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]]
+
+
+@settings(max_examples=6)
+@given(scenarios())
+def test_law_04_checkpoints_of_a_job_at_rest_complete(world_of):
+    """No protocol leaves a channel blocked or a buffer pinned for ever: one triggered after the data completes."""
+    patient = replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))
+    world = World(patient, "interpreted")
+    world.start()
+    rest = next((second for second in range(1, 121) if world.env.run(until=second * SECOND) or at_rest(world)), None)
+
+    assert rest is not None
+    world.env.run(until=(rest + 3) * SECOND)
+    assert "COMPLETED" in {row.status for row in world.stats.values() if row.trigger_ns >= rest * SECOND}
+
+
+# ---------------------------------------------------------------------------------------------- 6, 7: nobody idles, time is spent once
+
+
+def idlers(spy):
+    """Sentences about tasks that rest although they could work, and channels that hold data they may send."""
+    tasks, channels, partitions, plan = spy.tasks(), spy.channels(), spy.partitions(), spy.layout
+    for c, row in enumerate(channels):
+        idle = tasks["state"][plan.reader[c]] == State.IDLE
+        closed = row["queued"] >= 2 and not row["blocked"]  # only the last element can be an open buffer
+        if idle and row["received"] > 0:
+            yield f"task {plan.reader[c]} is idle with {row['received']} elements on channel {c}"
+        if idle and plan.local[c] and closed:
+            yield f"task {plan.reader[c]} is idle with {row['queued']} elements in the queue of local channel {c}"
+        if not plan.local[c] and closed and row["credit"] > 0:
+            yield f"channel {c} keeps {row['queued']} elements with {row['credit']} credits"
+    for t, row in enumerate(tasks):
+        open_outputs = all(partitions["available"][p] for p in plan.task_partitions[t])
+        if row["state"] == State.SOFT and open_outputs:
+            yield f"task {t} is back-pressured with all outputs available"
+
+
+@ENGINES
+@many
+@given(spec=worlds(), script=scripts())
+def test_law_06_nobody_rests_who_could_work(engine, spec, script):
+    """No task is idle with a full buffer on a channel that is not blocked, none is back-pressured by an available output."""
+    spy = Spy(build(spec, engine), spec)
+    found = []
+    spy.quiet = lambda: found.extend(idlers(spy))
+    drive(spy, spec, script)
+
+    assert [] == found
+
+
+@ENGINES
+@many
+@given(spec=worlds(), script=scripts())
+def test_law_07_time_is_spent_once(engine, spec, script):
+    """Busy, idle, soft and hard back-pressured time of each task are the wall time, at every moment."""
+    plane = build(spec, engine)
+    sums = set()
+
+    def look():
+        tasks = plane.tasks()
+        spent = tasks["busy_ns"] + tasks["idle_ns"] + tasks["soft_ns"] + tasks["hard_ns"]
+        sums.update((spent - plane.now).tolist())
+
+    drive(plane, spec, script, after=look)
+
+    assert {0} == sums
+
+
+@settings(max_examples=8)
+@given(scenarios())
+def test_law_07_on_whole_runs(world_of):
+    """Held for a checkpoint is busy: nothing is left over and nothing counted twice."""
+    world = World(world_of, "interpreted")
+    world.start()
+    for until in (7 * MS, 333 * MS, SECOND):
+        world.env.run(until=until)
+        tasks = world.plane.tasks()
+
+        assert {until} == set((tasks["busy_ns"] + tasks["idle_ns"] + tasks["soft_ns"] + tasks["hard_ns"]).tolist())
