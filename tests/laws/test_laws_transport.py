@@ -21,6 +21,7 @@ from tests.plane.worlds import drive, scripts, worlds
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "interpreted"])
 many = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
 class Spy:
@@ -140,7 +141,7 @@ def test_laws_02_and_05_nobody_sends_blocked_or_without_credit(spec, script):
     assert watch.blocked == {channel.number for channel in plane.all_channels if channel.blocked}
 
 
-@settings(max_examples=6)
+@quick
 @given(scenarios())
 def test_laws_02_03_and_05_on_whole_runs(world_of):
     """Under every protocol: senders obey credits and blocks, credits and buffers add up at every twentieth control event."""
@@ -184,7 +185,7 @@ def at_rest(world):
     return emitted and bool((channels["consumed"] == channels["written"]).all())
 
 
-@settings(max_examples=15)
+@quick
 @given(scenarios())
 def test_law_04_bounded_jobs_come_to_rest(world_of):
     """Whatever is checkpointed meanwhile, and however often it fails: every record reaches the sinks.
@@ -201,7 +202,7 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
     assert at_rest(world), world.plane.channels()[["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]]
 
 
-@settings(max_examples=6)
+@quick
 @given(scenarios())
 def test_law_04_checkpoints_of_a_job_at_rest_complete(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: one triggered after the data completes."""
@@ -267,7 +268,7 @@ def test_law_07_time_is_spent_once(engine, spec, script):
     assert {0} == sums
 
 
-@settings(max_examples=8)
+@quick
 @given(scenarios())
 def test_law_07_on_whole_runs(world_of):
     """Held for a checkpoint is busy: nothing is left over and nothing counted twice."""
