@@ -102,7 +102,7 @@ def main() -> None:
     skip = set(options.skip) | (set() if cpp.available() else {"c++"})
     warm()
     others = [name for name in ENGINES[1:] if name not in skip]
-    rows, history = [], []
+    rows = []
     for work in standard(options.scale):
         if options.only not in work.name:
             continue
@@ -111,13 +111,12 @@ def main() -> None:
         simulated = work.until_ns / 1e9 / cpu["compiled"]
         speeds = (done.buffers / cpu["compiled"] / 1e6, done.records / cpu["compiled"] / 1e6)
         rows.append((work.name, *speeds, simulated, *ratios.values(), building["compiled"] * 1e3))
-        history += [(work.name, "hops", speeds[0] * 1e6, "1/s"), (work.name, "records", speeds[1] * 1e6, "1/s")]
-        history += [(work.name, f"compiled / {name}", ratio, "") for name, ratio in ratios.items()]
+        history = [(work.name, "hops", speeds[0] * 1e6, "1/s"), (work.name, "records", speeds[1] * 1e6, "1/s")]
+        record("plane", history + [(work.name, f"compiled / {name}", ratio, "") for name, ratio in ratios.items()])
         print(f"  {work.name}: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()), flush=True)
     print()
     head = ["workload", "Mhops/s", "Mrecords/s", "simulated s/s", *(f"x {name}" for name in others), "building ms"]
     print_table(head, rows)
-    record("plane", history)
 
 
 if __name__ == "__main__":
