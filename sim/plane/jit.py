@@ -28,12 +28,17 @@ from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 
-from sim.plane import kernel, rows
+from sim.plane import interface, kernel, rows
 from sim.plane.kernel.door import door
 from sim.plane.rows import World
 
 __all__ = ["addresses", "compiled_door"]
 
+COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
+    "capture", "counting", "door", "markers", "timers",
+    "arrive", "close", "deliver_marker", "go_on_writing", "miss", "poll_local", "read_joined", "recycle_current", "report", "send_local",
+    "send_marker",
+})  # fmt: skip
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
 
 
@@ -53,56 +58,62 @@ def compiled_door() -> Callable[..., int] | None:
     if numba.config.DISABLE_JIT:
         warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
         return None
+    texts = [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
+    name = f"{door.__name__}_{fingerprint(texts)}"
+    try:
+        return outermost(numba, name, {})  # without knowing what it calls it cannot be compiled, only found in the cache
+    except numba.core.errors.TypingError:
+        pass
     collecting = gc.isenabled()
     gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
     try:
-        return bind(numba, teach_memory(numba))
+        return outermost(numba, name, callees(numba, texts))
     finally:
         if collecting:
             gc.enable()
 
 
-def bind(numba: Any, world: Any) -> Callable[..., int]:
-    """Every function of the kernel compiled for the types it names, in a namespace where the functions it calls are compiled too.
+def outermost(numba: Any, name: str, space: dict[str, Any]) -> Callable[..., int]:
+    """The door for use from Python, from the cache on disk or compiled, and cached if some directory can be written."""
+    twin = FunctionType(door.__code__, space, name)
+    twin.__module__ = door.__module__
+    signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
+    options = {"error_model": "numpy", "nogil": True}
+    try:
+        return numba.njit(signature, cache=True, **options)(twin)  # type: ignore[no-any-return]
+    except (RuntimeError, OSError):
+        return numba.njit(signature, **options)(twin)  # type: ignore[no-any-return]
+
+
+def callees(numba: Any, texts: list[ModuleType]) -> dict[str, Any]:
+    """The names the door needs, with everything it calls compiled for the types it says.
 
     Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
-    Everything is inlined: calls between numba's functions cost more than what most of these do.
+    What is hot is inlined: calls between numba's functions cost more than what most of these do.
     """
-    texts = [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
-    types = {int: numba.int64, bool: numba.boolean, World: world, NoneType: numba.void}
-    inner = {"error_model": "numpy", "forceinline": True} | accepted(numba.njit, INNER)
+    types = {int: numba.int64, bool: numba.boolean, World: teach_memory(numba), NoneType: numba.void}
+    options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
     spaces = {text.__name__: dict(vars(text)) for text in texts}
     compiled: dict[str, Any] = {}
 
-    def visit(function: FunctionType) -> None:
-        name = function.__name__
-        if name in compiled:
-            return
+    def space_of(function: Callable[..., Any]) -> dict[str, Any]:
+        """The function's names, those it calls compiled."""
         space = spaces[function.__module__]
         for instruction in dis.get_instructions(function):
             if instruction.opname == "LOAD_GLOBAL" and isinstance(space.get(instruction.argval), FunctionType):
-                visit(space[instruction.argval])
-        twin = FunctionType(function.__code__, space | compiled, name)
-        hints = get_type_hints(function)
-        result = types[hints.pop("return")]
-        arguments = [types[hint] for hint in hints.values()]
-        if function is door:
-            twin.__qualname__ = f"door_{fingerprint(texts)}"
-            compiled[name] = cached(numba.njit, result(numba.int64, *arguments[1:]), twin)
-        else:
-            compiled[name] = numba.njit(result(*arguments), **inner)(twin)
+                compile_one(space[instruction.argval])
+        return space | compiled
 
-    visit(cast(FunctionType, door))
-    return compiled[door.__name__]  # type: ignore[no-any-return]
+    def compile_one(function: FunctionType) -> None:
+        name = function.__name__
+        if name not in compiled:
+            twin = FunctionType(function.__code__, space_of(function), name)
+            hints = get_type_hints(function)
+            result = types[hints.pop("return")]
+            hot = not COLD & {name, function.__module__.rpartition(".")[2]}
+            compiled[name] = numba.njit(result(*(types[hint] for hint in hints.values())), forceinline=hot, **options)(twin)
 
-
-def cached(njit: Any, signature: Any, function: FunctionType) -> Any:
-    """Compiled for use from Python, with a cache on disk if some directory can be written."""
-    options = {"error_model": "numpy", "nogil": True}
-    try:
-        return njit(signature, cache=True, **options)(function)
-    except (RuntimeError, OSError):
-        return njit(signature, **options)(function)
+    return space_of(door)
 
 
 def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +128,7 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
 def fingerprint(texts: list[ModuleType]) -> str:
     """Of everything that is compiled, and how."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in (*(str(text.__file__) for text in texts), str(rows.__file__), __file__):
+    for path in (*(str(text.__file__) for text in texts), str(interface.__file__), str(rows.__file__), __file__):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

@@ -1,6 +1,8 @@
 """The kernel behind the seam: what is refused, what grows, and how it runs without a compiler."""
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import sim.plane
-from sim.plane import build, jit, warm
+from sim.plane import build, jit, kernel, warm
 from sim.plane.compiled import MARKER_ROOM
 from sim.plane.interface import Edge, Kind, Marker, PlaneSpec, Ship, Source, State, Trait, Vertex
 from sim.plane.kernel.draws import scaled
@@ -154,17 +156,31 @@ def test_options_a_compiler_refuses_are_left_out():
     assert {} == jit.accepted(numba.njit, {"no_such_option": True})
 
 
+def test_what_is_called_cold_exists():
+    """A renamed function would silently become hot."""
+    files = [info.name for info in pkgutil.iter_modules(kernel.__path__)]
+    functions = {name for file in files for name in vars(importlib.import_module(f"{kernel.__name__}.{file}"))}
+
+    assert jit.COLD <= {*files, *functions}
+
+
 def test_without_a_cache_directory_the_text_is_compiled_all_the_same():
     """A read-only installation costs time, not the run."""
     calls = []
 
-    def njit(signature, **options):
-        calls.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
+    class Numba:
+        @staticmethod
+        def int64(*arguments):
+            return arguments
 
-    assert len == jit.cached(njit, "signature", len)
+        @staticmethod
+        def njit(signature, **options):
+            calls.append(options)
+            if options.get("cache"):
+                raise RuntimeError("cannot cache function: no locator available")
+            return lambda function: function
+
+    assert "door_1" == jit.outermost(Numba, "door_1", {}).__name__
     assert [True, None] == [options.get("cache") for options in calls]
 
 

@@ -13,40 +13,43 @@ from sim.plane.rows import World
 def advance(w: World, until: int) -> int:
     """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
     g = w.g
-    if g.now >= until:
-        return g.noted
-    while g.noted == 0:
+    while g.now < until and g.noted == 0:
         if g.work_n > 0:
             item = w.ring[g.work_head]
             g.work_head = (g.work_head + 1) & g.work_mask
             g.work_n -= 1
-            if item < g.tasks:
-                turn(w, item)
-            else:
-                send(w, item - g.tasks)
         else:
-            if g.stale >= 0:
-                set_leaf(w, g.stale, NEVER)
-                g.stale = -1
-            key = w.tree[1]
-            time = key >> g.shift
-            if time >= until:
-                g.now = until
-                return 0
-            g.now = time
-            event(w, key - (time << g.shift))
+            item = next_event(w, until)
+        if item >= g.tasks:
+            send(w, item - g.tasks)
+        elif item >= 0:
+            turn(w, item)
     return g.noted
 
 
-def event(w: World, rank: int) -> None:
-    """The rank's event happens now (E1).  A task's leaf is left as it is: most often the next service overwrites it."""
+def next_event(w: World, until: int) -> int:
+    """The next event happens, or it is `until` (E1).  Returns the work it leaves at the head of the list, -1: that is on the list, or none.
+
+    The leaf of a task is left as it is for a moment: most often its next service overwrites it.
+    """
     g = w.g
+    if g.stale >= 0:
+        set_leaf(w, g.stale, NEVER)
+        g.stale = -1
+    key = w.tree[1]
+    time = key >> g.shift
+    if time >= until:
+        g.now = until
+        return -1
+    g.now = time
+    rank = key - (time << g.shift)
     if rank < g.tasks:
         g.stale = rank
         if w.tasks[rank].serving == 1:
             end_service(w, rank)
-        else:
-            wake(w, rank)
+            if g.work_n == 0:
+                return rank
+        wake(w, rank)
     elif rank == g.tasks:
         reverse_line_event(w)
     elif rank == g.flush_rank:
@@ -55,3 +58,4 @@ def event(w: World, rank: int) -> None:
         debloat_event(w)
     else:
         forward_line_event(w, rank - g.tasks)
+    return -1

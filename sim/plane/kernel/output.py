@@ -9,72 +9,76 @@ from sim.plane.rows import World
 
 
 def emit(w: World, t: int) -> bool:
-    """Write the outputs of the record just served, from where the emission stopped; False: refused (O4, O5)."""
+    """Write the outputs of the record just served, or go on where that was refused; False: refused (again) (O4, O5)."""
     task = w.tasks[t]
+    cursor = task.first_partition - 1
+    copies = 0
+    spread = 0
+    c = 0
+    rest = 0
+    if task.emitting == 1:
+        cursor = task.cursor
+        copies = task.copies
+        spread = task.spread
+        c = task.target
+        rest = task.rest
+        task.emitting = 0
     while True:
-        if task.rest > 0:
-            c = task.target
-            task.rest = write(w, c, task.rest)
-            if task.rest > 0:
+        if rest > 0:
+            rest = write(w, c, rest)
+            if rest > 0:
+                task.emitting = 1
+                task.cursor = cursor
+                task.copies = copies
+                task.spread = spread
+                task.target = c
+                task.rest = rest
                 return False
             w.channels[c].records_out += 1
-        if task.spread > 0:
-            task.spread -= 1
-            task.target += 1
-        elif task.copies > 0:
-            task.copies -= 1
-            address(w, t)
+        if spread > 0:
+            spread -= 1
+            c += 1
         else:
-            task.cursor += 1
-            if task.cursor >= task.last_partition:
-                task.emitting = 0
-                return True
-            task.copies = copies_of(w, t)
-            continue
-        part = w.partitions[task.cursor]
-        ch = w.channels[task.target]
-        task.rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
+            while copies == 0:
+                cursor += 1
+                if cursor >= task.last_partition:
+                    return True
+                copies = copies_of(w, cursor, task.served)
+            copies -= 1
+            c = address(w, cursor)
+            if w.partitions[cursor].ship == BROADCAST:
+                spread = w.partitions[cursor].channels - 1
+        part = w.partitions[cursor]
+        ch = w.channels[c]
+        rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
         if w.g.timeout == 0:
-            touch(w, task.cursor, task.target)
+            touch(w, cursor, c)
 
 
-def begin_emission(w: World, t: int) -> None:
-    task = w.tasks[t]
-    task.emitting = 1
-    task.cursor = task.first_partition - 1
-    task.copies = 0
-    task.spread = 0
-    task.rest = 0
-
-
-def copies_of(w: World, t: int) -> int:
-    """floor((k+1) f) - floor(k f), k the record just served."""
-    task = w.tasks[t]
-    part = w.partitions[task.cursor]
+def copies_of(w: World, p: int, served: int) -> int:
+    """floor((k+1) f) - floor(k f), k + 1 records served."""
+    part = w.partitions[p]
     if part.fan_den == 1:
         return part.fan_num
-    return task.served * part.fan_num // part.fan_den - (task.served - 1) * part.fan_num // part.fan_den
+    return served * part.fan_num // part.fan_den - (served - 1) * part.fan_num // part.fan_den
 
 
-def address(w: World, t: int) -> None:
-    """Where the next copy goes (O5)."""
-    task = w.tasks[t]
-    part = w.partitions[task.cursor]
+def address(w: World, p: int) -> int:
+    """The channel of the next copy, the first one of a broadcast (O5)."""
+    part = w.partitions[p]
     m = part.copies
     part.copies = m + 1
-    task.target = part.first_channel
     if part.ship == HASH:
         if part.weights_n == 0:
-            task.target += (draw(part.stride, part.offset, m) * part.channels) >> 32
-        else:
-            task.target += law(w, part.weights, part.weights_n, part.stride, part.offset, m)
-    elif part.ship == REBALANCE or part.ship == RESCALE:
-        task.target += part.turn
-        part.turn += 1
+            return part.first_channel + ((draw(part.stride, part.offset, m) * part.channels) >> 32)
+        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, m)
+    if part.ship == REBALANCE or part.ship == RESCALE:
+        turn_of = part.turn
+        part.turn = turn_of + 1
         if part.turn == part.channels:
             part.turn = 0
-    elif part.ship == BROADCAST:
-        task.spread = part.channels - 1
+        return part.first_channel + turn_of
+    return part.first_channel
 
 
 def write(w: World, c: int, rest: int) -> int:

@@ -5,7 +5,7 @@ from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import free_element, take_head
 from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
-from sim.plane.kernel.output import available, begin_emission, emit, flush_touched
+from sim.plane.kernel.output import available, emit, flush_touched
 from sim.plane.kernel.receiving import note_mark, recycle_current
 from sim.plane.kernel.sending import send_marker
 from sim.plane.kernel.tree import schedule
@@ -137,17 +137,17 @@ def read_joined(w: World, t: int) -> bool:
 def take_record(w: World, t: int, c: int) -> bool:
     """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
     ch = w.channels[c]
-    if ch.record_end > ch.taken:
-        recycle_current(w, c)
-        return False
     gate = w.gates[ch.gate]
-    ch.consumed = ch.record_end
-    ch.records_in += 1
-    ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
-    if ch.consumed == ch.taken:
+    whole = ch.record_end <= ch.taken
+    if whole:
+        ch.consumed = ch.record_end
+        ch.records_in += 1
+        ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
+    if not whole or ch.consumed == ch.taken:
         recycle_current(w, c)
-    begin_service(w, t, gate.service_table, gate.service_n)
-    return True
+    if whole:
+        begin_service(w, t, gate.service_table, gate.service_n)
+    return whole
 
 
 def begin_service(w: World, t: int, table: int, n: int) -> None:
@@ -164,19 +164,16 @@ def begin_service(w: World, t: int, table: int, n: int) -> None:
 
 
 def end_service(w: World, t: int) -> None:
-    """The record is served: its outputs leave, and the thread looks around (T11)."""
+    """The record is served and its outputs leave (T11); the turn that follows is the caller's."""
     task = w.tasks[t]
     task.serving = 0
     task.served += 1
     if task.source == 1:
         next_due(w, t)
-    if task.first_partition < task.last_partition:
-        begin_emission(w, t)
-        if not emit(w, t):
-            become(w, t, HARD)
-        elif w.g.timeout == 0:
-            flush_touched(w, t)
-    append_turn(w, t)
+    if not emit(w, t):
+        become(w, t, HARD)
+    elif w.g.timeout == 0:
+        flush_touched(w, t)
 
 
 def next_due(w: World, t: int) -> None:
