@@ -9,12 +9,12 @@ from hypothesis import given, settings
 
 from sim.metrics.tables import subtasks_table
 from sim.model.cluster import Storage
-from sim.model.job import Job, Snapshot
+from sim.model.job import Input, Job, Snapshot, Source, Vertex
 from sim.protocol.phases import ASYNC_OPERATE, Phases
 from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
 from sim.runtime.world import World
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, run, scenario, scenarios
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, run, scenario, scenarios, source
 
 ENGINE = "interpreted"
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -102,6 +102,16 @@ def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
     table = subtasks_table([world.stats[n] for n in completed(world)], world.names())
 
     assert (table["x_hidden"] >= table["x_pre_barrier"] - 1e-6).all()
+
+
+def test_law_25_alignment_beside_the_snapshot_is_counted_once():
+    """One source's barrier comes 60 ms after the other's, nothing is in flight: the sink's snapshot waits for it in its async phase."""
+    early, late = (replace(source(name), source=Source(total=0)) for name in "ab")
+    late = replace(late, snapshot=Snapshot(pre_barrier_ns=60 * MS))
+    sink = Vertex("sink", inputs=(Input("a"), Input("b")))
+    table = rows(run(scenario(Job((early, late, sink)), UNALIGNED, seconds=1), ENGINE), "alignment_duration", "async_duration", "x_hidden")
+
+    assert {(60.0, 60.0, 1.0)} == set(table.round(6).itertuples(index=False, name=None))
 
 
 def test_law_25_counts_something():
