@@ -63,14 +63,18 @@ class InFlightData:
         self._parts[checkpoint].capturing = False
         self._release_if_written(checkpoint)
 
-    def finish(self, checkpoint: int, then: Callable[[], None]) -> tuple[int, int]:
-        """No more data of this task; `then` when the group's file is closed.  Returns (input bytes, output bytes)."""
+    def volume(self, checkpoint: int) -> tuple[int, int]:
+        """(input bytes, output bytes) handed to the writer so far."""
+        part = self._parts[checkpoint]
+        return part.input_bytes, part.output_bytes
+
+    def finish(self, checkpoint: int, then: Callable[[], None]) -> None:
+        """No more data of this task; `then` when the group's file is closed: at once, if storage takes no time."""
         part = self._parts[checkpoint]
         part.complete = True
         self.writer.when_closed(checkpoint, then)
         self.writer.complete(checkpoint, self.task)
         self._release_if_written(checkpoint)
-        return part.input_bytes, part.output_bytes
 
     def cancel(self, checkpoint: int) -> None:
         """Drop the checkpoint: free its buffers, forget its file."""

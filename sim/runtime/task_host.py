@@ -213,7 +213,8 @@ class TaskHost:
 
         self._end_capture(command.checkpoint)  # with every barrier here at the start nobody said so
         stats = self._stats(command.checkpoint)
-        stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.finish(command.checkpoint, written)
+        stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(command.checkpoint)
+        self.in_flight.finish(command.checkpoint, written)
 
     @carry_out.register
     def _run_async(self, command: say.RunAsync) -> None:

@@ -29,7 +29,10 @@ class Desk:
         self.plane.input_bytes = input_ms * PER_MS
 
     def finish(self, checkpoint=1):
-        return self.data.finish(checkpoint, lambda: self.closed_ms.append(self.env.now / MS))
+        """Returns the volume."""
+        volume = self.data.volume(checkpoint)
+        self.data.finish(checkpoint, lambda: self.closed_ms.append(self.env.now / MS))
+        return volume
 
     def until(self, ms):
         if ms * MS > self.env.now:

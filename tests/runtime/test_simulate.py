@@ -6,6 +6,7 @@ import pytest
 
 from sim.metrics.journal import Happening
 from sim.metrics.schema import TABLES
+from sim.model.cluster import Storage
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.simulate import ENGINES, simulate
 from sim.runtime.world import World
@@ -71,6 +72,17 @@ def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
     assert (1.0, 0.0, 0.0, 4.0) == tuple(stage[n] for n in ("start_delay", "alignment_duration", "sync_duration", "async_duration"))
     assert 1.0 == stage["x_hidden"], "the way of the acknowledgement"
     assert [10.0, 410.0, 810.0] == result.checkpoints["trigger_timestamp"].tolist()
+
+
+@pytest.mark.parametrize("storage", [TINY.storage, Storage(inline_threshold_bytes=0)], ids=["slow", "instantaneous"])
+def test_the_journal_tells_what_was_stored(storage):
+    """Each subtask's volume of in-flight data, also where writing it takes no time."""
+    result = simulate(replace(TINY, storage=storage), engine=ENGINE)
+    told = {(row.checkpoint, row.task): row.number for row in journal_of(result, Happening.CHANNEL_STATE_WRITTEN)}
+
+    assert len(told) == len(result.subtasks)
+    assert sorted(told.values()) == sorted(result.subtasks["alignment_persisted"])
+    assert sum(told.values()) > 0
 
 
 def test_progress_is_told_once_a_second():
