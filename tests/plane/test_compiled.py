@@ -76,6 +76,22 @@ def test_verbs_at_the_wrong_moment_are_refused(engine):
         plane.scale(0, 0, 1)
 
 
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_an_obsolete_marker_does_not_resume_what_another_holds_back(engine):
+    """Found by generated worlds: a blocking marker overtakes an ordinary one that has become obsolete (M4)."""
+    plane = build(pipe(total=0), engine)
+    plane.hold(1)
+    plane.forward(0, Marker(1))
+    assert [Kind.EXHAUSTED, Kind.QUIET] == [plane.advance(10).kind, plane.advance(10).kind]
+    plane.forward(0, Marker(2, Trait.PRIORITY | Trait.BLOCKING, series=1))
+    plane.settle(1, 1)
+    plane.release(1)
+
+    assert 2 == plane.advance(20).number
+    assert Kind.QUIET == plane.advance(20).kind
+    assert 1 == plane.channels()["blocked"][0]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_tables_are_copies_with_the_named_columns(engine):
     """A table keeps what it showed."""
