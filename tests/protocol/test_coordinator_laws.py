@@ -147,7 +147,7 @@ class Laws(RuleBasedStateMachine):
     def law_22_no_acknowledgement_after_an_abort(self, data):
         """It only deletes what came too late; for the rest the coordinator goes on as time passing alone would have it."""
         checkpoint = data.draw(st.sampled_from(sorted(self.gone)))
-        late, *others = self.coordinator.on(Acknowledged(self.now, 0, checkpoint))
+        late, *others = self.tell(Acknowledged(self.now, 0, checkpoint))
 
         assert DiscardLateState(checkpoint, 0) == late
         assert all(getattr(command, "checkpoint", None) != checkpoint for command in others)
@@ -174,7 +174,8 @@ class Laws(RuleBasedStateMachine):
         if isinstance(event, TriggerReady):
             t0, kind = self.preparing
             self.preparing = None
-        for command in self.coordinator.on(event):
+        commands = self.coordinator.on(event)
+        for command in commands:
             match command:
                 case ArmPeriodicTimer():
                     self.timer = command.at_ns
@@ -210,6 +211,7 @@ class Laws(RuleBasedStateMachine):
                 case FailJob():
                     self.law_21_fired()
         assert not self.failing, "more counted failures than tolerated, and the job goes on"
+        return commands
 
     def law_18_ids(self, command):
         """Ids strictly increase."""
