@@ -1,6 +1,7 @@
-"""Settings of the whole suite: how hard Hypothesis looks (`HYPOTHESIS_PROFILE`)."""
+"""Settings of the whole suite: how hard Hypothesis looks (`HYPOTHESIS_PROFILE`), and that Ctrl-C means what it says."""
 
 import os
+import signal
 
 import hypothesis
 
@@ -14,3 +15,7 @@ hypothesis.settings.register_profile(
     "deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+# A shell's background job starts with interrupts ignored, and so would everything the tests of Ctrl-C start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -112,6 +112,9 @@ class CoordinatorHost:
     @carry_out.register
     def _notify_complete(self, command: say.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
+        for task in sorted(command.tasks):
+            host = self.world.tasks[task]
+            self.env.call_in(self.overheads.notify_ns, lambda host=host: host.notify_complete(command.checkpoint))  # type: ignore[misc]
 
     @carry_out.register
     def _notify_aborted(self, command: say.NotifyAborted) -> None:

@@ -44,6 +44,7 @@ class TaskHost:
         self.in_flight = in_flight
         self.thread = TaskThread(world.plane, task)
         self.async_thread = AsyncThread(world.env)
+        self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
         self._polled_at_first_barrier: dict[int, int] = {}
         self._heard: deque[say.TaskEvent] = deque()
 
@@ -67,6 +68,16 @@ class TaskHost:
     def post(self, event: Callable[[int], say.TaskEvent]) -> None:
         """Tell the machine by mail: the event is made when the task thread gets to it."""
         self.thread.post(lambda: self.tell(event(self.env.now)))
+
+    def notify_complete(self, checkpoint: int) -> None:
+        """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
+
+        def hear() -> None:
+            for listen in self.on_complete:
+                listen(checkpoint)
+
+        if self.on_complete:
+            self.thread.post(hear)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
