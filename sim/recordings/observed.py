@@ -16,6 +16,7 @@ numRecordsInPerSecond  1/s     of each vertex nobody reads: the sum of its subta
 busy, backPressured    share   of each vertex: mean of its subtasks over the same time
 =====================  ======  ==========================================================================================
 
+What happened at the end of the job and in its failures: `sim.recordings.observed_ends`.
 Rows of a whole run have the checkpoint -1.  `first` marks the first checkpoint: it meets queues that are not yet full.
 """
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sim.recordings.observed_ends import of_ends_and_failures
 from sim.recordings.recording import Recording
 
 __all__ = ["COLUMNS", "SETTLED_AFTER", "WHOLE_RUN", "observed", "of_checkpoints"]
@@ -41,7 +43,8 @@ def observed(recording: Recording) -> pd.DataFrame:
     """The observations of a recording; savepoints and unfinished checkpoints are left out."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
-    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), _table(_of_tasks(recording))], ignore_index=True)
+    rest = _table([*_of_tasks(recording), *of_ends_and_failures(recording)])
+    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), rest], ignore_index=True)
 
 
 def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,98 @@
+"""What a recording shows of ends and failures: the rows `sim.recordings.observed` cannot read off its checkpoints.
+
+=====================  ======  ==========================================================================================
+quantity               unit    meaning
+=====================  ======  ==========================================================================================
+savepoint_duration     ms      trigger -> last acknowledgement, of a savepoint (also one that stops the job)
+final_checkpoint       id      the checkpoint (or savepoint) whose completion commits what a finished vertex had left
+tail_commit_delay      ms      end of input at a vertex that commits -> that completion is heard there; latest subtask
+job_end_delay          ms      last end of input anywhere -> the last task is closed
+committed              count   records confirmed by a completed checkpoint, per vertex that commits; all attempts
+downtime               ms      failure -> the failed vertex serves its first record again; latest subtask
+restored_checkpoint    id      what the job went back to
+replayed_records       count   records the sources had emitted since, summed over subtasks
+=====================  ======  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sim.recordings.recording import Checkpoint, Recording
+
+__all__ = ["QUANTITIES", "of_ends_and_failures"]
+
+QUANTITIES = {
+    "savepoint_duration": "ms",
+    "final_checkpoint": "id",
+    "tail_commit_delay": "ms",
+    "job_end_delay": "ms",
+    "committed": "count",
+    "downtime": "ms",
+    "restored_checkpoint": "id",
+    "replayed_records": "count",
+}
+
+_Row = tuple[str, str, int, bool, float, str]
+_Value = tuple[str, str, float]  # quantity, vertex, value
+_WHOLE_RUN = -1
+
+
+def of_ends_and_failures(recording: Recording) -> list[_Row]:
+    """Rows (quantity, vertex, checkpoint, first, value, unit) of what happened at the end of the job and in its failures."""
+    rows = [("savepoint_duration", "", point.id, False, float(point.end_to_end_duration), "ms") for point in _savepoints(recording)]
+    for quantity, vertex, value in (*_of_the_end(recording), *_of_failures(recording)):
+        rows.append((quantity, vertex, _WHOLE_RUN, False, float(value), QUANTITIES[quantity]))
+    return rows
+
+
+def _savepoints(recording: Recording) -> list[Checkpoint]:
+    return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
+
+
+def _of_the_end(recording: Recording) -> Iterator[_Value]:
+    """Ends of input, the completion that commits what they left, and the end of the job."""
+    heard, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
+    if not heard.empty:
+        for vertex, rows in heard.groupby("node", sort=False):
+            if _commits(recording, str(vertex)):
+                yield "committed", str(vertex), rows["committed_now"].sum()
+    if closes.empty or recording.final_state != "FINISHED":
+        return
+    final = heard[heard["committed_now"] > 0].groupby(["node", "sub"], sort=False).last()
+    if ends.empty:  # a job stopped without drain: its inputs never end
+        final["end"] = math.nan
+    else:
+        last_end = ends.groupby(["node", "sub"])["t"].max().rename("end")
+        final = final.join(last_end)
+        yield "job_end_delay", "", closes["t"].max() - last_end.max()
+    for vertex, rows in final.groupby("node", sort=False):
+        if _commits(recording, str(vertex)):
+            yield "final_checkpoint", str(vertex), rows["chk"].max()
+            if rows["end"].notna().any():
+                yield "tail_commit_delay", str(vertex), (rows["t"] - rows["end"]).max()
+
+
+def _of_failures(recording: Recording) -> Iterator[_Value]:
+    """The first failure, and the way back from it."""
+    failures, starts = recording.event_table("fail_injected"), recording.event_table("init_state")
+    if failures.empty or starts.empty:
+        return
+    failed_ms, vertex = failures["t"].iloc[0], str(failures["node"].iloc[0])
+    restored = starts[starts["attempt"] == 1]
+    if restored.empty:
+        return
+    yield "restored_checkpoint", "", restored["chk"].max()
+    records = recording.event_table("first_record")
+    again = records[(records["node"] == vertex) & (records["t"] > failed_ms)]
+    if not again.empty:
+        yield "downtime", vertex, again["t"].max() - failed_ms
+    closed, restarted = recording.event_table("source_close"), recording.event_table("source_start")
+    reached = closed.groupby(["node", "sub"])["emitted"].first()
+    resumed = restarted[restarted["t"] > failed_ms].groupby(["node", "sub"])["emitted"].first()
+    yield "replayed_records", "", (reached - resumed).sum()
+
+
+def _commits(recording: Recording, vertex: str) -> bool:
+    return any(node.id == vertex and node.commit != "none" for node in recording.config.nodes)

@@ -1,0 +1,77 @@
+"""Ends and failures are read off what the operators logged: final commits, the end of the job, downtime, replay."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from sim.recordings import Recording
+from sim.recordings.observed_ends import QUANTITIES, of_ends_and_failures
+
+DATA = Path(__file__).parent.parent / "data" / "recordings"
+
+
+def recorded(**changes):
+    document = json.loads(gzip.decompress((DATA / "p2-severe-aligned.json.gz").read_bytes()))
+    for node in document["config"]["nodes"]:
+        node["commit"] = "independent" if node["id"] == "sink" else "none"
+    document["events"] = changes.pop("events", {})
+    return Recording.model_validate(document | changes)
+
+
+def values(recording):
+    return {(quantity, vertex): value for quantity, vertex, _, _, value, _ in of_ends_and_failures(recording)}
+
+
+ENDS = {
+    "complete": {
+        "cols": ["t", "node", "sub", "chk", "committed_now"],
+        "rows": [[900, "sink", 0, 1, 40], [900, "sink", 1, 1, 50], [2300, "sink", 0, 2, 7], [2350, "sink", 1, 2, 8], [2600, "sink", 0, 3, 0]],
+    },
+    "end_input": {"cols": ["t", "node", "sub"], "rows": [[1900, "map", 0], [2000, "sink", 0], [2100, "sink", 1]]},
+    "close": {"cols": ["t", "node", "sub"], "rows": [[2400, "map", 0], [2500, "sink", 0], [2550, "sink", 1]]},
+}
+
+
+def test_the_tail_is_committed_by_the_last_checkpoint_that_commits_anything():
+    """Its number, how long after the end of input the slowest subtask heard of it, and when the job was over."""
+    seen = values(recorded(events=ENDS, final_state="FINISHED"))
+
+    assert {
+        ("committed", "sink"): 105.0,
+        ("job_end_delay", ""): 450.0,
+        ("final_checkpoint", "sink"): 2.0,
+        ("tail_commit_delay", "sink"): 300.0,
+    } == seen
+
+
+def test_a_job_that_was_cancelled_has_no_end():
+    assert {("committed", "sink"): 105.0} == values(recorded(events=ENDS, final_state="RUNNING"))
+
+
+def test_a_job_stopped_without_drain_has_no_end_of_input():
+    """Its last commit is known, but not how long anything waited for it."""
+    events = {kind: table for kind, table in ENDS.items() if kind != "end_input"}
+
+    assert {("committed", "sink"): 105.0, ("final_checkpoint", "sink"): 2.0} == values(recorded(events=events, final_state="FINISHED"))
+
+
+def test_a_failure_costs_what_it_takes_to_serve_again_and_what_is_replayed():
+    events = {
+        "fail_injected": {"cols": ["t", "node", "sub"], "rows": [[5000, "sink", 0]]},
+        "init_state": {"cols": ["t", "node", "sub", "attempt", "chk"], "rows": [[10, "sink", 0, 0, -1], [7000, "sink", 0, 1, 4]]},
+        "first_record": {"cols": ["t", "node", "sub"], "rows": [[20, "sink", 0], [7300, "sink", 0], [7400, "sink", 1]]},
+        "source_close": {"cols": ["t", "node", "sub", "emitted"], "rows": [[5100, "src", 0, 900], [9000, "src", 0, 2000]]},
+        "source_start": {"cols": ["t", "node", "sub", "emitted"], "rows": [[5, "src", 0, 0], [7100, "src", 0, 650]]},
+    }
+
+    assert {
+        ("restored_checkpoint", ""): 4.0,
+        ("downtime", "sink"): 2400.0,
+        ("replayed_records", ""): 250.0,
+    } == values(recorded(events=events))
+
+
+def test_every_quantity_is_one_that_is_told():
+    assert {quantity for quantity, _ in values(recorded(events=ENDS, final_state="FINISHED"))} < set(QUANTITIES)
