@@ -76,7 +76,7 @@ def compiled_door() -> Callable[..., int] | None:
 def outermost(numba: Any, name: str, space: dict[str, Any]) -> Callable[..., int]:
     """The door for use from Python, from the cache on disk or compiled, and cached if some directory can be written."""
     twin = FunctionType(door.__code__, space, name)
-    twin.__module__ = door.__module__
+    twin.__module__, twin.__qualname__ = door.__module__, name  # what the cache goes by
     signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
     options = {"error_model": "numpy", "nogil": True}
     try:

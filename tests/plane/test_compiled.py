@@ -196,7 +196,7 @@ def test_without_a_cache_directory_the_text_is_compiled_all_the_same():
                 raise RuntimeError("cannot cache function: no locator available")
             return lambda function: function
 
-    assert "door_1" == jit.outermost(Numba, "door_1", {}).__name__
+    assert "door_1" == jit.outermost(Numba, "door_1", {}).__qualname__, "what the cache goes by: another text, another name"
     assert [True, None] == [options.get("cache") for options in calls]
 
 
