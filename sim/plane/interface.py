@@ -103,9 +103,9 @@ R5  An arriving marker is noted: if its series is BARRIERS, ``mark = number`` an
 
 The task thread                      (StreamTask, MailboxProcessor, AbstractStreamTaskNetworkInput)
 ===================================================================================================
-    A task is BUSY (in service), IDLE, SOFT or HARD blocked, or HELD (the thread works for the control plane).
-    A *turn* takes no time.  wake(t) appends TURN t to the work list unless it is there, or t is BUSY or HELD.
-T1  A turn of a BUSY or HELD task does nothing.
+    A task is BUSY (in service), IDLE, SOFT or HARD blocked, HELD (the thread works for the control plane) or HALTED (P1).
+    A *turn* takes no time.  wake(t) appends TURN t to the work list unless it is there, or t is BUSY, HELD or HALTED.
+T1  A turn of a BUSY, HELD or HALTED task does nothing.
 T2  HARD: continue the emission (O4).  Refused again: stay HARD, end.  Else the record is written (O6 if the timeout is 0) and the turn goes on.
 T3  If ``interrupted``: clear it, report SAFE(task), end the turn.
 T4  While the priority list is not empty: take its first marker and process it (M4); if that reported a notice, end the turn.
@@ -130,7 +130,8 @@ T10 A turn that reported a notice ends with TURN t appended to the work list aga
 T11 Service of record k (k = records served so far, over all gates) through gate g lasts
     ``max(1, law(service[g], stream("service", vertex, subtask), k) * slow_num // slow_den)`` ns and ends with a service event (E1): ``served += 1``, the
     outputs are written (O5; refused: become HARD), the flush of O6 if due, then TURN t is appended to the work list (the task is no longer BUSY for wake).
-T12 Times: every instant belongs to the state entered last; HELD and BUSY add to ``busy_ns``, the others to ``idle_ns``, ``soft_ns``, ``hard_ns``.
+T12 Times: every instant belongs to the state entered last; HELD and BUSY add to ``busy_ns``, the others to ``idle_ns``, ``soft_ns``, ``hard_ns``,
+    HALTED to none of them: what their sum lacks was spent halted.
 
 Markers                              (PipelinedSubpartition, CheckpointBarrierHandler's counting)
 =================================================================================================
@@ -152,6 +153,7 @@ M4  Processing a marker from channel c of gate g.  A BLOCKING marker sets ``held
     Report ARRIVED(task, gate, series, number, channel, first, last): *first* = the count is new, *last* = all channels of the gate are counted (the
     count is then dropped).  Neither first nor last: nothing is reported.  A count completed by another marker's FINAL reports ARRIVED with last
     for each such count, oldest first, after the FINAL's own report.
+    A marker of series SINGLES or above is never counted: each one is reported, as first, and as last if all channels of the gate are closed.
 M5  resume(task): every ``held_back`` channel of the task, in the order of gates and channels: clear it and send a resume message (S6).
     resume takes no notice of the series; ``settle(task, number, series)`` sets ``settled`` of all gates of the task and drops open counts of that series up to it.
 
@@ -169,7 +171,7 @@ C5  captured(task) -> (input bytes, output bytes) of the latest capture; a chann
 
 Debloating                           (BufferDebloater, BufferSizeEMA, ThroughputCalculator)
 ==========================================================================================
-D1  Per gate, every ``period_ns``, first at ``1 + ((u * period_ns) >> 32)`` with u of ``stream("debloat", edge, reader subtask)`` at 0.
+D1  Per gate, every ``period_ns``, first at ``begin_ns + 1 + ((u * period_ns) >> 32)`` with u of ``stream("debloat", edge, reader subtask)`` at 0.
 D2  A gate measures while it is *active*: it becomes active when T9 polls an element from it and paused when T9 is reached (joined: the gate is tried, its current
     buffer used up) and it has no ready channel.
     ``bytes`` = data polled, ``active_ns`` = active time, both since the last run (with ``active_ns == 0``: the rate is the previous one).
@@ -180,18 +182,46 @@ D3  ``in_use = max(1, sum over channels)`` of (remote: receive queue's data buff
 D4  Announce ``new`` to all channels of the gate in order (size message, S6) if ``new != previous`` (initially ``starting_buffer_bytes``) and (``new <= min`` or ``new >= segment`` or
     ``abs(new - previous) >= previous * threshold_percent // 100``); then ``previous = new``.
 
+Halting and starting                 (Task, RecoveredInputChannel, SequentialChannelStateReaderImpl, PipelinedSubpartition)
+==========================================================================================================================
+P1  halt(tasks), legal at any time: the threads stop for good, state HALTED.  A service under way is abandoned (``served`` stays, the record stays consumed), an
+    emission ends where it is, a wake-up is dropped.  A halted task reports nothing, and what it reported and was not yet returned is dropped.  Its timers (F1, D1) go by
+    without effect.  hold and release are illegal, interrupt does nothing.  Only threads stop: what is in its sender queues is sent as far as credit goes, elements still
+    arrive for it, take buffers and stay.  A halted task can be halted again.
+P2  position(task): ``served``, ``consumed``, ``written`` and the ordinals of records as they stand, ``captured`` and ``overtaken`` (``cap_in``, or what has arrived so far, C5;
+    ``cap_out``) as of the latest capture, however old: a snapshot that captured nothing is the caller's to say so (zeros).  Meant for a thread between records: elsewhere a record in
+    service counts as read but not as served, a record partly written counts in bytes but not in records.
+P3  start(positions), legal at any time for tasks closed under channels (both ends of each of their channels are among them): they forget everything and stand at their positions, HELD, from
+    ``now`` on.  What they reported and was not yet returned is dropped, their turns and SENDs leave the work list, their events and everything on a line that belongs to one of their channels (elements
+    and messages, also on a line shared with others) are dropped; a NIC stays occupied by what it was given (S5).
+    All of E2's beginning holds again: pools, queues, credits, floating buffers, listeners, lists, marks, counts, ``settled``, ``announced``, ``prioritised``, closed channels, watched
+    markers, captures and pins, buffer sizes and all that debloating has measured, the gate a joined task used last; an emission under way is forgotten, ``interrupted`` and the report of EXHAUSTED too.
+    What stays: digests and times (T12), ``scale``, the timers on the grid they always had (F1, D1), and ``bytes_in``, ``bytes_out``, ``records_out``,
+    ``buffers_in``, ``buffers_out`` of a task: totals over all its attempts.  ``served`` and the offsets and ordinals of channels are the position's.
+P4  Draws are indexed by the position: services and due times by ``served``, the copies ever made on a partition are ``floor(served * fan_out)`` (O5), sizes by ``records_in``.
+P5  Per channel with W = the writer's ``written``, I = the reader's ``captured``, O = the writer's ``overtaken`` (0 <= I + O <= W): ``written = W``, ``sent = arrived = W - O``,
+    ``taken = consumed = W - I - O``, whatever the reader's ``consumed`` says: bytes between are lost, bytes beyond come twice, and who minds is not the plane's business.
+    W is the end of record ``records_in - 1`` of the writer.  The reader's next record is the first one that lies wholly behind W - I - O (of records before W, else the one that begins there);
+    bytes before it belong to it.
+P6  *Recovered output*: the last O bytes lie in the sender's queue as closed buffers of ``segment_bytes`` (the last one what is left).  Their segments count in the pool even beyond its limit (O1, O3).
+    *Recovered input*: the I bytes lie at the reader, in no buffer of any pool, as elements of ``segment_bytes`` (the last one what is left): the channel is ready if there are any (R4; in the order of
+    gates and channels).  T9 polls them like data (local: only ``taken`` moves) and the channel is still ready while one is left.  T8 gives nothing back for them, a capture pins none.
+P7  The gates of a started task are *shut*, their channels blocked (S1).  A gate *opens* when T9 is reached (joined: the gate is tried, its current buffer is used up) and it has no recovered input left: a resume message
+    (S6) leaves on each of its channels, in order (a request for the partition; nothing else unblocks them).  When all its gates are open (at the end of that search at T9; joined: at once), or at T6 if it is a source,
+    a started task reports RECOVERED, once, and the turn ends.
+
 Sources and draws
 =================
-W1  ``due(i)``: with ``segments`` the last one whose ``first <= i``: ``start_ns + ((i - first) * den_ns) // num``.  No segments: 0 (unlimited).
+W1  ``due(i)``, a time like ``now``: with ``segments`` the last one whose ``first <= i``: ``start_ns + ((i - first) * den_ns) // num``.  No segments: 0 (unlimited).
 W2  ``law(table, stream, i)`` = ``table[(u * len(table)) >> 32]``, ``u = draw(stream, i)`` (``sim.model.random``); one-entry tables are constants.
-F1  Flush timers: task t with outputs flushes first at ``1 + ((u * buffer_timeout_ns) >> 32)``, u of ``stream("flush", vertex, subtask)`` at 0, then every
+F1  Flush timers: task t with outputs flushes first at ``begin_ns + 1 + ((u * buffer_timeout_ns) >> 32)``, u of ``stream("flush", vertex, subtask)`` at 0, then every
     ``buffer_timeout_ns``.  One task per event, ordered by (time, task).  Debloat timers likewise, ordered by (time, gate).
 
 Order of events
 ===============
 E1  Data events are ordered by (time, rank).  Ranks: tasks by number (end of service, or a source's wake-up); the reverse line; the forward lines by
     host (a single one without NIC); the flush timer; the debloat timer.  A line's event handles its first message only.
-E2  The *work list* (SEND c, TURN t) is first in, first out and is emptied before the next data event.  At the start TURN of every task is on it, by number.
+E2  The *work list* (SEND c, TURN t) is first in, first out and is emptied before the next data event.  At the start, ``now = begin_ns``, TURN of every task is on it, by number.
 E3  ``advance(until)``: first returns pending notices (in the order they were reported), whatever ``until`` is; then, while ``now < until``, runs work items,
     and data events with time < ``until``.  After each work item or event it returns if notices are pending.  At ``until`` it returns QUIET with ``now = until``.
     So control events at t come before data events at t, and everything the control plane does about a notice happens before any further data step.
@@ -203,7 +233,7 @@ Digests
 =======
 G1  ``fold(d, x) = (((d ^ (x & M)) * 48271) + ((x >> 31) & M)) & M`` with ``M = 2**31 - 1``, d starts at 1.  With ``digests`` on: every channel folds time, end offset and
     length of each data element at its sending, arrival and taking (a local poll: sending, arrival, taking in this order); every task folds
-    time and state number whenever its state changes to a different one.
+    time and state number whenever its state changes to a different one.  (Recovered input folds at its taking only.)
 """
 
 from __future__ import annotations
@@ -216,26 +246,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "DataPlane", "Debloating", "Edge", "Kind", "Marker", "Notice",
+    "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Marker", "Notice",
     "PlaneSpec", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
 ]
 
 BARRIERS = 0
 """The series whose markers bound captures; the control plane numbers its checkpoints in it."""
+SINGLES = 2
+"""Markers of this series and those above it are reported one by one (M4)."""
 MAX_SERIES = 4
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
-
-
-class Ship(IntEnum):
-    """How records of an edge choose their channel (Flink's ship strategies)."""
-
-    FORWARD = 0
-    RESCALE = 1
-    REBALANCE = 2
-    HASH = 3
-    BROADCAST = 4
-    GLOBAL = 5
 
 
 class State(IntEnum):
@@ -246,6 +267,7 @@ class State(IntEnum):
     SOFT = 2  # between records, output not available
     HARD = 3  # inside a record, waiting for a segment
     HELD = 4  # working for the control plane
+    HALTED = 5  # failed, cancelled or finished: nothing happens any more (P1)
 
 
 class Trait(IntFlag):
@@ -271,6 +293,7 @@ class Kind(IntEnum):
     SAFE = 3  # an interrupted task is between records
     LEFT = 4  # all watched markers of a number have left the task's queues
     EXHAUSTED = 5  # a bounded source served its last record
+    RECOVERED = 6  # a task that was started anew has read all of its recovered input (P7)
 
 
 class Notice(NamedTuple):
@@ -287,74 +310,20 @@ class Notice(NamedTuple):
     last: bool = False
 
 
-Law = tuple[int, ...]
-"""An integer quantile table; one entry = a constant."""
+class Position(NamedTuple):
+    """Where a task is in its streams (P2).  Arrays are int64 copies, one entry per channel.
 
+    Of its inputs (gates in order, their channels in order) `consumed`, `records_out`, `captured`; of its outputs (partitions in
+    order, their channels in order) `written`, `records_in`, `overtaken`.  Records go into a channel and come out of it.
+    """
 
-@dataclass(frozen=True, slots=True)
-class RateSegment:
-    """From record ordinal `first` on, records are due every den_ns / num ns, beginning at start_ns."""
-
-    first: int
-    start_ns: int
-    num: int
-    den_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
-    total: int = -1  # records per subtask; -1: unbounded
-
-
-@dataclass(frozen=True, slots=True)
-class Vertex:
-    name: str
-    parallelism: int
-    service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
-    source: Source | None = None
-    joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    name: str
-    upstream: int  # index into vertices
-    downstream: int
-    ship: Ship
-    record_bytes: Law  # size on the wire
-    weights: Law = ()  # hash only: quantile table of reader subtasks; empty: uniform
-    fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
-
-
-@dataclass(frozen=True, slots=True)
-class Debloating:
-    period_ns: int = 200_000_000
-    target_ns: int = 1_000_000_000
-    samples: int = 20
-    threshold_percent: int = 25
-    min_bytes: int = 256
-
-
-@dataclass(frozen=True, slots=True)
-class PlaneSpec:
-    """Everything the plane is told.  Vertices in topological order; an edge goes from an earlier to a later vertex."""
-
-    vertices: tuple[Vertex, ...]
-    edges: tuple[Edge, ...]
-    hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
-    seed: int = 0
-    latency_ns: int = 0
-    nic: tuple[int, int] | None = None  # (bytes, per ns) of a host's outgoing line
-    segment_bytes: int = 32768
-    starting_buffer_bytes: int = 32768
-    exclusive: int = 2
-    floating: int = 8
-    max_per_channel: int = 10
-    overdraft: int = 20
-    buffer_timeout_ns: int = 100_000_000
-    debloating: Debloating | None = None
-    digests: bool = False
+    served: int  # records served: the index of all its draws
+    consumed: np.ndarray  # bytes up to the end of the last record whose service began
+    records_out: np.ndarray  # records read so far: the index of the next one
+    captured: np.ndarray  # bytes captured on the receiver's side, beyond `consumed`
+    written: np.ndarray  # bytes written
+    records_in: np.ndarray  # records written: the index of the next one
+    overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
 
 
 class DataPlane(Protocol):

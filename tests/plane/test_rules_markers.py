@@ -315,6 +315,21 @@ def test_M4_numbers_and_series_are_counted_apart(build):
     assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
 
 
+def test_M4_markers_of_the_upper_series_are_reported_one_by_one(build):
+    """Each of three channels tells of its end, whatever stands open; the last one closes the gate."""
+    plane = build(union(3))
+    plane.forward(0, Marker(1))
+    for writer in range(3):
+        plane.forward(writer, Marker(1, series=2))
+        plane.forward(writer, Marker(1, Trait.FINAL, series=3))
+
+    ends = [n for n in run(plane, 1) if n.series != BARRIERS]
+
+    assert [(c, s) for c in range(3) for s in (2, 3)] == sorted((n.channel, n.series) for n in ends)
+    assert {True} == {n.first for n in ends}
+    assert [n.series == 3 and n == ends[-1] for n in ends] == [n.last for n in ends]
+
+
 def test_M4_an_obsolete_blocking_marker_resumes_at_once(build):
     plane = build(union(2))
     plane.settle(2, 3)

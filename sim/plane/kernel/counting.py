@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.elements import free_marker
 from sim.plane.kernel.messages import resume_sender
-from sim.plane.kernel.names import BITS, BLOCKING, COUNT_HEAD, COUNTS, FINAL, NOTE_ARRIVED
+from sim.plane.kernel.names import BITS, BLOCKING, COUNT_HEAD, COUNTS, FINAL, NOTE_ARRIVED, ONE_BY_ONE
 from sim.plane.kernel.work import report
 from sim.plane.rows import World
 
@@ -29,9 +29,15 @@ def process_marker(w: World, c: int, e: int) -> None:
 
 
 def count_marker(w: World, c: int, series: int, number: int) -> None:
-    """The marker into the count of its number, a new one if need be."""
+    """The marker into the count of its number, a new one if need be; reported by itself in the upper series."""
     words = w.words
     gate = w.gates[w.channels[c].gate]
+    if series >= ONE_BY_ONE:
+        closed = 0
+        if gate.closed == gate.channels:
+            closed = 1
+        report(w, NOTE_ARRIVED, gate.task, gate.place, series, number, c, 1, closed)
+        return
     first = 0
     at = find_count(w, w.channels[c].gate, series, number)
     if at < 0:

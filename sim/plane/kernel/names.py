@@ -1,6 +1,6 @@
 """Constants of the kernel: plain integers, equal to the interface's enumerations where those exist."""
 
-from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, Kind, Ship, State, Trait
+from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, Kind, Ship, State, Trait
 
 IDLE = int(State.IDLE)
 BUSY = int(State.BUSY)
@@ -28,6 +28,7 @@ NOTE_WORDS = 9  # the fields of a notice
 MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)
 SERIES = MAX_SERIES
 COUNTS = OPEN_COUNTS
+ONE_BY_ONE = SINGLES
 COUNT_HEAD = 3  # series, number, channels counted; then the bits
 BITS = 32  # per word of a bit set
 

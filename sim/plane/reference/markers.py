@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, Kind, Marker, Trait
+from sim.plane.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marker, Trait
 from sim.plane.reference.parts import Count
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class Markers:
     def count(self, channel: Channel, marker: Marker) -> None:
         """M4: first and last of a number are reported."""
         gate = channel.gate
+        if marker.series >= SINGLES:
+            self.report(channel, marker.series, marker.number, first=True, last=len(gate.closed) == len(gate.channels))
+            return
         open_counts = [count for count in gate.counts if (count.series, count.number) == (marker.series, marker.number)]
         first = not open_counts
         if first:
