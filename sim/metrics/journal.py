@@ -33,6 +33,9 @@ class Happening(StrEnum):
     CANCELLATION_FORWARDED = "cancellation forwarded"
     NOTIFIED_COMPLETE = "notified complete"
     NOTIFIED_ABORTED = "notified aborted"
+    COMMITTED = "committed"  # number: records made visible
+    TRANSACTION_LOST = "transaction lost"  # number: records; it was open for longer than its timeout
+    FILE_MISSING = "file missing"  # number: files named by what was committed and not there in full
     JOB_FAILED = "job failed"  # detail: the reason
 
 

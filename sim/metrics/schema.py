@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CHECKPOINTS", "SERIES", "SUBTASKS", "TABLES", "TASKS", "Column"]
+__all__ = ["CHECKPOINTS", "COMMITS", "SERIES", "SUBTASKS", "TABLES", "TASKS", "Column"]
 
 
 class Column(NamedTuple):
@@ -81,4 +81,19 @@ SERIES = (
     Column("inputQueueSize", "bytes", "received and not yet taken, sum over subtasks"),
     Column("outputQueueSize", "bytes", "written and not yet sent, sum over subtasks"),
 )
-TABLES = {"checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES}
+COMMITS = (
+    Column("checkpoint", "", "whose completion the commit answers"),
+    Column("time", "ms", "end of the commit: the output is visible from now on"),
+    Column("vertex", "", "of the committer"),
+    Column("index", "", "subtask index of the committer"),
+    Column("epochs", "", "checkpoints whose output it covers: more than 1 after aborted ones or a lost notification"),
+    Column("records", "records", "read by the writers for this output"),
+    Column("bytes", "bytes", "in files, or read by the writers if they write none"),
+    Column("files", "", ""),
+    Column("commit_latency", "ms", "trigger of the checkpoint -> visible"),
+    Column("visible_latency", "ms", "oldest of its transactions opened -> visible"),
+    Column("again", "bool", "after a restore: what was visible before is ignored"),
+    Column("lost_records", "records", "of transactions open for longer than their timeout"),
+    Column("missing_files", "", "named by the output and not there in full"),
+)
+TABLES = {"checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS}

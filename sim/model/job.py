@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.sink import Commit, Flush
+
 __all__ = ["Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
 
 ShipStrategy = Literal["forward", "rescale", "rebalance", "hash", "broadcast", "global"]
@@ -80,6 +82,9 @@ class Vertex:
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
     state: State | None = None
     snapshot: Snapshot = Snapshot()
+    flush: Flush | None = None  # files it writes per snapshot
+    commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once
+    committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ vocabulary.py, task_vocabulary.py   every event and command, a line each
 options.py, forced.py               what a barrier carries; which edges force it to align
 timer.py, requests.py, failures.py  the coordinator's clock, queue and counter; coordinator.py joins them
 barriers/                           what a task does about barriers, over all its gates
+committables.py                     what a transactional sink's writer (writer.py) hands to its committer (committer.py)
 snapshot.py                         the phases of one snapshot; task.py joins barriers and snapshots
 strategies/                         one page per way of checkpointing
 """

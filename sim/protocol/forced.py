@@ -1,7 +1,8 @@
 """Which edges cannot carry unaligned barriers: their barriers are forced to align there.
 
 An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
-(StreamPartitioner#isSupportsUnalignedCheckpoint); one such input edge disables all input edges of its vertex (StreamGraphGenerator).
+(StreamPartitioner#isSupportsUnalignedCheckpoint), or if it leads to a sink's committer (FLINK-36287); one such input edge
+disables all input edges of its vertex (StreamGraphGenerator).
 """
 
 from __future__ import annotations
@@ -26,6 +27,6 @@ def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> froz
         vertex.name
         for vertex in job.vertices
         for one in vertex.inputs
-        if one.ship in WITHOUT_SUPPORT or (one.upstream, vertex.name) in named
+        if one.ship in WITHOUT_SUPPORT or (one.upstream, vertex.name) in named or vertex.committer_of
     }
     return frozenset((one.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for one in vertex.inputs)

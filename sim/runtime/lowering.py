@@ -71,7 +71,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> pla
         ship=_SHIP[inlet.ship],
         record_bytes=quantile_table(inlet.record_bytes),
         weights=share_table(inlet.weights) if inlet.weights else (),
-        fan_out=(writer.fan_out.numerator, writer.fan_out.denominator),
+        fan_out=(0, 1) if reader.committer_of else (writer.fan_out.numerator, writer.fan_out.denominator),  # records stay out
     )
 
 

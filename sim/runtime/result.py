@@ -26,13 +26,16 @@ class Result:
     subtasks: pd.DataFrame  # one row per checkpoint and subtask
     tasks: pd.DataFrame  # one row per subtask, totals of the run
     series: pd.DataFrame  # one row per second and vertex
+    commits: pd.DataFrame  # one row per commit of a transactional sink
     journal: Journal
     manifest: dict[str, Any]
     job_status: str  # RUNNING, or FAILED: and the reason
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        return {"checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series}
+        return {
+            "checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series, "commits": self.commits,
+        }  # fmt: skip
 
     def write(self, folder: Path) -> None:
         """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sim.metrics.commits import commits_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
 from sim.runtime.manifest import manifest
 from sim.runtime.result import Result
@@ -45,6 +46,7 @@ def simulate(scenario: Scenario, *, engine: Engine = "compiled", progress: Calla
         subtasks=subtasks_table(stats, world.names()),
         tasks=tasks_table(world.plane.tasks(), world.names()),
         series=series_table(sampler.rows),
+        commits=commits_table(world.commits, world.names()),
         journal=world.journal,
         manifest=manifest(scenario),
         job_status=world.job_status,

@@ -21,6 +21,7 @@ from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
 from sim.runtime.in_flight import InFlightData
+from sim.runtime.sink import Sink
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_thread import TaskThread
 
@@ -45,6 +46,7 @@ class TaskHost:
         self.thread = TaskThread(world.plane, task)
         self.async_thread = AsyncThread(world.env)
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
+        self.sink: Sink | None = None  # it writes or commits transactions
         self._polled_at_first_barrier: dict[int, int] = {}
         self._heard: deque[say.TaskEvent] = deque()
 
@@ -176,6 +178,8 @@ class TaskHost:
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
         if self.world.recorder is not None:
             self.world.recorder.snapshot_begun(command.checkpoint, self.task)
+        if self.sink is not None:
+            self.sink.cut(command.checkpoint)
         self._occupy(self._thread_ns(command.work, "pre_barrier", command.checkpoint), command.checkpoint, Phase.PRE_BARRIER)
 
     @carry_out.register

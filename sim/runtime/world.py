@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.metrics.commits import CommitStats
 from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
 from sim.model.random import draw, stream
@@ -22,6 +23,7 @@ from sim.runtime.coordinator_host import CoordinatorHost
 from sim.runtime.cut_recorder import CutRecorder
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.lowering import hosts, plane_spec
+from sim.runtime.sink import Sink
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_host import TaskHost
 from sim.storage.filesystem import CheckpointStorage
@@ -41,6 +43,8 @@ class World:
         self.storage = CheckpointStorage(self.env, scenario.storage, scenario.run.seed)
         self.journal = Journal()
         self.stats: dict[int, CheckpointStats] = {}
+        self.commits: list[CommitStats] = []
+        self.visible: set[tuple[int, int]] = set()  # (writer, epoch) of each transaction the external system has committed
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
         self.job_status = "RUNNING"
@@ -98,7 +102,10 @@ class World:
         machine = TaskCheckpointing.configured(strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task]))
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
         state = SubtaskState(vertex, self.layout.subtask[task], self.scenario.run.seed)
-        return TaskHost(self, task, machine, state, InFlightData(self.plane, writer, task))
+        host = TaskHost(self, task, machine, state, InFlightData(self.plane, writer, task))
+        if vertex.commit is not None or vertex.committer_of:
+            host.sink = Sink(self, host, vertex)
+        return host
 
     def _forced_edges(self) -> frozenset[int]:
         """Numbers of the edges whose barriers are forced to be aligned."""

@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.scenario import document_job as doc
+from sim.scenario.build_sink import build_commit, build_flush, with_committers
 from sim.scenario.graph import topological
 from sim.scenario.problems import Path, Reading
 from sim.scenario.trace import TraceError, read_trace
@@ -29,7 +30,7 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) ->
         inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
         emitted[name] = _record(name, vertex, inputs, name in read, reading)
         built[name] = _vertex(name, vertex, tuple(inputs), reading, folder)
-    return Job(tuple(built.values()))
+    return Job(with_committers(tuple(built.values()), reading))
 
 
 def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath) -> Vertex:
@@ -44,6 +45,8 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         state=_state(given.state, name, reading),
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
+        flush=build_flush(given.flush, ("job", name, "flush"), reading),
+        commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from sim.scenario.document_sink import CommitField, Flush
 from sim.scenario.fields import Axis, Count, Duration, Number, Parallelism, RecordRate, Share, Size, Weight, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
@@ -170,7 +171,7 @@ class Vertex(Section):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
     LATER: ClassVar[Words] = {
-        "flush": "files a sink uploads per checkpoint", "commit": "two-phase commit of a sink", "placement": "slots per vertex",
+        "placement": "slots per vertex",
         "slow": "a slow subtask",
     }
     HINTS: ClassVar[Words] = {
@@ -194,3 +195,6 @@ class Vertex(Section):
     """Size of the records it emits; default: that of its inputs."""
     state: State | None = None
     snapshot: Snapshot | None = None
+    flush: Flush | None = None
+    commit: Axis[CommitField] | None = None
+    """two-phase, or its details."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sim.metrics.commits import commits_table
 from sim.metrics.schema import TABLES
 from sim.metrics.stats import CheckpointStats, SubtaskStats
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
@@ -55,6 +56,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "subtasks": subtasks_table([], NAMES),
         "tasks": tasks_table(none, []),
         "series": series_table([]),
+        "commits": commits_table([], NAMES),
     }
 
     assert [column.name for column in TABLES[name]] == list(empty[name].columns)
@@ -108,7 +110,7 @@ def test_tasks_are_named_and_in_ms():
 
 def test_every_column_is_described_once():
     """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
-    assert {"checkpoints", "subtasks", "tasks", "series"} == set(TABLES)
+    assert {"checkpoints", "subtasks", "tasks", "series", "commits"} == set(TABLES)
     for columns in TABLES.values():
         names, units = [column.name for column in columns], {column.unit for column in columns}
 

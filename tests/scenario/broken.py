@@ -48,8 +48,18 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:4:43: job.a.source.service: unknown key 'service': service stands beside source:",)),
     # known, not modelled yet
     "faults": (ending('faults: [{kill: "b[1]", at: 5 s}]\n'), ("s:8:1: faults: known but not modelled yet (tasks that are killed)",)),
-    "flush and commit": (but(("service: 10 us", "flush: {bytes: 1 MiB}, commit: two-phase")), (
-        "s:5:25: job.b.flush: known but not modelled yet", "s:5:48: job.b.commit: known but not modelled yet")),
+    "flush of nothing": (but(("service: 10 us", "flush: {files: 2}")), ("s:5:25: job.b.flush: write bytes: (per subtask and snapshot)",)),
+    "flush without a unit": (but(("service: 10 us", "flush: {bytes: 256, share: 2}")), (
+        "s:5:33: job.b.flush.bytes: a size needs a unit", "s:5:45: job.b.flush.share: a share needs a unit")),
+    "unknown commit": (but(("service: 10 us", "commit: twophase")), ("s:5:25: job.b.commit: expected none or two-phase, not 'twophase'",)),
+    "unknown committer": (but(("service: 10 us", "commit: {committer: local}")), (
+        "s:5:34: job.b.commit.committer: expected chained or global, not 'local'",)),
+    "timeout that loses all": (but(("service: 10 us", "commit: {transaction-timeout: 0 s}")), (
+        "s:5:34: job.b.commit.transaction-timeout: a timeout of 0 loses every transaction",)),
+    "commit of a source": (but(("parallelism: 2}\n  b", "parallelism: 2, commit: two-phase}\n  b")), (
+        "s:4:60: job.a.commit: a source commits nothing",)),
+    "name of a committer": (but(("  b: {input: {a: hash}", '  "b: committer": {input: {a: hash}}\n  b: {commit: {committer: global}, input: {a: hash}')), (
+        "s:5:3: job.b: committer: is the name of the global committer of b",)),
     "operator-io and finish": (but(("5 s}", "5 s, operator-io: [pre-barrier, async], finish: flink}")), (
         "s:6:29: checkpoint.operator-io: known but not modelled yet (FLINK-37375)", "s:6:64: checkpoint.finish: known but not modelled yet")),
     "dfs": (ending("storage: {dfs: {nodes: 50}}\n"), ("s:8:11: storage.dfs: known but not modelled yet",)),

@@ -1,0 +1,55 @@
+"""What is measured of each commit: one record per commit of a committer, with the epochs it made visible.  Times are ns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from sim.metrics.schema import COMMITS
+
+__all__ = ["CommitStats", "CommittedEpoch", "commits_table"]
+
+_MS = 1_000_000
+
+
+class CommittedEpoch(NamedTuple):
+    """One closed transaction of one writer."""
+
+    writer: int  # task number
+    epoch: int
+    inputs: tuple[tuple[int, int], ...]  # per input channel: the records [from, to)
+    opened_ns: int
+    size_bytes: int
+    files: tuple[Hashable, ...] = ()
+    missing: int = 0  # files that were not there in full when it became visible
+
+    @property
+    def records(self) -> int:
+        return sum(end - begin for begin, end in self.inputs)
+
+
+class CommitStats(NamedTuple):
+    checkpoint: int  # whose completion it answers
+    time_ns: int  # when it is over
+    task: int  # the committer
+    trigger_ns: int  # of that checkpoint
+    committed: tuple[CommittedEpoch, ...]
+    lost: tuple[CommittedEpoch, ...] = ()  # open for longer than the transaction timeout
+    again: bool = False  # after a restore
+
+
+def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
+    """`names`: (vertex, subtask index) of each task."""
+    return pd.DataFrame.from_records([_row(row, names) for row in stats], columns=[column.name for column in COMMITS])
+
+
+def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
+    opened = min((one.opened_ns for one in row.committed), default=row.time_ns)
+    return (
+        row.checkpoint, row.time_ns / _MS, *names[row.task], len({one.epoch for one in row.committed}),
+        sum(one.records for one in row.committed), sum(one.size_bytes for one in row.committed),
+        sum(len(one.files) for one in row.committed), (row.time_ns - row.trigger_ns) / _MS, (row.time_ns - opened) / _MS,
+        row.again, sum(one.records for one in row.lost), sum(one.missing for one in row.committed),
+    )  # fmt: skip

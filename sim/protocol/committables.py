@@ -1,0 +1,112 @@
+"""What a transactional sink's writer hands to its committer, and everything the two machines are told and ask for.
+
+Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  See vocabulary.py for the rules of events and commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+__all__ = [
+    "Commit", "Committable", "CommittablesReceived", "CommitterCommand", "CommitterEvent", "CompletionNotified", "EpochEnded", "HandOver",
+    "InputEnded", "ReportLost", "Restored", "WriterEvent",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Committable:
+    """One closed transaction of one writer subtask: `writer` and `epoch` name it, for the external system too."""
+
+    writer: int  # task number
+    epoch: int  # the checkpoint whose barrier it precedes; end of input: the one after the last
+    inputs: tuple[tuple[int, int], ...]  # per input channel: the records [from, to) it holds
+    opened_ns: int  # not later than its first write
+    size_bytes: int
+    files: tuple[Hashable, ...] = ()  # their names, chosen before they are written
+
+    @property
+    def records(self) -> int:
+        return sum(end - begin for begin, end in self.inputs)
+
+
+# ---------------------------------------------------------------------------------------------- writer
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnded:
+    """The writer prepares its commit before the barrier of this checkpoint leaves (prepareCommit)."""
+
+    now: int
+    checkpoint: int
+    read: tuple[int, ...]  # per input channel: records read so far
+    size_bytes: int
+    files: tuple[Hashable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InputEnded:
+    """No record follows (endInput): what is open becomes a committable of the next checkpoint, whichever that is."""
+
+    now: int
+    read: tuple[int, ...]
+    size_bytes: int
+    files: tuple[Hashable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Send the committable to the committer, in band, before the barrier (an edge that is never unaligned)."""
+
+    committable: Committable
+
+
+WriterEvent = EpochEnded | InputEnded
+
+# ---------------------------------------------------------------------------------------------- committer
+
+
+@dataclass(frozen=True, slots=True)
+class CommittablesReceived:
+    """Committables reached the committer: all of a checkpoint's before its last barrier."""
+
+    now: int
+    committables: tuple[Committable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionNotified:
+    """The task thread hears that a checkpoint is complete; the call may be lost, and the next one covers it."""
+
+    now: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The committer starts from this checkpoint, in which it held these (CommitterOperator#initializeState)."""
+
+    now: int
+    checkpoint: int
+    committables: tuple[Committable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
+
+    checkpoint: int
+    committables: tuple[Committable, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLost:
+    """These were open for longer than the external system keeps a transaction: their records are lost."""
+
+    checkpoint: int
+    committables: tuple[Committable, ...]
+
+
+CommitterEvent = CommittablesReceived | CompletionNotified | Restored
+CommitterCommand = Commit | ReportLost

@@ -1,0 +1,47 @@
+"""`flush:` and `commit:` of a vertex -> the model; a global committer becomes a vertex of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.model.job import Distribution, Input, Snapshot, Vertex
+from sim.model.sink import Commit, Flush
+from sim.scenario import document_sink as doc
+from sim.scenario.problems import Path, Reading
+
+__all__ = ["build_commit", "build_flush", "with_committers"]
+
+
+def build_flush(given: doc.Flush | None, here: Path, reading: Reading) -> Flush | None:
+    if given is None:
+        return None
+    if given.bytes is None and given.share is None:
+        reading.wrong(here, "write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
+    return Flush(given.bytes or 0, given.share or Fraction(0), given.files or 1)
+
+
+def build_commit(given: doc.Commit | str | None, here: Path, *, has_input: bool, reading: Reading) -> Commit | None:
+    if given is None or given == "none":
+        return None
+    if not has_input:
+        reading.wrong(here, "a source commits nothing: commit stands in a vertex with an input")
+    if isinstance(given, str):
+        return Commit()
+    if given.transaction_timeout == 0:
+        reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
+    return Commit(given.committer or "chained", given.time or 0, given.transaction_timeout)  # type: ignore[arg-type]  # checked by the document
+
+
+def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Vertex, ...]:
+    """The vertices, and behind each with a global committer that committer: it reads committables, which take no room."""
+    names, committers = {vertex.name for vertex in vertices}, list[Vertex]()
+    for vertex in vertices:
+        if vertex.commit is None or vertex.commit.committer != "global":
+            continue
+        name = f"{vertex.name}: committer"
+        if name in names:
+            reading.wrong(("job", name), f"is the name of the global committer of {vertex.name}: choose another")
+        behind = Input(vertex.name, "global", service=Distribution(0), record_bytes=Distribution(1))
+        committers.append(replace(Vertex(name, inputs=(behind,), snapshot=Snapshot()), committer_of=vertex.name))
+    return (*vertices, *committers)
