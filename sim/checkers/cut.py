@@ -9,47 +9,110 @@ Aligned snapshots capture nothing; an at-least-once reader may have consumed mor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["ChannelCut", "Cuts"]
+import numpy as np
+
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+
+__all__ = ["Cut", "Cuts"]
+
+LAW = "what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once (consistent cut)"
+UNKNOWN = -1
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(slots=True)
-class ChannelCut:
-    """One channel in one checkpoint [bytes]; None: not known (yet)."""
+class Cut:
+    """One checkpoint, by channel [bytes]; `UNKNOWN`: that end has not taken part."""
 
-    written: int | None = None
-    consumed: int | None = None
-    captured_input: int = 0
-    captured_output: int = 0
+    written: Numbers
+    consumed: Numbers
+    captured_input: Numbers
+    captured_output: Numbers
+
+    @classmethod
+    def empty(cls, channels: int) -> Cut:
+        return cls(np.full(channels, UNKNOWN), np.full(channels, UNKNOWN), np.zeros(channels, np.int64), np.zeros(channels, np.int64))
 
     @property
-    def surplus(self) -> int | None:
+    def captured(self) -> Numbers:
+        return self.captured_input + self.captured_output
+
+    @property
+    def surplus(self) -> Numbers:
         """Bytes the snapshot holds beyond (lost: below) what was sent before the barrier."""
-        if self.written is None or self.consumed is None:
-            return None
-        return self.consumed + self.captured_input + self.captured_output - self.written
+        return self.consumed + self.captured - self.written
+
+    def __eq__(self, other: object) -> bool:
+        columns = ("written", "consumed", "captured_input", "captured_output")
+        return isinstance(other, Cut) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in columns)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
 class Cuts:
-    """Filled while a run goes on, one entry per checkpoint and channel."""
+    """Filled while a run goes on.  `ends`: (writer, reader) of each channel."""
 
-    channels: dict[tuple[int, int], ChannelCut] = field(default_factory=dict)
+    ends: Sequence[tuple[int, int]]
+    of_checkpoint: dict[int, Cut] = field(default_factory=dict)
 
-    def of(self, checkpoint: int, channel: int) -> ChannelCut:
-        return self.channels.setdefault((checkpoint, channel), ChannelCut())
+    def of(self, checkpoint: int) -> Cut:
+        cut = self.of_checkpoint.get(checkpoint)
+        if cut is None:
+            cut = self.of_checkpoint[checkpoint] = Cut.empty(len(self.ends))
+        return cut
 
-    def violations(self, completed: set[int], *, exactly_once: bool) -> Iterator[str]:
-        """One sentence per channel of a completed checkpoint whose cut does not add up."""
-        for (checkpoint, channel), cut in self.channels.items():
-            if checkpoint not in completed:
-                continue
-            surplus = cut.surplus
-            if surplus is None:
-                yield f"checkpoint {checkpoint} completed without a cut of channel {channel}: {cut}"
-            elif surplus < 0:
-                yield f"checkpoint {checkpoint} loses {-surplus} bytes of channel {channel}: {cut}"
-            elif surplus > 0 and exactly_once:
-                yield f"checkpoint {checkpoint} holds {surplus} bytes of channel {channel} twice: {cut}"
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        for checkpoint in [number for number in self.of_checkpoint if gone(number)]:
+            del self.of_checkpoint[checkpoint]
+
+    def judged(
+        self, checkpoint: int, time_ns: int, teller: Teller, *, exactly_once: bool, judged: Numbers | None = None
+    ) -> Violation | None:
+        """A complete checkpoint whose cut does not add up: the worst channel is told, the others are counted.
+
+        `judged` are the channels to look at (those of finished tasks take no part); all of them by default.
+        """
+        cut = self.of(checkpoint)
+        unknown = (cut.written == UNKNOWN) | (cut.consumed == UNKNOWN)
+        surplus = cut.surplus
+        wrong = unknown | (surplus < 0) | ((surplus > 0) & exactly_once)
+        if judged is not None:
+            only = np.zeros(len(wrong), bool)
+            only[judged] = True
+            wrong &= only
+        if not wrong.any():
+            return None
+        bad = np.flatnonzero(wrong)
+        lost = bad[surplus[bad] < 0]
+        worst = next(some for some in (bad[unknown[bad]], lost, bad) if len(some))
+        channel = int(worst[np.argmax(np.abs(surplus[worst]))])
+        writer, reader = self.ends[channel]
+        where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"
+        others = f" (and {len(bad) - 1} more channels)" if len(bad) > 1 else ""
+        story = (*teller.about(checkpoint, {writer, reader}), _account(cut, channel))
+        return Violation(LAW, time_ns, where, _fact(cut, channel) + others, story)
+
+
+def _fact(cut: Cut, channel: int) -> str:
+    if cut.written[channel] == UNKNOWN or cut.consumed[channel] == UNKNOWN:
+        missing = "writer" if cut.written[channel] == UNKNOWN else "reader"
+        return f"it completed although the {missing} took no part"
+    surplus = int(cut.surplus[channel])
+    return f"{-surplus} bytes are lost" if surplus < 0 else f"{surplus} bytes are held twice"
+
+
+def _account(cut: Cut, channel: int) -> str:
+    written, consumed = (_known(int(column[channel])) for column in (cut.written, cut.consumed))
+    captured = f"{cut.captured_input[channel]} captured at the reader, {cut.captured_output[channel]} captured at the writer"
+    return f"of {written} bytes sent before the barrier: {consumed} consumed before the reader's snapshot, {captured}"
+
+
+def _known(number: int) -> str:
+    return "an unknown number of" if number == UNKNOWN else str(number)

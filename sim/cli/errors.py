@@ -27,6 +27,7 @@ NAMED = {
 class Code(IntEnum):
     FINE = 0
     EXPECTATION_FAILED = 1
+    VIOLATED = 1  # a run broke what checkpoints promise
     USAGE = 2
     INVALID_INPUT = 3
     CELLS_FAILED = 4  # or could not be kept

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Engine", "EngineOption", "JobsOption", "OutOption", "SeedOption", "SetOption"]
+__all__ = ["ChecksOption", "Engine", "EngineOption", "JobsOption", "OutOption", "SeedOption", "SetOption"]
 
 
 class Engine(StrEnum):
@@ -19,6 +19,7 @@ class Engine(StrEnum):
     REFERENCE = "reference"
 
 
+ChecksOption = Annotated[bool, typer.Option("--checks/--no-checks", help="Watch every run for lost, duplicated or inconsistent data.")]
 EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all give the same results, the last two slowly.")]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Processes side by side. (Default: one per core.)", show_default=False)]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for what is kept. (Default: runs/<name>-<id>.)", show_default=False)]

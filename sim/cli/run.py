@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sim.cli.errors import Code, Stopped, output_folder, say, speaking
-from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
+from sim.cli.options import ChecksOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
 from sim.cli.progress import bar
 from sim.cli.shown import show
 
@@ -31,6 +32,7 @@ def run_scenarios(
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     seed: SeedOption = None,
+    checks: ChecksOption = True,
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
@@ -42,16 +44,25 @@ def run_scenarios(
         expected = [check(study.scenarios[0].expect) for study in studies]  # before anything runs
         code = Code.FINE
         for path, study, expectations in zip(scenarios, studies, expected, strict=True):
-            code = max(code, _one(path, study, expectations, _folder(out, study, many=len(studies) > 1), as_json, engine, jobs, changes))
+            folder = _folder(out, study, many=len(studies) > 1)
+            code = max(code, _one(path, study, expectations, folder, as_json, engine, jobs, changes, checks))
         raise typer.Exit(code)
 
 
 def _one(
-    path: Path, study: Study, expected: list[Expectation], folder: Path, as_json: bool, engine: Engine, jobs: int | None, changes: list[str]
+    path: Path,
+    study: Study,
+    expected: list[Expectation],
+    folder: Path,
+    as_json: bool,
+    engine: Engine,
+    jobs: int | None,
+    changes: list[str],
+    checks: bool,
 ) -> Code:
     for warning in study.warnings:
         say(f"warning: {warning}")
-    comparison = _compared(study, folder, engine, jobs)
+    comparison = _compared(study, folder, engine, jobs, checks)
     checked = _checked(comparison, expected)
     from sim.sweep.folder import keep, plain
 
@@ -65,6 +76,8 @@ def _one(
     say(str(folder))
     if comparison.errors:
         return Code.CELLS_FAILED
+    if comparison.violations:
+        return Code.VIOLATED
     return Code.FINE if all(row["holds"] for row in checked) else Code.EXPECTATION_FAILED
 
 
@@ -75,14 +88,14 @@ def _folder(out: Path | None, study: Study, *, many: bool) -> Path:
     return output_folder(Path("runs") / name if out is None else out / name if many else out)
 
 
-def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None) -> Comparison:
+def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:
     from sim.sweep.compare import compare
     from sim.sweep.plan import cells, with_baselines
 
     planned = with_baselines(cells(study.scenarios))
     with bar(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
-            return compare(study, engine=engine.value, jobs=jobs, folder=folder, watch=watch)
+            return compare(study, engine=engine.value, jobs=jobs, folder=folder, watch=watch, check=checks)
         except KeyboardInterrupt:
             finished = len(list(folder.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {folder}") from None
@@ -108,9 +121,18 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         print(f"\n{comparison.verdict}")
     for name, error in comparison.errors.items():
         say(f"{name}: {error}")
+    for name, stories in comparison.violations.items():
+        _tell(name, stories)
     for row in checked:
         if not row["holds"]:
             print(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
     if checked and all(row["holds"] for row in checked):
         print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
 
+
+
+def _tell(strategy: str, stories: Sequence[str]) -> None:
+    """The first story whole; the others are in the folder."""
+    print(f"\nviolation: {strategy}: {stories[0]}")
+    if len(stories) > 1:
+        print(f"  and {len(stories) - 1} more")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
-from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
+from sim.cli.options import ChecksOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
 from sim.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def run_sweep(
     jobs: JobsOption = None,
     master: MasterOption = None,
     seed: SeedOption = None,
+    checks: ChecksOption = True,
 ) -> None:
     """Run every combination of the scenario's lists and the given axes; one row per cell."""
     with speaking():
@@ -53,15 +54,18 @@ def run_sweep(
         for warning in study.warnings:
             say(f"warning: {warning}")
         folder = output_folder(Path("runs") / run_folder(study) if out is None else out)
-        table = _rows(with_baselines(cells(study.scenarios)), folder, engine, jobs, master)
+        table = _rows(with_baselines(cells(study.scenarios)), folder, engine, jobs, master, checks)
         failed = table[table["status"] != "ok"]
         for _, row in failed.iterrows():
             say(f"cell {row['cell']}: {row['error']}")
+        broken = table[table["violations"] > 0] if "violations" in table else table[:0]
+        for _, row in broken.iterrows():
+            say(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
         print(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
         raise typer.Exit(Code.CELLS_FAILED if len(failed) else Code.FINE)
 
 
-def _rows(planned: list[Cell], folder: Path, engine: Engine, jobs: int | None, master: str | None) -> pd.DataFrame:
+def _rows(planned: list[Cell], folder: Path, engine: Engine, jobs: int | None, master: str | None, checks: bool) -> pd.DataFrame:
     from sim.sweep.runners import sweep
     from sim.sweep.store import Store
 
@@ -71,7 +75,7 @@ def _rows(planned: list[Cell], folder: Path, engine: Engine, jobs: int | None, m
         say(f"{len(planned) - len(missing)} of {len(planned)} cells are there already")
     with bar(folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing)) as watch:
         try:
-            return sweep(planned, store, engine=engine.value, jobs=jobs, master=master, watch=watch)
+            return sweep(planned, store, engine=engine.value, jobs=jobs, master=master, watch=watch, check=checks)
         except KeyboardInterrupt:
             left = len(store.missing(planned))
             raise Stopped(f"{len(planned) - left} of {len(planned)} cells are kept in {folder}; the same command goes on") from None

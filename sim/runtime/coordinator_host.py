@@ -150,6 +150,8 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
+        if self.world.checking is not None:
+            self.world.checking.completed(command.checkpoint)
 
     @carry_out.register
     def _record_failed(self, command: say.RecordFailed) -> None:

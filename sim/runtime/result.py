@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.checkers.violation import Violation
 from sim.metrics.journal import Journal
 from sim.model.scenario import Scenario
 
@@ -30,6 +31,7 @@ class Result:
     journal: Journal
     manifest: dict[str, Any]
     job_status: str  # RUNNING, or FAILED: and the reason
+    violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -44,6 +46,11 @@ class Result:
             _replace(folder / f"{name}.parquet", lambda path, table=table: table.to_parquet(path, index=False))
         text = json.dumps({**self.manifest, "job_status": self.job_status}, indent=1, sort_keys=True)
         _replace(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+        stories = "\n\n".join(map(str, self.violations))
+        if stories:
+            _replace(folder / "violations.txt", lambda path: path.write_text(stories + "\n"))
+        else:
+            (folder / "violations.txt").unlink(missing_ok=True)  # of an earlier run
         rows = "".join(json.dumps(entry) + "\n" for entry in self.journal)
         _replace(folder / "journal.jsonl", lambda path: path.write_text(rows))
 

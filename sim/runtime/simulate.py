@@ -26,15 +26,18 @@ _COLLECT_AFTER = 50_000
 """Allocations between two young collections: machines make short-lived values by the thousand, none of them cyclic."""
 
 
-def simulate(scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None) -> Result:
+def simulate(
+    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, check: bool = True
+) -> Result:
     """Run a scenario for `run.duration` and tabulate what happened.
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
-    simulated time [ns] once per simulated second.  ValueError: unknown engine.
+    simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what checkpoints promise.
+    ValueError: unknown engine.
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
-    world = World(scenario, engine)
+    world = World(scenario, engine, check=check)
     sampler = Sampler(world, progress)
     world.start()
     with _few_collections():
@@ -50,6 +53,7 @@ def simulate(scenario: Scenario, *, engine: Engine = "compiled", progress: Calla
         journal=world.journal,
         manifest=manifest(scenario),
         job_status=world.job_status,
+        violations=() if world.checking is None else world.checking.violations(),
     )
 
 

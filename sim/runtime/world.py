@@ -18,9 +18,9 @@ from sim.protocol.timer import first_trigger_delay
 from sim.protocol.vocabulary import Plan
 from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.channel_state import ChannelStateWriter
+from sim.runtime.checking import Checking
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.coordinator_host import CoordinatorHost
-from sim.runtime.cut_recorder import CutRecorder
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.lowering import hosts, plane_spec
 from sim.runtime.sink import Sink
@@ -34,7 +34,7 @@ __all__ = ["World"]
 class World:
     """Built from a scenario; `simulate` runs it."""
 
-    def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, record_cuts: bool = False) -> None:
+    def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, check: bool = True, record_cuts: bool = False) -> None:
         spec = plane_spec(scenario, digests=digests)
         self.scenario = scenario
         self.layout = layout(spec)
@@ -48,7 +48,8 @@ class World:
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
         self.job_status = "RUNNING"
-        self.recorder = CutRecorder(self.plane, self.layout) if record_cuts else None
+        self.checking = Checking(self, keep_cuts=record_cuts) if check or record_cuts else None
+        self.recorder = None if self.checking is None else self.checking.recorder
         self._forced = self._forced_edges()
         writers = self._channel_state_writers()
         self.tasks = [self._task(t, writers[t]) for t in range(len(self.layout.vertex))]

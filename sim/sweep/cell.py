@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["edges", "row", "summary_of", "warm"]
 
 
-def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> dict[str, Any]:
     """The summary of one run beside what was varied; no wall times, so that all runners give the same bytes."""
     scenario = cell.scenario
     head: dict[str, Any] = {"cell": cell.id, "scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
@@ -23,8 +23,10 @@ def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None]
     try:
         from sim.runtime.simulate import simulate
 
-        result = simulate(scenario, engine=engine, progress=progress)
-        return head | {"status": "ok", "error": "", "job_status": result.job_status} | summary_of(scenario, result.tables)
+        result = simulate(scenario, engine=engine, progress=progress, check=check)
+        told = {"status": "ok", "error": "", "job_status": result.job_status, "violations": len(result.violations) if check else -1}
+        told["violation"] = str(result.violations[0]) if result.violations else ""
+        return head | told | summary_of(scenario, result.tables)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
         return head | {"status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0]}
 

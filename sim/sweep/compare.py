@@ -43,6 +43,12 @@ class Comparison:
         return tuple(self._strategy(name, results) for name, results in self.results.items())
 
     @cached_property
+    def violations(self) -> dict[str, tuple[str, ...]]:
+        """By label of the strategy: stories of what its runs broke."""
+        told = {name: tuple(str(one) for result in results for one in result.violations) for name, results in self.results.items()}
+        return {name: stories for name, stories in told.items() if stories}
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """One row per strategy, units in the column names."""
         return table(self.strategies)
@@ -90,18 +96,19 @@ def compare(
     jobs: int | None = None,
     folder: Path | None = None,
     watch: Watch = nobody_watches,
+    check: bool = True,
 ) -> Comparison:
     """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
     if isinstance(study, (str, Path)):
         from sim.scenario import load
 
-        return compare(load(study, overrides), engine=engine, jobs=jobs, folder=folder, watch=watch)
+        return compare(load(study, overrides), engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
     if isinstance(study, Sequence):
         return _of_results(study)
     planned = with_baselines(cells(study.scenarios))
     names, ended = _folder_names(planned), {}
     warm(engine)
-    for i, outcome in each(partial(_simulate, engine), planned, jobs=jobs or min(len(planned), cores()), watch=watch):
+    for i, outcome in each(partial(_simulate, engine, check), planned, jobs=jobs or min(len(planned), cores()), watch=watch):
         ended[i] = outcome
         if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
             outcome.write(folder / names[planned[i].id])
@@ -127,12 +134,12 @@ def run_folder(study: Study) -> str:
     return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
 
 
-def _simulate(engine: Engine, cell: Cell, progress: Progress) -> Result | str:
+def _simulate(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Result | str:
     """A result, or why there is none."""
     from sim.runtime.simulate import simulate
 
     try:
-        return simulate(cell.scenario, engine=engine, progress=progress)
+        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
     except Exception as error:  # noqa: BLE001 - the other cells do not suffer
         return f"{type(error).__name__}: {error}".splitlines()[0]
 

@@ -41,6 +41,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
         "verdict": comparison.verdict,
         "errors": comparison.errors,
+        "violations": {name: list(stories) for name, stories in comparison.violations.items()},
     }
 
 

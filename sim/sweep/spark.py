@@ -39,14 +39,14 @@ _SETTINGS = {
 }
 
 
-def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch) -> Iterator[dict[str, Any]]:
+def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[dict[str, Any]]:
     """Rows as they come."""
     finished = simulated_ns = 0
     with _session(master) as spark:
         size = max(1, spark.sparkContext.defaultParallelism)
         batches = [planned[i : i + size] for i in range(0, len(planned), size)]
         with ThreadPoolExecutor(max_workers=3) as drivers:  # the next jobs fill slots that the last cells of one leave free
-            jobs = {drivers.submit(_batch, spark, batch, engine): batch for batch in batches}
+            jobs = {drivers.submit(_batch, spark, batch, engine, check): batch for batch in batches}
             try:
                 for job in as_completed(jobs):
                     yield from job.result()
@@ -59,13 +59,13 @@ def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Wat
                 raise
 
 
-def _batch(spark: Any, batch: Sequence[Cell], engine: Engine) -> list[dict[str, Any]]:
+def _batch(spark: Any, batch: Sequence[Cell], engine: Engine, check: bool) -> list[dict[str, Any]]:
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         warm(engine)  # a worker is used for many tasks: after the first this costs nothing
         for numbers in batches:
-            texts = [json.dumps(row(batch[i], engine)) for i in numbers.column("id").to_pylist()]
+            texts = [json.dumps(row(batch[i], engine, check=check)) for i in numbers.column("id").to_pylist()]
             yield pa.RecordBatch.from_pydict({"row": texts})
 
     done = spark.range(0, len(batch), 1, len(batch)).mapInArrow(run, "row string").collect()

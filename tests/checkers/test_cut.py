@@ -1,88 +1,117 @@
-"""The arithmetic of a consistent cut: what adds up is silent, what is lost or held twice is told in a sentence."""
+"""The arithmetic of a consistent cut: what adds up is silent, what is lost or held twice is told in a story."""
 
 import pytest
 
-from sim.checkers.cut import ChannelCut, Cuts
+from sim.checkers.cut import UNKNOWN, Cuts
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+from sim.metrics.journal import Happening, Journal
+
+NAMES = [("source", 0), ("source", 1), ("sink", 0)]
+ACCOUNT = (
+    "of 500 bytes sent before the barrier: 400 consumed before the reader's snapshot, "
+    "50 captured at the reader, 10 captured at the writer"
+)
+ENDS = [(0, 2), (1, 2)]  # two channels into one sink
 
 
-def cuts(**of_channel_7: int | None) -> Cuts:
-    """Checkpoint 3, channel 7."""
-    rows = Cuts()
-    rows.channels[3, 7] = ChannelCut(**of_channel_7)
+def told(cuts: Cuts, *, exactly_once: bool = True, judged: object = None) -> Violation | None:
+    return cuts.judged(3, 9_000_000, Teller(journal(), NAMES), exactly_once=exactly_once, judged=judged)
+
+
+def journal() -> Journal:
+    rows = Journal()
+    rows.note(1_000_000, Happening.TRIGGERED, 3)
+    rows.note(2_000_000, Happening.SNAPSHOT_BEGUN, 3, 0)
+    rows.note(3_000_000, Happening.BARRIER_FORWARDED, 3, 0, 10)
+    rows.note(3_500_000, Happening.SNAPSHOT_BEGUN, 3, 1)
+    rows.note(4_000_000, Happening.SNAPSHOT_BEGUN, 3, 2)
+    rows.note(5_000_000, Happening.SNAPSHOT_BEGUN, 4, 2)
     return rows
 
 
-def told(rows: Cuts, *, completed: frozenset[int] = frozenset({3}), exactly_once: bool = True) -> list[str]:
-    return list(rows.violations(set(completed), exactly_once=exactly_once))
+def cuts(*channels: tuple[int, int, int, int]) -> Cuts:
+    """Checkpoint 3; per channel what was written, consumed, captured at the reader and at the writer."""
+    rows = Cuts(ENDS[: len(channels)])
+    cut = rows.of(3)
+    for channel, (written, consumed, captured_input, captured_output) in enumerate(channels):
+        cut.written[channel], cut.consumed[channel] = written, consumed
+        cut.captured_input[channel], cut.captured_output[channel] = captured_input, captured_output
+    return rows
 
 
-@pytest.mark.parametrize(
-    ("written", "consumed", "captured_input", "captured_output"),
-    [(500, 500, 0, 0), (500, 200, 300, 0), (500, 200, 0, 300), (500, 200, 250, 50), (0, 0, 0, 0)],
-)
-def test_a_cut_that_adds_up_is_silent(written, consumed, captured_input, captured_output):
+@pytest.mark.parametrize("channel", [(500, 500, 0, 0), (500, 200, 300, 0), (500, 200, 0, 300), (500, 200, 250, 50), (0, 0, 0, 0)])
+def test_a_cut_that_adds_up_is_silent(channel):
     """Consumed before the snapshot, captured at the reader or captured at the writer: each byte in one place."""
-    rows = cuts(written=written, consumed=consumed, captured_input=captured_input, captured_output=captured_output)
+    rows = cuts(channel)
 
-    assert 0 == rows.of(3, 7).surplus
-    assert [] == told(rows)
+    assert [0] == rows.of(3).surplus.tolist()
+    assert None is told(rows)
 
 
 def test_loss_is_told():
-    """40 of 500 bytes are nowhere."""
-    rows = cuts(written=500, consumed=400, captured_input=50, captured_output=10)
-    (sentence,) = told(rows)
+    """40 of 500 bytes are nowhere: where they went missing, who took part and when, and the account."""
+    violation = told(cuts((500, 400, 50, 10)))
 
-    assert -40 == rows.of(3, 7).surplus
-    assert sentence.startswith("checkpoint 3 loses 40 bytes of channel 7: ")
-    assert "written=500" in sentence
+    assert ("checkpoint 3, channel source[0] -> sink[0]", "40 bytes are lost", 9_000_000) == (
+        violation.where, violation.fact, violation.time_ns,
+    )  # fmt: skip
+    assert (
+        "0.001000 s  the coordinator triggers checkpoint 3",
+        "0.002000 s  source[0] begins snapshot 3",
+        "0.003000 s  source[0] writes barrier 3 to its outputs, overtaking 10 bytes",
+        "0.004000 s  sink[0] begins snapshot 3",
+        ACCOUNT,
+    ) == violation.story, "nothing of the other source, nor of another checkpoint"
 
 
 def test_loss_is_told_at_least_once_too():
     """At least once allows duplicates, never losses."""
-    assert ["loses 40 bytes"] == [" ".join(told(cuts(written=500, consumed=460), exactly_once=False)[0].split()[2:5])]
+    assert "40 bytes are lost" == told(cuts((500, 460, 0, 0)), exactly_once=False).fact
 
 
 def test_duplication_is_told():
     """30 bytes are in the snapshot and in the in-flight data."""
-    rows = cuts(written=500, consumed=480, captured_input=50)
-    (sentence,) = told(rows)
-
-    assert 30 == rows.of(3, 7).surplus
-    assert sentence.startswith("checkpoint 3 holds 30 bytes of channel 7 twice: ")
+    assert "30 bytes are held twice" == told(cuts((500, 480, 50, 0))).fact
 
 
 def test_duplication_is_allowed_at_least_once():
-    assert [] == told(cuts(written=500, consumed=530), exactly_once=False)
+    assert None is told(cuts((500, 530, 0, 0)), exactly_once=False)
 
 
-@pytest.mark.parametrize("known", [{"written": 500}, {"consumed": 500}, {}])
-def test_half_a_cut_is_told(known):
+@pytest.mark.parametrize(("known", "missing"), [((500, UNKNOWN), "reader"), ((UNKNOWN, 500), "writer"), ((UNKNOWN, UNKNOWN), "writer")])
+def test_half_a_cut_is_told(known, missing):
     """A checkpoint must not complete before both ends of a channel took part: silence would pass for a proof."""
-    rows = cuts(**known)
-    (sentence,) = told(rows)
+    violation = told(cuts((*known, 0, 0)))
 
-    assert rows.of(3, 7).surplus is None
-    assert sentence.startswith("checkpoint 3 completed without a cut of channel 7")
-
-
-def test_checkpoints_that_did_not_complete_are_not_judged():
-    """An aborted checkpoint owes nothing."""
-    assert [] == told(cuts(written=500, consumed=100), completed=frozenset({2, 4}))
+    assert f"it completed although the {missing} took no part" == violation.fact
+    assert "an unknown number of" in violation.story[-1]
 
 
-def test_channels_and_checkpoints_are_judged_one_by_one():
-    """A loss here does not make up for a duplicate there."""
-    rows = Cuts()
-    rows.channels = {(1, 0): ChannelCut(100, 90), (1, 1): ChannelCut(100, 110), (2, 0): ChannelCut(100, 100)}
+def test_losses_are_told_before_duplicates():
+    """A loss here does not make up for a duplicate there; one story, the others are counted."""
+    violation = told(cuts((100, 190, 0, 0), (100, 95, 0, 0)))
 
-    assert 2 == len(told(rows, completed=frozenset({1, 2})))
+    assert ("checkpoint 3, channel source[1] -> sink[0]", "5 bytes are lost (and 1 more channels)") == (violation.where, violation.fact)
 
 
-def test_an_entry_is_made_once():
-    """Whoever comes first opens the row, the others fill it."""
-    rows = Cuts()
-    rows.of(1, 2).written = 5
-    rows.of(1, 2).consumed = 5
+def test_only_channels_that_take_part_are_judged():
+    """A finished writer sends no barrier."""
+    rows = cuts((UNKNOWN, UNKNOWN, 0, 0), (100, 100, 0, 0))
 
-    assert {(1, 2): ChannelCut(5, 5)} == rows.channels
+    assert None is told(rows, judged=[1])
+    assert None is not told(rows, judged=[0, 1])
+
+
+def test_what_is_forgotten_is_gone():
+    """Checkpoints that can neither complete nor be restored any more."""
+    rows = cuts((100, 100, 0, 0))
+    rows.of(4)
+    rows.forget(lambda number: number <= 3)
+
+    assert [4] == list(rows.of_checkpoint)
+
+
+def test_cuts_compare_by_value():
+    assert cuts((5, 5, 0, 0)).of(3) == cuts((5, 5, 0, 0)).of(3)
+    assert cuts((5, 5, 0, 0)).of(3) != cuts((5, 4, 1, 0)).of(3)

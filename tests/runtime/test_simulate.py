@@ -177,8 +177,9 @@ def test_forced_edges_carry_aligned_barriers(ship, also, forced):
     base = scenario(pointwise(ship), UNALIGNED, seconds=2)
     world = run(replace(base, checkpoint=replace(base.checkpoint, forced_aligned=also)), ENGINE)
     captured = {0: 0, 1: 0}
-    for (_, channel), cut in world.recorder.cuts.channels.items():
-        captured[world.layout.edge[channel]] += cut.captured_input + cut.captured_output
+    for cut in world.recorder.cuts.of_checkpoint.values():
+        for channel, captured_bytes in enumerate(cut.captured.tolist()):
+            captured[world.layout.edge[channel]] += captured_bytes
 
     assert [(0, forced)] == world.outputs(0)
     assert [(1, False)] == world.outputs(2)

@@ -1,0 +1,67 @@
+"""The journal retold: of all that happened only the rows that matter, in sentences with simulated times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from sim.checkers.violation import at
+from sim.metrics.journal import Entry, Happening
+
+__all__ = ["Teller"]
+
+COORDINATOR = "the coordinator"
+FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
+SENTENCES: dict[Happening, str] = {
+    Happening.TRIGGERED: "{who} triggers checkpoint {n}",
+    Happening.REFUSED: "{who} refuses a trigger: {detail}",
+    Happening.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
+    Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {number} bytes",
+    Happening.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {number} bytes that still wait in its outputs",
+    Happening.INPUT_PRIORITISED: "{who} stops waiting for barrier {n} to come in order",
+    Happening.SYNC_FINISHED: "{who} ends the synchronous part of snapshot {n}",
+    Happening.INPUTS_RESUMED: "{who} reads again the channels that barrier {n} had blocked",
+    Happening.STATE_WRITTEN: "{who} has written {number} bytes of state for snapshot {n}",
+    Happening.CHANNEL_STATE_WRITTEN: "{who} has written {number} bytes of in-flight data for snapshot {n}",
+    Happening.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
+    Happening.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
+    Happening.DECLINED: "{who} declines checkpoint {n}: {detail}",
+    Happening.LAST_ACKNOWLEDGED: "{who} has all acknowledgements of checkpoint {n} and writes its metadata",
+    Happening.COMPLETED: "checkpoint {n} is complete",
+    Happening.ABORTED: "{who} gives checkpoint {n} up: {detail}",
+    Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
+    Happening.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
+    Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
+    Happening.JOB_FAILED: "the job fails: {detail}",
+}
+"""Kinds of rows without a sentence are told by their name."""
+
+
+class Teller:
+    """Knows the journal and what the tasks are called."""
+
+    def __init__(self, journal: Sequence[Entry], names: Sequence[tuple[str, int]]) -> None:
+        self.journal = journal
+        self.names = names
+
+    def task(self, task: int) -> str:
+        """``sink[3]``; the coordinator is task -1."""
+        return COORDINATOR if task < 0 else f"{self.names[task][0]}[{self.names[task][1]}]"
+
+    def story(self, chosen: Callable[[Entry], bool]) -> tuple[str, ...]:
+        """The chosen rows in the order of their times."""
+        return self.lines(row for row in self.journal if chosen(row))
+
+    def about(self, checkpoint: int, tasks: Collection[int], frame: Collection[Happening] = FRAME) -> tuple[str, ...]:
+        """What some tasks did for one checkpoint, between its trigger and its end."""
+        return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
+
+    def lines(self, rows: Iterable[Entry]) -> tuple[str, ...]:
+        return tuple(f"{at(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns))
+
+    def sentence(self, row: Entry) -> str:
+        template = SENTENCES.get(row.happening)
+        if template is not None:
+            return template.format(who=self.task(row.task), n=row.checkpoint, number=row.number, detail=row.detail)
+        checkpoint = f" (checkpoint {row.checkpoint})" if row.checkpoint >= 0 else ""
+        number = f", {row.number}" if row.number else ""
+        return f"{self.task(row.task)}: {row.happening.value}{checkpoint}{number}{f', {row.detail}' if row.detail else ''}"

@@ -1,0 +1,25 @@
+"""A violation is a value: which law, when, where, what happened instead, and the shortest story that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Violation", "at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    law: str  # what must hold
+    time_ns: int  # when it stopped holding
+    where: str  # checkpoint, task, channel or file
+    fact: str  # what holds instead
+    story: tuple[str, ...] = ()  # what led to it, one line each
+
+    def __str__(self) -> str:
+        lines = [f"{at(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
+        return "\n".join([*lines, *(f"    {line}" for line in self.story)])
+
+
+def at(time_ns: int) -> str:
+    """A simulated time as stories show it: seconds, to the microsecond."""
+    return f"{time_ns / 1e9:.6f} s"

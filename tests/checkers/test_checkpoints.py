@@ -1,0 +1,69 @@
+"""The coordinator's promises: each is broken once in a journal written by hand, and the story is told."""
+
+from sim.checkers.checkpoints import broken_promises, too_many_retained
+from sim.checkers.story import Teller
+from sim.metrics.journal import Happening, Journal
+from sim.metrics.stats import CheckpointStats
+
+H = Happening
+NAMES = [("source", 0), ("sink", 0)]
+SOUND = [(H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ACKNOWLEDGED, 1, 1), (H.LAST_ACKNOWLEDGED, 1, -1), (H.COMPLETED, 1, -1)]
+
+
+def journal(rows) -> Journal:
+    """(happening, checkpoint, task), a millisecond each."""
+    written = Journal()
+    for ms, (happening, checkpoint, task) in enumerate(rows):
+        written.note(ms * 1_000_000, happening, checkpoint, task)
+    return written
+
+
+def told(*rows) -> list[str]:
+    written = journal(rows)
+    stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
+    return [violation.fact for violation in broken_promises(written, stats, Teller(written, NAMES))]
+
+
+def test_a_sound_journal_is_silent():
+    again = [(happening, 2, task) for happening, _, task in SOUND]
+
+    assert [] == told(*SOUND, (H.NOTIFIED_COMPLETE, 1, -1), *again)
+
+
+def test_a_failed_checkpoint_is_no_violation():
+    assert [] == told((H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ABORTED, 1, -1), (H.ACKNOWLEDGED, 1, 1))
+
+
+def test_ids_that_do_not_grow_are_told():
+    """A restart must not use an id again."""
+    assert ["it is triggered after checkpoint 2"] == told((H.TRIGGERED, 2, -1), (H.TRIGGERED, 1, -1))
+    assert ["it is triggered after checkpoint 2"] == told((H.TRIGGERED, 2, -1), (H.TRIGGERED, 2, -1))
+
+
+def test_a_missing_acknowledgement_is_told():
+    """One of two tasks has not acknowledged; an acknowledgement said twice is one."""
+    assert ["its metadata is written although 1 of 2 tasks are missing"] == told(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:])
+
+
+def test_completion_without_metadata_is_told():
+    assert ["it completes although no metadata was written"] == told(*SOUND[:3], SOUND[4])
+
+
+def test_a_second_end_is_told():
+    assert ["it is aborted after it was completed"] == told(*SOUND, (H.ABORTED, 1, -1))
+
+
+def test_an_early_notification_is_told():
+    """A sink would commit what may still fail."""
+    assert ["tasks are told that it is complete, which it is not"] == told(*SOUND[:4], (H.NOTIFIED_COMPLETE, 1, -1), SOUND[4])
+
+
+def test_retention_is_told():
+    """More than may be kept, or not the latest: with the completions of those concerned."""
+    teller = Teller(journal(SOUND), NAMES)
+
+    assert None is too_many_retained((1,), 1, 1, 5, teller)
+    assert None is too_many_retained((), 1, 0, 5, teller)
+    assert "1, 2 are retained, 1 may be, 2 must be" == too_many_retained((1, 2), 1, 2, 5, teller).fact
+    assert "none are retained, 1 may be, 1 must be" == too_many_retained((), 1, 1, 5, teller).fact
+    assert ("0.004000 s  checkpoint 1 is complete",) == too_many_retained((), 1, 1, 5, teller).story
