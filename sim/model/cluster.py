@@ -1,9 +1,11 @@
-"""Where the job runs: task managers, network, checkpoint storage, Flink's version profile.  Frozen."""
+"""Where the job runs: task managers, network, Flink's version profile.  Frozen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from sim.model.storage import Storage
 
 __all__ = ["Cluster", "Debloat", "NetworkMemory", "Storage"]
 
@@ -42,16 +44,3 @@ class Cluster:
     nic_bytes_per_second: int | None = None  # outgoing, per task manager; None: never the limit
     network: NetworkMemory = NetworkMemory()
     profile: Literal["1.20", "2.x"] = "2.x"
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Checkpoint storage: every open file is one stream."""
-
-    bytes_per_second: int | None = None  # per stream; None: unlimited
-    close_ns: int = 0  # latency added to each file
-    metadata_ns: int = 0  # latency of the _metadata file the coordinator writes
-    read_bytes_per_second: int | None = None
-    inline_threshold_bytes: int = 20 * 1024  # smaller state travels in the acknowledgement, no file
-    slow_probability: float = 0.0  # a file is slow with this probability ...
-    slow_factor: int = 1  # ... bandwidth divided, latency multiplied

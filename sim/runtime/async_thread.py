@@ -6,23 +6,24 @@ Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import simpy
 
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.storage.failures import StorageFailed
+from sim.storage.work import Work, go_on
 
 __all__ = ["AsyncThread"]
-
-Work = Generator[simpy.Event, None, None]
 
 
 @dataclass(slots=True)
 class _Turn:
     checkpoint: int
-    begin: Callable[[], Work]
+    begin: Callable[[], Work[None]]
     done: Callable[[], None]
+    failed: Callable[[], None]
     working: simpy.Process | None = None
 
 
@@ -31,9 +32,11 @@ class AsyncThread:
         self.env = env
         self._turns: deque[_Turn] = deque()  # the first one has the thread
 
-    def queue(self, checkpoint: int, begin: Callable[[], Work], done: Callable[[], None]) -> None:
-        """Do the work of `begin()` when the thread is free, then call `done`; keep the thread until `leave`."""
-        self._turns.append(_Turn(checkpoint, begin, done))
+    def queue(
+        self, checkpoint: int, begin: Callable[[], Work[None]], done: Callable[[], None], failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Do the work of `begin()` when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
+        self._turns.append(_Turn(checkpoint, begin, done, failed))
         if len(self._turns) == 1:
             self._next()
 
@@ -52,17 +55,24 @@ class AsyncThread:
     def _next(self) -> None:
         turn = self._turns[0]
         work = turn.begin()
-        awaited = next(work, None)
+        try:
+            awaited = next(work, None)
+        except StorageFailed:
+            turn.failed()
+            return
         if awaited is None:  # nothing that takes time: no process is needed
             turn.done()
         else:
-            turn.working = self.env.process(self._work(turn, work, awaited))
+            turn.working = self.env.process(self._work(turn, go_on(work, awaited)))
 
-    def _work(self, turn: _Turn, work: Work, awaited: simpy.Event) -> Work:
+    def _work(self, turn: _Turn, work: Work[None]) -> Work[None]:
         try:
-            yield awaited
             yield from work
         except simpy.Interrupt:
             return  # cancelled: its files are left behind
+        except StorageFailed:
+            turn.working = None
+            turn.failed()
+            return
         turn.working = None
         turn.done()

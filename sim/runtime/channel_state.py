@@ -13,95 +13,117 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.storage.failures import StorageFailed
 from sim.storage.filesystem import CheckpointStorage
+from sim.storage.stream import Stream
+from sim.storage.work import Work, go_on
 
 __all__ = ["ChannelStateWriter"]
+
 
 @dataclass(slots=True)
 class _File:
     """One checkpoint's channel state of one group."""
 
+    stream: Stream
     incomplete: set[int]  # tasks that may still write
-    waiting: list[Callable[[], None]] = field(default_factory=list)
+    waiting: list[tuple[Callable[[], None], Callable[[], None]]] = field(default_factory=list)  # (closed, failed)
     size_bytes: int = 0
+    failed: bool = False  # storage gave up
 
 
 class _Request(NamedTuple):
-    begun: Callable[[], int]  # called when its turn comes; how long it takes [ns]
+    checkpoint: int
+    work: Callable[[], Work[None]]  # begun when its turn comes
     ended: Callable[[], None]
 
 
 class ChannelStateWriter:
-    """The writer thread of one group; `members` are the tasks that share its files."""
+    """The writer thread of one group; `members` are the tasks that share its files, `host` their task manager."""
 
-    def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int]) -> None:
+    def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int], host: int = 0) -> None:
         self.env = env
         self.storage = storage
         self.members = members
+        self.host = host
         self._files: dict[int, _File] = {}
         self._requests: deque[_Request] = deque()  # the first one is being served
 
     def register(self, checkpoint: int) -> None:
         """A member begins its snapshot."""
         if checkpoint not in self._files:
-            self._files[checkpoint] = _File(incomplete=set(self.members))
+            stream = self.storage.open("channel-state", self.members[0], checkpoint, host=self.host)
+            self._files[checkpoint] = _File(stream, incomplete=set(self.members))
 
     def write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> None:
         """Queue data; `then` is called when it is written (or skipped, its checkpoint being gone)."""
 
-        def begun() -> int:
+        def work() -> Work[None]:
             file = self._files.get(checkpoint)
-            if file is None:
-                return 0
-            file.size_bytes += size_bytes
-            return self.storage.transfer_ns(size_bytes, *self._name(checkpoint))
+            if file is not None and not file.failed:
+                file.size_bytes += size_bytes
+                yield from file.stream.write(size_bytes)
 
-        self._queue(begun, then)
+        self._queue(checkpoint, work, then)
 
     def complete(self, checkpoint: int, task: int) -> None:
         """No more data of this task for this checkpoint."""
 
-        def begun() -> int:
+        def work() -> Work[None]:
             file = self._files.get(checkpoint)
-            if file is None:
-                return 0
-            file.incomplete.discard(task)
-            return self.storage.close_ns(*self._name(checkpoint)) if file.size_bytes and not file.incomplete else 0
+            if file is not None and not file.failed:
+                file.incomplete.discard(task)
+                if file.size_bytes and not file.incomplete:
+                    yield from file.stream.close()
 
-        self._queue(begun, lambda: self._close(checkpoint))
+        self._queue(checkpoint, work, lambda: self._close(checkpoint))
 
-    def when_closed(self, checkpoint: int, then: Callable[[], None]) -> None:
-        """Call `then` when the file of the whole group is durable (never, if the checkpoint is gone)."""
-        if checkpoint in self._files:
-            self._files[checkpoint].waiting.append(then)
+    def when_closed(self, checkpoint: int, then: Callable[[], None], failed: Callable[[], None] = lambda: None) -> None:
+        """Call `then` when the file of the whole group is durable, `failed` if storage gives up (neither, if the checkpoint is gone)."""
+        file = self._files.get(checkpoint)
+        if file is not None and file.failed:
+            failed()
+        elif file is not None:
+            file.waiting.append((then, failed))
 
     def abort(self, checkpoint: int) -> None:
         """Forget a checkpoint; what is queued for it is skipped."""
-        self._files.pop(checkpoint, None)
+        if (file := self._files.pop(checkpoint, None)) is not None:
+            file.stream.give_up()
 
-    def _queue(self, begun: Callable[[], int], ended: Callable[[], None]) -> None:
-        self._requests.append(_Request(begun, ended))
+    def _queue(self, checkpoint: int, work: Callable[[], Work[None]], ended: Callable[[], None]) -> None:
+        self._requests.append(_Request(checkpoint, work, ended))
         if len(self._requests) == 1:
             self._serve()
 
     def _serve(self) -> None:
-        self.env.call_in(self._requests[0].begun(), self._served)
+        work = self._turn(self._requests[0])
+        awaited = next(work, None)
+        if awaited is not None:
+            self.env.process(go_on(work, awaited))
 
-    def _served(self) -> None:
-        self._requests[0].ended()
+    def _turn(self, request: _Request) -> Work[None]:
+        """Process: one request, then the next."""
+        try:
+            yield from request.work()
+        except StorageFailed:
+            self._fail(request.checkpoint)
+        request.ended()
         self._requests.popleft()
         if self._requests:
             self._serve()
 
     def _close(self, checkpoint: int) -> None:
         file = self._files.get(checkpoint)
-        if file is None or file.incomplete:
-            return
-        if file.size_bytes:
-            self.storage.note_file(file.size_bytes)
-        del self._files[checkpoint]
-        for then in file.waiting:
-            then()
+        if file is not None and not file.incomplete and not file.failed:
+            del self._files[checkpoint]
+            for closed, _ in file.waiting:
+                closed()
 
-    def _name(self, checkpoint: int) -> tuple[str, int, int]:
-        return "channel-state", self.members[0], checkpoint
+    def _fail(self, checkpoint: int) -> None:
+        """The file of the whole group is lost (ChannelStateCheckpointWriter#fail)."""
+        if (file := self._files.get(checkpoint)) is not None:
+            file.failed = True
+            waiting, file.waiting = file.waiting, []
+            for _, failed in waiting:
+                failed()

@@ -105,7 +105,7 @@ class CoordinatorHost:
         self.env.process(self._finalise(command.checkpoint))
 
     def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
-        yield from self.world.storage.write_metadata()
+        yield from self.world.storage.write_metadata(checkpoint)
         yield self.env.timeout(self.overheads.complete_ns)
         self.tell(say.MetadataWritten(self.env.now, checkpoint))
 

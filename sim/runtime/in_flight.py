@@ -68,11 +68,11 @@ class InFlightData:
         part = self._parts[checkpoint]
         return part.input_bytes, part.output_bytes
 
-    def finish(self, checkpoint: int, then: Callable[[], None]) -> None:
-        """No more data of this task; `then` when the group's file is closed: at once, if storage takes no time."""
+    def finish(self, checkpoint: int, then: Callable[[], None], failed: Callable[[], None] = lambda: None) -> None:
+        """No more data of this task; `then` when the group's file is closed: at once, if storage takes no time; or `failed`."""
         part = self._parts[checkpoint]
         part.complete = True
-        self.writer.when_closed(checkpoint, then)
+        self.writer.when_closed(checkpoint, then, failed)
         self.writer.complete(checkpoint, self.task)
         self._release_if_written(checkpoint)
 

@@ -48,6 +48,7 @@ class TaskHost:
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
         self.sink: Sink | None = None  # it writes or commits transactions
         self._polled_at_first_barrier: dict[int, int] = {}
+        self._channel_state_failed: set[int] = set()  # before the asynchronous phase began
         self._heard: deque[say.TaskEvent] = deque()
 
     # ------------------------------------------------------------------------------------------ what the machine is told
@@ -229,14 +230,27 @@ class TaskHost:
         self._end_capture(command.checkpoint)  # with every barrier here at the start nobody said so
         stats = self._stats(command.checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(command.checkpoint)
-        self.in_flight.finish(command.checkpoint, written)
+        self.in_flight.finish(command.checkpoint, written, lambda: self._fail_channel_state(command.checkpoint))
+
+    def _fail_channel_state(self, checkpoint: int) -> None:
+        """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
+        if self._stats(checkpoint).async_begun_ns < 0:
+            self._channel_state_failed.add(checkpoint)
+        else:
+            self.tell(say.AsyncFailed(self.env.now, checkpoint))
 
     @carry_out.register
     def _run_async(self, command: say.RunAsync) -> None:
+        def failed() -> None:
+            self.tell(say.AsyncFailed(self.env.now, command.checkpoint))
+
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
         finished = lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
-        self.async_thread.queue(command.checkpoint, lambda: self._async_work(command), finished)
+        self.async_thread.queue(command.checkpoint, lambda: self._async_work(command), finished, failed)
+        if command.checkpoint in self._channel_state_failed:
+            self._channel_state_failed.remove(command.checkpoint)
+            failed()
 
     @carry_out.register
     def _acknowledge(self, command: say.Acknowledge) -> None:

@@ -121,8 +121,8 @@ class World:
         for task, host in enumerate(hosts(self.scenario)):
             on_host.setdefault(host, []).append(task)
         writer_of: dict[int, ChannelStateWriter] = {}
-        for members in on_host.values():
+        for host, members in on_host.items():
             for first in range(0, len(members), size):
                 group = members[first : first + size]
-                writer_of |= dict.fromkeys(group, ChannelStateWriter(self.env, self.storage, group))
+                writer_of |= dict.fromkeys(group, ChannelStateWriter(self.env, self.storage, group, host))
         return [writer_of[task] for task in range(len(self.layout.vertex))]

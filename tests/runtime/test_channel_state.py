@@ -15,9 +15,9 @@ PER_MS = 1_000  # bytes
 class Office:
     """A writer of tasks 0 and 1 (1000 B in a ms, 5 ms to close), and what became of their requests: (what, ms)."""
 
-    def __init__(self, members=(0, 1)):
+    def __init__(self, members=(0, 1), **options):
         self.env = TwoPlaneEnvironment(FakePlane(), lambda _: None)
-        self.storage = CheckpointStorage(self.env, Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS), seed=1)
+        self.storage = CheckpointStorage(self.env, Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, **options), seed=1)
         self.writer = ChannelStateWriter(self.env, self.storage, list(members))
         self.story = []
 
@@ -137,8 +137,7 @@ def test_registering_twice_keeps_the_file(office):
 
 def test_a_slow_file_is_slow_throughout():
     """Whether a group's file is slow hangs on its first member and the checkpoint, not on the write."""
-    office = Office(members=[0])
-    office.storage.options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, slow_probability=1.0, slow_factor=3)
+    office = Office(members=[0], slow_probability=1.0, slow_factor=3)
     office.writer.register(1)
     office.write(0, 1, 2 * PER_MS, "data")
     office.complete(0, 1, 0, "closed")

@@ -7,7 +7,7 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.cluster import Storage
+from sim.model.storage import Storage
 from sim.storage.filesystem import CheckpointStorage
 
 MS = 1_000_000
@@ -26,7 +26,7 @@ def taken_ns(files: CheckpointStorage, process) -> int:
 
 
 def slow_ones(files: CheckpointStorage, names: list[tuple]) -> set[tuple]:
-    return {name for name in names if files.close_ns(*name) > PLAIN.close_ns}
+    return {name for name in names if files.medium.close_ns(name) > PLAIN.close_ns}
 
 
 def test_a_file_takes_its_bytes_and_one_latency():
@@ -46,7 +46,7 @@ def test_an_empty_file_takes_its_latency():
 @given(st.integers(0, 2**50), st.integers(1, 2**40))
 def test_transfer_times_are_exact_integers(size_bytes, rate):
     """Rounded down to whole ns, without floating point: the smallest n with n + 1 ns too long."""
-    ns = storage(replace(PLAIN, bytes_per_second=rate)).transfer_ns(size_bytes, "file")
+    ns = storage(replace(PLAIN, bytes_per_second=rate)).medium.transfer_ns(size_bytes, ("file",))
 
     assert type(ns) is int
     assert ns * rate <= size_bytes * 10**9 < (ns + 1) * rate
@@ -105,7 +105,7 @@ def test_another_seed_has_other_slow_files():
 
 
 def test_probability_zero_is_never_slow():
-    assert 7 * MS == storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).close_ns("file")
+    assert 7 * MS == storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).medium.close_ns(("file",))
 
 
 def test_small_state_travels_inline():

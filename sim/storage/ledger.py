@@ -1,0 +1,71 @@
+"""Every file there ever was: when it became durable, when it was deleted, whether it was given up half-written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NewType
+
+__all__ = ["FileId", "FileLedger", "Name", "StoredFile"]
+
+Name = tuple[str | int, ...]
+"""(kind, vertex, index, checkpoint, ...): what is random about a file is a function of its name and the seed."""
+
+FileId = NewType("FileId", int)
+
+
+@dataclass(slots=True)
+class StoredFile:
+    id: FileId
+    name: Name
+    host: int  # task manager that writes it; -1: the JobManager
+    disk: bool  # on the local disk of that host, not in checkpoint storage
+    created_ns: int
+    size_bytes: int = 0  # written so far
+    durable_ns: int | None = None  # closed: readable in full from here on
+    deleted_ns: int | None = None
+    given_up_ns: int | None = None  # its writer stopped before it was closed
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it was written; False: being written, or given up half-written."""
+        return self.durable_ns is not None
+
+
+class FileLedger:
+    """Files by id, in the order they were created."""
+
+    def __init__(self) -> None:
+        self._files: list[StoredFile] = []
+        self.written = 0  # files closed so far
+        self.bytes_written = 0  # in them
+
+    def __iter__(self) -> Iterator[StoredFile]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, file: FileId) -> StoredFile:
+        return self._files[file]
+
+    def exists(self, file: FileId) -> bool:
+        """Whether the file can be read in full."""
+        stored = self._files[file]
+        return stored.whole and stored.deleted_ns is None
+
+    def create(self, name: Name, host: int, now: int, *, disk: bool = False) -> StoredFile:
+        stored = StoredFile(FileId(len(self._files)), name, host, disk, now)
+        self._files.append(stored)
+        return stored
+
+    def close(self, stored: StoredFile, now: int) -> None:
+        """It is durable, unless its writer gave it up before."""
+        if stored.given_up_ns is None:
+            stored.durable_ns = now
+            self.written += 1
+            self.bytes_written += stored.size_bytes
+
+    def delete(self, file: FileId, now: int) -> None:
+        if self._files[file].deleted_ns is None:
+            self._files[file].deleted_ns = now

@@ -1,0 +1,40 @@
+"""What a kind of storage has to do: take bytes, make them durable, give them back, remove them.  Every verb is a process.
+
+A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.stream` and the ledger.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sim.storage.ledger import Name
+from sim.storage.work import Work
+
+__all__ = ["Medium", "Sink"]
+
+
+class Sink(Protocol):
+    """A file that is being written."""
+
+    def write(self, size_bytes: int) -> Work[None]:
+        """Bytes follow one another; some kinds send them only when it is closed."""
+
+    def close(self) -> Work[None]:
+        """Everything written is durable when this ends."""
+
+    def give_up(self) -> None:
+        """Nothing more comes; what it holds is free again."""
+
+
+class Medium(Protocol):
+    renames: bool
+    """Whether a file can get another name; object stores have none but copies."""
+
+    def open(self, name: Name, host: int) -> Sink:
+        """Takes no time: the file is created with the first bytes, or when it is closed."""
+
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]: ...
+
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]: ...
+
+    def rename(self, name: Name, host: int) -> Work[None]: ...

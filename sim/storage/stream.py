@@ -1,0 +1,59 @@
+"""A file from its first byte to its last: what a medium does to it is noted in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
+from sim.storage.medium import Sink
+from sim.storage.work import Work
+
+__all__ = ["Stream"]
+
+T = TypeVar("T")
+
+
+class Stream:
+    """Write, write, close: processes, one after the other.  The file exists from the first byte on, is durable once it is closed."""
+
+    def __init__(self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool = False) -> None:
+        self.name = name
+        self.host = host
+        self._sink = sink
+        self._files = files
+        self._clock = clock
+        self._disk = disk
+        self._stored: StoredFile | None = None
+
+    @property
+    def file(self) -> StoredFile:
+        if self._stored is None:
+            self._stored = self._files.create(self.name, self.host, self._clock(), disk=self._disk)
+        return self._stored
+
+    def write(self, size_bytes: int) -> Work[None]:
+        """Process: `size_bytes` more.  Raises StorageFailed."""
+        stored = self.file
+        yield from self._or_give_up(self._sink.write(size_bytes))
+        stored.size_bytes += size_bytes
+
+    def close(self) -> Work[FileId]:
+        """Process: make it durable.  Raises StorageFailed."""
+        stored = self.file
+        yield from self._or_give_up(self._sink.close())
+        self._files.close(stored, self._clock())
+        return stored.id
+
+    def give_up(self) -> None:
+        """Stop before it is closed; what was written stays half-written.  What is under way goes on to its end, for nothing."""
+        if self._stored is not None and not self._stored.whole and self._stored.given_up_ns is None:
+            self._stored.given_up_ns = self._clock()
+            self._sink.give_up()
+
+    def _or_give_up(self, work: Work[T]) -> Work[T]:
+        try:
+            return (yield from work)
+        except BaseException:  # interrupted, failed for good, or forgotten by the one who waited
+            self.give_up()
+            raise

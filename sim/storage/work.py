@@ -1,0 +1,28 @@
+"""Work that takes time: generators of events, begun in the turn of whoever wants it done."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+import simpy
+
+__all__ = ["Work", "go_on"]
+
+T = TypeVar("T")
+Work = Generator[simpy.Event, Any, T]
+"""A process in the making: what it yields it waits for."""
+
+
+def go_on(work: Work[T], awaited: simpy.Event) -> Work[T]:
+    """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it."""
+    try:
+        while True:
+            try:
+                value = yield awaited
+            except BaseException as failure:  # noqa: BLE001  # handed on
+                awaited = work.throw(failure)
+            else:
+                awaited = work.send(value)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
