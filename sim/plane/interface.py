@@ -238,16 +238,17 @@ G1  ``fold(d, x) = (((d ^ (x & M)) * 48271) + ((x >> 31) & M)) & M`` with ``M = 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sim.plane.spec import Debloating, Edge, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Marker", "Notice",
-    "PlaneSpec", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
+    "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Law", "Marker", "Notice",
+    "PlaneSpec", "Position", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
 ]
 
 BARRIERS = 0

@@ -28,7 +28,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 
-from sim.plane import interface, kernel, rows
+from sim.plane import interface, kernel, rows, spec
 from sim.plane.kernel.door import door
 from sim.plane.rows import World
 
@@ -128,7 +128,7 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
 def fingerprint(texts: list[ModuleType]) -> str:
     """Of everything that is compiled, and how."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in (*(str(text.__file__) for text in texts), str(interface.__file__), str(rows.__file__), __file__):
+    for path in (*(str(text.__file__) for text in texts), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

@@ -1,0 +1,93 @@
+"""What the plane is told: vertices, edges, laws, sources, sizes.  All times are int64 nanoseconds, all volumes int64 bytes.
+
+What it does with them are the rules of `interface`; the letters and numbers here are theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = ["Debloating", "Edge", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex"]
+
+
+class Ship(IntEnum):
+    """How records of an edge choose their channel (Flink's ship strategies)."""
+
+    FORWARD = 0
+    RESCALE = 1
+    REBALANCE = 2
+    HASH = 3
+    BROADCAST = 4
+    GLOBAL = 5
+
+
+Law = tuple[int, ...]
+"""An integer quantile table; one entry = a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateSegment:
+    """From record ordinal `first` on, records are due every den_ns / num ns, beginning at start_ns."""
+
+    first: int
+    start_ns: int
+    num: int
+    den_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
+    total: int = -1  # records per subtask; -1: unbounded
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    name: str
+    parallelism: int
+    service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
+    source: Source | None = None
+    joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    name: str
+    upstream: int  # index into vertices
+    downstream: int
+    ship: Ship
+    record_bytes: Law  # size on the wire
+    weights: Law = ()  # hash only: quantile table of reader subtasks; empty: uniform
+    fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Debloating:
+    period_ns: int = 200_000_000
+    target_ns: int = 1_000_000_000
+    samples: int = 20
+    threshold_percent: int = 25
+    min_bytes: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneSpec:
+    """Everything the plane is told.  Vertices in topological order; an edge goes from an earlier to a later vertex."""
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+    hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
+    seed: int = 0
+    latency_ns: int = 0
+    nic: tuple[int, int] | None = None  # (bytes, per ns) of a host's outgoing line
+    segment_bytes: int = 32768
+    starting_buffer_bytes: int = 32768
+    exclusive: int = 2
+    floating: int = 8
+    max_per_channel: int = 10
+    overdraft: int = 20
+    buffer_timeout_ns: int = 100_000_000
+    debloating: Debloating | None = None
+    digests: bool = False
+    begin_ns: int = 0  # the time of the start: a plane built in mid-run begins later (E2)
