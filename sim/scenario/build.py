@@ -14,6 +14,7 @@ from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
+from sim.scenario.build_faults import build_faults, build_rescale, build_restart
 from sim.scenario.build_job import build_job
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.problems import Reading
@@ -33,14 +34,16 @@ def build(
         for metric, given in (document.expect or {}).items()
         for condition in (given if isinstance(given, list) else [given])
     ]
+    job, cluster = build_job(document.job, reading, folder), _cluster(document.cluster or doc.Cluster(), reading)
     return Scenario(
-        question=question, name=name, axes=axes, expect=tuple(expect),
-        job=build_job(document.job, reading, folder),
+        question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,
         checkpoint=_checkpoint(document, reading),
         run=_run(document.run, reading),
-        cluster=_cluster(document.cluster or doc.Cluster(), reading),
         storage=_storage(document.storage or doc.Storage()),
         overheads=_overheads(document.overheads or doc.Overheads()),
+        faults=build_faults(document.faults or (), job, cluster.placement, reading, folder),
+        restart=build_restart(document.restart),
+        rescale=build_rescale(document.rescale, job, reading),
     )
 
 
@@ -157,5 +160,5 @@ def _storage(given: doc.Storage) -> Storage:
 def _overheads(given: doc.Overheads) -> Overheads:
     return _given(
         Overheads(), trigger_ns=given.trigger, barrier_ns=given.barrier, acknowledge_ns=given.acknowledge, complete_ns=given.complete,
-        notify_ns=given.notify, first_trigger_ns=given.first_trigger,
+        notify_ns=given.notify, first_trigger_ns=given.first_trigger, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
+from sim.scenario.document_faults import Fault, RescaleField, Restart
 from sim.scenario.document_job import Vertex
 from sim.scenario.fields import (
     Axis,
@@ -155,6 +156,9 @@ class Overheads(Section):
     complete: Duration | None = None
     notify: Duration | None = None
     first_trigger: Duration | None = None
+    fail: Duration | None = None
+    restart: Duration | None = None
+    deploy: Duration | None = None
 
 
 Conditions = Annotated[
@@ -166,7 +170,6 @@ Conditions = Annotated[
 class Document(Section):
     """A scenario of ckptsim: a job, its checkpoints, and the question they are asked."""
 
-    LATER: ClassVar[Words] = {"faults": "tasks that are killed"}
     HINTS: ClassVar[Words] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
 
     version: Annotated[str, choice("1")] = "1"
@@ -179,5 +182,9 @@ class Document(Section):
     expect: dict[str, Conditions] | None = None
     """Metric -> condition, or several."""
     overheads: Overheads | None = None
+    faults: list[Fault] | None = None
+    """What goes wrong, and when."""
+    restart: Restart | None = None
+    rescale: RescaleField | None = None
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""

@@ -22,6 +22,7 @@ _UNALIGNED = "execution.checkpointing.unaligned.enabled"
 _ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
 _MODE = "execution.checkpointing.mode"
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
+_RESTART = "restart-strategy."
 
 
 def apply_flink(plain: Any, reading: Reading) -> None:
@@ -56,6 +57,7 @@ class _Move:
         self._barriers()
         self._buffer_timeout()
         self._debloat()
+        self._restart()
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
         self._backend()
@@ -144,6 +146,24 @@ class _Move:
             self.reading.marks[(*path, name)] = replace(self.reading.marks[self.places[enabled]], path=f"flink: {_DEBLOAT}{name} {value}")
         self._put(path, choices if enabled in self.lists else choices[0], enabled)
 
+    def _restart(self) -> None:
+        """One strategy is in force; what is said of the others has no effect."""
+        strategy = self._single(_RESTART + "type")
+        if strategy is None:
+            strategy = "exponential-delay"
+        else:
+            self._put(("restart", "strategy"), strategy, _RESTART + "type")
+        for key, name in (("fixed-delay.delay", "delay"), ("failure-rate.delay", "delay"), ("fixed-delay.attempts", "attempts"),
+                          ("exponential-delay.attempts-before-reset-backoff", "attempts")):
+            if (written := _RESTART + key) in self.values:
+                if not key.startswith(strategy):
+                    self.reading.warn(self.places[written], f"has no effect with {_RESTART}type: {strategy}")
+                else:
+                    values = self.values[written]
+                    self._put(("restart", name), values if written in self.lists else values[0], written)
+        if strategy == "fixed-delay" and _RESTART + "fixed-delay.attempts" not in self.values:
+            self._put(("restart", "attempts"), 1, _RESTART + "type")  # Flink's default
+
     def _vertices(self, key: str, name: str) -> None:
         """A default of every vertex that says nothing itself."""
         job = self.plain.get("job")
@@ -199,6 +219,14 @@ def _one_of(*words: str) -> Callable[[object], str]:
     return read
 
 
+_STRATEGIES = {
+    "none": "none", "off": "none", "disable": "none", "fixeddelay": "fixed-delay", "fixed_delay": "fixed-delay",
+    "exponentialdelay": "exponential-delay", "exponential_delay": "exponential-delay", "failurerate": "failure-rate",
+    "failure_rate": "failure-rate",
+}
+"""Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""
+
+
 def _interval(value: object) -> str:
     interval = units.parse_flink_duration(value)
     return units.format_duration(interval) if interval else "off"
@@ -213,4 +241,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "boolean": _boolean,
     "mode": _one_of("exactly_once", "at_least_once"),
     "backend": _one_of("hashmap", "rocksdb"),
+    "failover": _one_of("region", "full"),
+    "number": lambda value: units.format_number(units.parse_number(value)),
+    "share": lambda value: units.format_share(units.parse_number(value)),
+    "restart": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],
 }

@@ -16,6 +16,16 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
     "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
+    "heartbeat.timeout": (("restart", "heartbeat-timeout"), "duration"),
+    "jobmanager.execution.failover-strategy": (("restart", "failover"), "failover"),
+    "restart-strategy.exponential-delay.backoff-multiplier": (("restart", "multiplier"), "number"),
+    "restart-strategy.exponential-delay.initial-backoff": (("restart", "initial"), "duration"),
+    "restart-strategy.exponential-delay.jitter-factor": (("restart", "jitter"), "share"),
+    "restart-strategy.exponential-delay.max-backoff": (("restart", "max"), "duration"),
+    "restart-strategy.exponential-delay.reset-backoff-threshold": (("restart", "reset"), "duration"),
+    "restart-strategy.failure-rate.failure-rate-interval": (("restart", "within"), "duration"),
+    "restart-strategy.failure-rate.max-failures-per-interval": (("restart", "rate"), "integer"),
+    "task.cancellation.timeout": (("restart", "cancellation-timeout"), "duration"),
     "taskmanager.memory.segment-size": (("cluster", "network", "segment-size"), "size"),
     "taskmanager.memory.starting-segment-size": (("cluster", "network", "starting-segment-size"), "size"),
     "taskmanager.network.memory.buffers-per-channel": (("cluster", "network", "buffers-per-channel"), "integer"),
@@ -38,6 +48,11 @@ SPECIAL: dict[str, str] = {
     "taskmanager.network.memory.buffer-debloat.threshold-percentages": "percent",
     "taskmanager.memory.min-segment-size": "size",
     "parallelism.default": "integer",
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff": "integer",
+    "restart-strategy.failure-rate.delay": "duration",
+    "restart-strategy.fixed-delay.attempts": "integer",
+    "restart-strategy.fixed-delay.delay": "duration",
+    "restart-strategy.type": "restart",
     "pipeline.max-parallelism": "integer",
     "state.backend.type": "backend",
 }
@@ -47,6 +62,7 @@ ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
     "execution.checkpointing.max-concurrent": "execution.checkpointing.max-concurrent-checkpoints",
     "execution.buffer-timeout": "execution.buffer-timeout.interval",
+    "restart-strategy": "restart-strategy.type",
     "state.backend": "state.backend.type",
     "state.storage.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
     "state.backend.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
@@ -104,12 +120,12 @@ taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
 taskmanager.network.tcp-connection.enable-reuse-across-jobs
 pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.auto-watermark-interval pipeline.name
 pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths
-pipeline.watermark-alignment.allow-unaligned-source-splits
+pipeline.watermark-alignment.allow-unaligned-source-splits heartbeat.interval heartbeat.rpc-failure-threshold task.cancellation.interval
 """.split(),  # noqa: SIM905  # words read better without quotes
 )
 """Known, and without effect here: named in a warning."""
 
-STRICT = ("execution.", "state.", "taskmanager.network.", "taskmanager.memory.", "pipeline.", "parallelism.")
+STRICT = ("execution.", "state.", "taskmanager.network.", "taskmanager.memory.", "pipeline.", "parallelism.", "restart-strategy")
 """Where an unlisted key is an error: a misspelt one would change the result."""
 
 ROOTS = frozenset(

@@ -34,6 +34,8 @@ def _tidy(node: Any) -> Any:
     if "anyOf" in tidy and len(branches) == 1:
         del tidy["anyOf"]
         return {**branches[0], **tidy}
+    if "anyOf" in tidy:
+        tidy["anyOf"] = branches
     return tidy
 
 

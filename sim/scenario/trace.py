@@ -13,7 +13,7 @@ from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
 from sim.units import UnitError, parse_number
 
-__all__ = ["TraceError", "read_trace"]
+__all__ = ["TraceError", "moment", "read_trace", "text_of"]
 
 MAX_BYTES = 200 * 10**6
 
@@ -25,7 +25,7 @@ class TraceError(ValueError):
 def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     """(ns since the first row, records per second) wherever the rate changes.  A blank keeps the rate before it."""
     file = folder / trace.trace
-    rows = csv.DictReader(io.StringIO(_text(file)))
+    rows = csv.DictReader(io.StringIO(text_of(file)))
     columns = list(rows.fieldnames or [])
     time = trace.time or (columns[0] if columns else "")
     for column in (trace.column, *([] if trace.every else [time])):
@@ -35,7 +35,7 @@ def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     steps: list[tuple[int, Fraction]] = []
     first: Fraction | None = None
     for number, row in enumerate(rows):
-        at = Fraction(trace.every * number, 10**9) if trace.every else _seconds(row[time], file, rows.line_num)
+        at = Fraction(trace.every * number, 10**9) if trace.every else moment(row[time], file, rows.line_num)
         first = at if first is None else first
         start_ns = round((at - first) * 10**9)
         if (text := (row[trace.column] or "").strip()) == "":
@@ -50,7 +50,8 @@ def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     return steps
 
 
-def _text(file: FilePath) -> str:
+def text_of(file: FilePath) -> str:
+    """The text of a CSV file, unpacked if it is compressed.  TraceError: there is none."""
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -67,7 +68,8 @@ def _text(file: FilePath) -> str:
         raise TraceError(f"{file} is no CSV text") from None
 
 
-def _seconds(text: str | None, file: FilePath, line: int) -> Fraction:
+def moment(text: str | None, file: FilePath, line: int) -> Fraction:
+    """Seconds of a number or an ISO 8601 time.  TraceError: neither."""
     shown = (text or "").strip()
     try:
         return parse_number(shown)

@@ -47,7 +47,6 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "service inside source": (but(("record: 100 B}", "record: 100 B, service: 1 us}")), (
         "s:4:43: job.a.source.service: unknown key 'service': service stands beside source:",)),
     # known, not modelled yet
-    "faults": (ending('faults: [{kill: "b[1]", at: 5 s}]\n'), ("s:8:1: faults: known but not modelled yet (tasks that are killed)",)),
     "flush of nothing": (but(("service: 10 us", "flush: {files: 2}")), ("s:5:25: job.b.flush: write bytes: (per subtask and snapshot)",)),
     "flush without a unit": (but(("service: 10 us", "flush: {bytes: 256, share: 2}")), (
         "s:5:33: job.b.flush.bytes: a size needs a unit", "s:5:45: job.b.flush.share: a share needs a unit")),
@@ -63,6 +62,35 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "operator-io and finish": (but(("5 s}", "5 s, operator-io: [pre-barrier, async], finish: flink}")), (
         "s:6:29: checkpoint.operator-io: known but not modelled yet (FLINK-37375)", "s:6:64: checkpoint.finish: known but not modelled yet")),
     "dfs": (ending("storage: {dfs: {nodes: 50}}\n"), ("s:8:11: storage.dfs: known but not modelled yet",)),
+    # faults
+    "two faults in one": (ending("faults:\n- {kill: b, slow: a, factor: 2, at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill, task-manager",)),
+    "no fault at all": (ending("faults:\n- {at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill",)),
+    "fault without a time": (ending("faults: [{kill: b}]\n"), ("s:8:10: faults[0]: write exactly one of at, every and trace",)),
+    "fault at two times": (ending("faults: [{kill: b, at: 5 s, every: 5 s}]\n"), ("s:8:10: faults[0]: write exactly one of at, every and trace",)),
+    "fault in a vertex that is none": (ending("faults: [{kill: c, at: 5 s}]\n"), ("s:8:11: faults[0].kill: there is no vertex 'c'",)),
+    "fault in a subtask that is none": (ending('faults: [{kill: "b[2]", at: 5 s}]\n'), (
+        "s:8:11: faults[0].kill: 'b' has 2 subtasks, counted from 0: there is no b[2]",)),
+    "no name of a task": (ending('faults: [{kill: "b[x]", at: 5 s}]\n'), ("s:8:11: faults[0].kill: 'b[x]' names no task",)),
+    "task manager that is none": (ending("faults: [{task-manager: 4, at: 5 s}]\n"), (
+        "s:8:11: faults[0].task-manager: there is no task manager 4: the placement makes 4, counted from 0",)),
+    "outage without an end": (ending("faults: [{storage: outage, at: 5 s}]\n"), ("s:8:10: faults[0]: say how long the storage outage lasts",)),
+    "outage of no time": (ending("faults: [{storage: outage, at: 5 s, lasts: 0 s}]\n"), ("s:8:37: faults[0].lasts: is 0",)),
+    "kill that lasts": (ending("faults: [{kill: b, at: 5 s, lasts: 2 s}]\n"), ("s:8:29: faults[0].lasts: kill has no duration of its own",)),
+    "how slow": (ending("faults: [{slow: b, at: 5 s}]\n"), ("s:8:10: faults[0]: say how slow: factor",)),
+    "silent kill": (ending("faults: [{kill: b, at: 5 s, silent: true}]\n"), ("s:8:29: faults[0].silent: only a task-manager falls silent",)),
+    "job manager without a time": (ending("faults: [{job-manager: dead, at: 5 s}]\n"), (
+        "s:8:11: faults[0].job-manager: expected 'down-for 30 s', not 'dead'",)),
+    "faults without end": (ending("faults: [{kill: b, every: 0 s}]\n"), ("s:8:20: faults[0].every: faults without a time between them never end",)),
+    "two laws of faults": (ending("faults: [{kill: b, every: {exponential: 5 s, weibull: {mean: 5 s, shape: 1}}}]\n"), (
+        "s:8:20: faults[0].every: write exactly one distribution",)),
+    "impossible shape": (ending("faults: [{kill: b, every: {weibull: {mean: 5 s, shape: 0}}}]\n"), ("faults[0].every.weibull: must lie between 0.1 and 100",)),
+    "column without a trace": (ending("faults: [{kill: b, at: 5 s, column: t}]\n"), ("s:8:29: faults[0].column: only a trace has it",)),
+    "fault trace that is not there": (ending("faults: [{kill: b, trace: none.csv, column: t}]\n"), ("s:8:20: faults[0].trace: no such file: none.csv",)),
+    "unknown restart strategy": (ending("restart: {strategy: fixed}\n"), ("s:8:11: restart.strategy: expected none, fixed-delay, exponential-delay or failure-rate",)),
+    "rescaled vertex that is none": (ending("rescale: {at: 5 s, parallelism: {c: 3}}\n"), ("s:8:34: rescale.parallelism.c: there is no vertex 'c'",)),
+    "rescaled beyond its key groups": (ending("rescale: [{at: 5 s, parallelism: {b: 129}}]\n"), (
+        "s:8:35: rescale[0].parallelism.b: 129 is more than the max-parallelism, 128",)),
+    "rescaled source": (ending("rescale: {at: 5 s, parallelism: {a: 3}}\n"), ("s:8:34: rescale.parallelism.a: a source keeps its parallelism",)),
     # required
     "no job": (but(("job:", "jobs:")), (": job: required key is missing", "s:3:1: jobs: unknown key 'jobs' (did you mean 'job'?)")),
     "empty job": ("job: {}\ncheckpoint: {interval: 5 s}\nrun: {duration: 1 s}\n", ("s:1:1: job: is empty",)),
