@@ -31,6 +31,9 @@ SENTENCES: dict[Happening, str] = {
     Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
     Happening.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
     Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
+    Happening.COMMITTED: "{who} makes {number} records visible on completion of checkpoint {n}",
+    Happening.TRANSACTION_LOST: "{who} finds {number} records gone: their transaction was open for too long",
+    Happening.FILE_MISSING: "{who} has committed {number} files that are not there in full",
     Happening.JOB_FAILED: "the job fails: {detail}",
 }
 """Kinds of rows without a sentence are told by their name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.checkers.checkpoints import broken_promises, too_many_retained
+from sim.checkers.commits import broken_commits
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.runtime.cut_recorder import CutRecorder
@@ -41,6 +42,7 @@ class Checking:
         """At the end of the run, in the order of their times."""
         world = self.world
         found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
+        found.extend(broken_commits(world.commits, world.stats, self.teller))
         retained = world.coordinator.machine.retained
         latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED"), default=0)
         limit = world.coordinator.machine.num_retained

@@ -1,0 +1,128 @@
+"""Exactly once, end to end: what transactional sinks made visible, each input record once, only with its checkpoint, in whole files.
+
+Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation, at
+from sim.metrics.commits import CommitStats, CommittedEpoch
+from sim.metrics.journal import Entry, Happening
+from sim.metrics.stats import CheckpointStats
+
+__all__ = ["broken_commits", "uncommitted"]
+
+ONCE = "every record reaches the committed output once (exactly once, end to end)"
+AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
+WHOLE_FILES = "every file of committed output exists in full when it is committed"
+
+_TURNS = frozenset({Happening.JOB_FAILED})  # rows every story needs to be understood
+_ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED}
+
+
+def broken_commits(commits: Sequence[CommitStats], stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
+    """In the order of the commits."""
+    books = _Books(teller)
+    for commit in commits:
+        yield from _too_early(commit, stats, teller)
+        for one in commit.lost:
+            yield books.given_up(commit, one)
+        for one in commit.committed:
+            yield from books.enter(commit, one)
+            if one.missing:
+                yield _not_whole(commit, one, teller)
+
+
+def uncommitted(commits: Sequence[CommitStats], read: Mapping[int, Sequence[int]], time_ns: int, teller: Teller) -> Iterator[Violation]:
+    """At the end of a job that finished: `read` are the records each writer read, by input channel."""
+    books = _Books(teller)
+    for commit in commits:
+        for one in (*commit.lost, *commit.committed):
+            books.cover(one)
+    for writer, channels in read.items():
+        covered = books.covered.get(writer, [0] * len(channels))
+        left = sum(max(0, total - done) for total, done in zip(channels, covered, strict=True))
+        if left:
+            story = teller.story(lambda row: row.happening in _ENDS)[-8:]
+            fact = f"the job has finished and {left} records are lost: never committed"
+            yield Violation(ONCE, time_ns, f"output of {teller.task(writer)}", fact, story)
+
+
+class _Books:
+    """How far each channel of each writer is committed."""
+
+    def __init__(self, teller: Teller) -> None:
+        self.teller = teller
+        self.covered: dict[int, list[int]] = {}
+        self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
+
+    def cover(self, one: CommittedEpoch) -> None:
+        covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
+        for channel, (_, end) in enumerate(one.inputs):
+            covered[channel] = max(covered[channel], end)
+
+    def given_up(self, commit: CommitStats, one: CommittedEpoch) -> Violation:
+        self.cover(one)
+        fact = f"{one.records} records are lost: their transaction was open for longer than the external system keeps it"
+        return Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), fact, self._story(commit, one))
+
+    def enter(self, commit: CommitStats, one: CommittedEpoch) -> Iterator[Violation]:
+        covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
+        twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(one.inputs, covered, strict=True))
+        lost = sum(max(0, begin - done) for (begin, _), done in zip(one.inputs, covered, strict=True))
+        if twice or lost:
+            facts = [f"{lost} records before it are lost"] * bool(lost) + [f"{twice} of its records are committed twice"] * bool(twice)
+            story = (*self._story(commit, one), _account(one, covered))
+            yield Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), " and ".join(facts), story)
+        self.cover(one)
+        self._by.setdefault(one.writer, []).append(commit)
+
+    def _story(self, commit: CommitStats, one: CommittedEpoch) -> tuple[str, ...]:
+        """From the writer's last commit before this one."""
+        before = self._by.get(one.writer, [])[-1:]
+        checkpoints = {commit.checkpoint, one.epoch, *(earlier.checkpoint for earlier in before)}
+        since_ns = before[0].time_ns if before else 0
+
+        def matters(row: Entry) -> bool:
+            if row.happening in _TURNS:
+                return since_ns <= row.time_ns <= commit.time_ns
+            if row.happening is Happening.COMMITTED:
+                return row.task == commit.task and row.checkpoint in checkpoints
+            return row.checkpoint in checkpoints and row.happening in (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)
+
+        return self.teller.story(matters)
+
+
+def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
+    row = stats.get(commit.checkpoint)
+    completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
+    ahead = [one for one in commit.committed if one.epoch > commit.checkpoint]
+    if completed and not ahead:
+        return
+    where = f"commit of {teller.task(commit.task)} at {at(commit.time_ns)}"
+    if not completed:
+        newest = max((one.epoch for one in commit.committed), default=commit.checkpoint)
+        fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
+    else:
+        fact = f"it makes epoch {ahead[0].epoch} visible, which is newer than checkpoint {commit.checkpoint}"
+    frame = (Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED)
+    yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, frame))
+
+
+def _not_whole(commit: CommitStats, one: CommittedEpoch, teller: Teller) -> Violation:
+    fact = f"{one.missing} of the {len(one.files)} files it names are not there in full"
+    story = teller.about(one.epoch, {one.writer, commit.task}, (Happening.TRIGGERED, Happening.ABORTED, Happening.COMPLETED))
+    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, one, teller), fact, story)
+
+
+def _where(commit: CommitStats, one: CommittedEpoch, teller: Teller) -> str:
+    return f"epoch {one.epoch} of {teller.task(one.writer)}, committed with checkpoint {commit.checkpoint}"
+
+
+def _account(one: CommittedEpoch, covered: Sequence[int]) -> str:
+    channel = next(c for c, ((begin, _), done) in enumerate(zip(one.inputs, covered, strict=True)) if begin != done)
+    begin, end = one.inputs[channel]
+    return f"input channel {channel}: records up to {covered[channel]} were committed before, this epoch holds {begin} to {end}"

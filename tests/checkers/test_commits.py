@@ -1,0 +1,125 @@
+"""Committed output: what tiles is silent; gaps, overlaps, early commits and missing files are told in stories."""
+
+from dataclasses import replace
+
+from sim.checkers.commits import broken_commits, uncommitted
+from sim.checkers.story import Teller
+from sim.metrics.commits import CommitStats, CommittedEpoch
+from sim.metrics.journal import Happening, Journal
+from sim.metrics.stats import CheckpointStats
+
+MS = 1_000_000
+NAMES = [("source", 0), ("sink", 0)]
+SINK = 1
+
+
+def epoch(number, *inputs, **more):
+    return CommittedEpoch(SINK, number, inputs, opened_ns=0, size_bytes=10, **more)
+
+
+def commit(checkpoint, *epochs, at_ms=None, **more):
+    """Checkpoint n completes at 10 n ms and is committed 1 ms later, unless something else is said."""
+    return CommitStats(checkpoint, (10 * checkpoint + 1 if at_ms is None else at_ms) * MS, SINK, 0, epochs, **more)
+
+
+def stats():
+    rows = {n: CheckpointStats(n, 0, 2, status="COMPLETED", completed_ns=10 * n * MS) for n in (1, 2, 3, 4)}
+    return {**rows, 3: replace(rows[3], status="FAILED", completed_ns=-1)}
+
+
+def journal(commits):
+    rows = Journal()
+    for number, row in stats().items():
+        rows.note((10 * number - 5) * MS, Happening.TRIGGERED, number)
+        rows.note(10 * number * MS, Happening.COMPLETED if row.status == "COMPLETED" else Happening.ABORTED, number)
+    for one in commits:
+        rows.note(one.time_ns, Happening.COMMITTED, one.checkpoint, one.task, sum(e.records for e in one.committed))
+    return rows
+
+
+def told(*commits):
+    return list(broken_commits(commits, stats(), Teller(journal(commits), NAMES)))
+
+
+def test_intervals_that_tile_are_silent():
+    """Two channels; epoch 3 was aborted and comes with checkpoint 4; a second commit after a restore has nothing new."""
+    first, second = epoch(1, (0, 10), (0, 5)), epoch(2, (10, 20), (5, 5))
+    third, fourth = epoch(3, (20, 21), (5, 9)), epoch(4, (21, 30), (9, 9))
+
+    assert [] == told(commit(1, first), commit(2, second), commit(4, third, fourth), commit(4, at_ms=50, again=True))
+
+
+def test_a_gap_is_told():
+    """Records 10 to 14 of the first channel and 5 to 6 of the second are in no commit."""
+    (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))
+
+    assert "5 records before it are lost" == violation.fact
+    assert "epoch 2 of sink[0], committed with checkpoint 2" == violation.where
+    assert "0.011000 s  sink[0] makes 15 records visible on completion of checkpoint 1" in violation.story
+    assert "input channel 0: records up to 10 were committed before, this epoch holds 14 to 20" == violation.story[-1]
+
+
+def test_an_overlap_is_told():
+    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (7, 20))))
+
+    assert "3 of its records are committed twice" == violation.fact
+
+
+def test_a_gap_here_does_not_make_up_for_an_overlap_there():
+    (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (12, 20), (4, 7))))
+
+    assert "2 records before it are lost and 1 of its records are committed twice" == violation.fact
+
+
+def test_the_same_epoch_twice_is_told():
+    """Two writes of one transaction: what an external system that does not recognise it would show."""
+    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(1, (0, 10))))
+
+    assert "10 of its records are committed twice" == violation.fact
+
+
+def test_a_lost_transaction_is_told_once():
+    """What the external system threw away is lost; what follows it is not blamed again."""
+    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, lost=(epoch(2, (10, 30)),)), commit(4, epoch(4, (30, 40))))
+
+    assert violation.fact.startswith("20 records are lost: their transaction")
+
+
+def test_a_commit_without_a_complete_checkpoint_is_told():
+    """Before its completion, for an aborted one, for one that never was: each with what happened to it."""
+    commits = commit(1, epoch(1, (0, 1)), at_ms=9), commit(3, epoch(3, (0, 1))), commit(7, epoch(7, (0, 1)))
+    early, aborted, unheard = (told(one)[0] for one in commits)
+
+    assert {"it makes output of epoch 1 visible without a complete checkpoint"} == {early.fact}
+    assert "0.030000 s  the coordinator gives checkpoint 3 up: " in aborted.story
+    assert "epoch 7" in unheard.fact
+
+
+def test_output_newer_than_its_checkpoint_is_told():
+    (violation,) = told(commit(1, epoch(2, (0, 1))))
+
+    assert "it makes epoch 2 visible, which is newer than checkpoint 1" == violation.fact
+
+
+def test_missing_files_are_told():
+    """Committed output names a file that was deleted or never finished."""
+    (violation,) = told(commit(1, epoch(1, (0, 10), files=("a", "b"), missing=1)))
+
+    assert "1 of the 2 files it names are not there in full" == violation.fact
+
+
+def left(read, *commits):
+    return [one.fact for one in uncommitted(commits, {SINK: read}, 99 * MS, Teller(journal(commits), NAMES))]
+
+
+def test_a_finished_job_leaves_nothing_uncommitted():
+    """All records read are committed, or known to be lost; a writer that read nothing owes nothing."""
+    assert [] == left((10, 5), commit(1, epoch(1, (0, 10), (0, 5))))
+    assert [] == left((10,), commit(1, epoch(1, (0, 4))), commit(2, lost=(epoch(2, (4, 10)),)))
+    assert [] == left((0,))
+
+
+def test_an_uncommitted_tail_is_told():
+    """Between the last checkpoint and the end: 3 records of one channel, 1 of another."""
+    assert ["the job has finished and 4 records are lost: never committed"] == left((13, 6), commit(1, epoch(1, (0, 10), (0, 5))))
+    assert ["the job has finished and 7 records are lost: never committed"] == left((7,))
