@@ -27,7 +27,9 @@ def values(recording):
 ENDS = {
     "complete": {
         "cols": ["t", "node", "sub", "chk", "committed_now"],
-        "rows": [[900, "sink", 0, 1, 40], [900, "sink", 1, 1, 50], [2300, "sink", 0, 2, 7], [2350, "sink", 1, 2, 8], [2600, "sink", 0, 3, 0]],
+        "rows": [
+            [900, "sink", 0, 1, 40], [900, "sink", 1, 1, 50], [2300, "sink", 0, 2, 7], [2350, "sink", 1, 2, 8], [2600, "sink", 0, 3, 0],
+        ],
     },
     "end_input": {"cols": ["t", "node", "sub"], "rows": [[1900, "map", 0], [2000, "sink", 0], [2100, "sink", 1]]},
     "close": {"cols": ["t", "node", "sub"], "rows": [[2400, "map", 0], [2500, "sink", 0], [2550, "sink", 1]]},
