@@ -1,0 +1,70 @@
+"""Which files of earlier snapshots are still needed: SharedStateRegistryImpl, without reference counts.
+
+Every acknowledgement registers the shared files it names, which moves their `last_used` forward.  When the lowest retained checkpoint
+becomes L, entries last used before L are dropped; the file itself goes only if this job owns it (`created_by` beyond the highest
+checkpoint it did not claim).  Files of a native savepoint that was claimed go together with its directory, when none of them is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
+
+__all__ = ["Entry", "Released", "SharedStateRegistry"]
+
+Key = tuple[int, int]
+
+
+class Entry(NamedTuple):
+    file: StateFile
+    created_by: int  # the checkpoint that brought it; for everything restored: the restored snapshot
+    last_used: int  # the newest checkpoint that names it
+
+
+class Released(NamedTuple):
+    """What nobody needs any more."""
+
+    registry: SharedStateRegistry
+    files: tuple[StateFile, ...]  # to be deleted
+    still_whole: frozenset[int]  # claimed native savepoints of which a file is in use: their directories stay
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStateRegistry:
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    highest_not_claimed: int = -1  # files of this checkpoint and older ones are somebody else's
+    whole: frozenset[int] = frozenset()  # restored snapshots that share nothing: deleted as one directory or not at all
+
+    def registered(self, files: Iterable[StateFile], checkpoint: int) -> SharedStateRegistry:
+        """The shared files of one acknowledgement, also of a late one (registerAll)."""
+        changes: dict[Key, Entry] = {}
+        for file in files:
+            old = self.entries.get(file.key)
+            newest = checkpoint if old is None else max(old.last_used, checkpoint)
+            changes[file.key] = Entry(file, checkpoint, newest) if old is None else old._replace(last_used=newest)
+        return replace(self, entries={**self.entries, **changes}) if changes else self
+
+    def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
+        """What the job starts with (registerAllAfterRestored).  A canonical savepoint holds nothing that can be reused."""
+        number, native = snapshot.checkpoint, snapshot.type == "native"
+        reusable = snapshot.files if native else () if snapshot.type == "canonical" else shared_files(snapshot.files, snapshot)
+        after = self.registered(reusable, number)
+        if claim != "claim":
+            return replace(after, highest_not_claimed=max(self.highest_not_claimed, number))
+        return replace(after, whole=self.whole | {number}) if native else after
+
+    def released(self, lowest_retained: int) -> Released:
+        """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""
+        unused = [entry for entry in self.entries.values() if entry.last_used < lowest_retained]
+        kept = {key: entry for key, entry in self.entries.items() if entry.last_used >= lowest_retained} if unused else self.entries
+        whole = frozenset(entry.created_by for entry in kept.values() if entry.created_by in self.whole) if self.whole else self.whole
+        mine = (entry for entry in unused if entry.created_by > self.highest_not_claimed and entry.created_by not in self.whole)
+        return Released(replace(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), whole)
+
+
+def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
+    """Those others may name too: everything outside the snapshot's own directory."""
+    return tuple(file for file in files if not snapshot.owns(file))

@@ -1,0 +1,311 @@
+"""Laws 36, 37, 39 and 40: chains of job instances against a naive model that recomputes who needs which file from scratch."""
+
+from collections import defaultdict
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+
+from sim.model.stored import StateFile
+from sim.protocol.relocation import Layout, restorable, verdict
+from sim.protocol.snapshot_store import (
+    DeleteDirectory,
+    FailedOver,
+    SnapshotBegun,
+    SnapshotCompleted,
+    SnapshotDiscarded,
+    SnapshotStore,
+    StateRegistered,
+)
+
+TASKS = (0, 1)
+LAYOUTS = (Layout(), Layout("relative-to-metadata"), Layout("relative-to-job"), Layout(create_subdir=False))
+
+
+class Backend:
+    """One task's state: live files have names; a name found in the newest notified checkpoint is not written again (E.2)."""
+
+    def __init__(self):
+        self.live = {0, 1, 2}
+        self.base = {}  # name -> file of the last completed and notified checkpoint
+        self.written = {}  # checkpoint -> name -> file
+
+
+class Chain(RuleBasedStateMachine):
+    """Tasks, coordinator and file system played by hand; the store under test says what to delete."""
+
+    @initialize(num_retained=st.integers(1, 2))
+    def begin(self, num_retained):
+        self.num_retained = num_retained
+        self.storage = {}  # key -> file: what exists
+        self.numbers = defaultdict(int)  # instance -> files written
+        self.instance, self.last, self.store = 0, 0, SnapshotStore()
+        self.claim, self.origin = "claim", None  # how this instance began
+        self.backends = {task: Backend() for task in TASKS}
+        self.under_way = {}  # pending checkpoint -> (type, tasks that have not acknowledged)
+        self.aborted = {}  # likewise
+        self.named = defaultdict(set)  # file -> checkpoints of this instance that named it: the whole history
+        self.found = set()  # what existed when this instance began
+        self.contents = {}  # (instance, checkpoint) -> task -> name -> file
+
+    # -------------------------------------------------------------------------------------- what happens
+
+    @rule(kind=st.sampled_from(["checkpoint", "checkpoint", "native", "canonical"]))
+    def trigger(self, kind):
+        self.start(kind)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.under_way)
+    def acknowledge(self, data):
+        checkpoint = data.draw(st.sampled_from(sorted(self.under_way)))
+        self.hear(checkpoint, data.draw(st.sampled_from(sorted(self.under_way[checkpoint][1]))))
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.aborted and self.claim != "legacy")
+    def acknowledge_late(self, data):
+        """Not where files are nobody's: what left the registry and is named again counts as the job's own (see test_shared_state)."""
+        checkpoint = data.draw(st.sampled_from(sorted(self.aborted)))
+        kind, tasks = self.aborted[checkpoint]
+        task = data.draw(st.sampled_from(sorted(tasks)))
+        self.aborted = {n: (k, left - {task} if n == checkpoint else left) for n, (k, left) in self.aborted.items()}
+        self.aborted = {n: (k, left) for n, (k, left) in self.aborted.items() if left}
+        self.tell(StateRegistered(checkpoint, self.write(checkpoint, kind, task)))
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.under_way)
+    def abort(self, data):
+        self.give_up(data.draw(st.sampled_from(sorted(self.under_way))))
+
+    @rule(notified=st.booleans())
+    def one_goes_through(self, notified):
+        """Most checkpoints do."""
+        for older in [n for n, (kind, _) in self.under_way.items() if kind in ("checkpoint", "full")]:
+            self.give_up(older)
+        checkpoint = self.start("checkpoint")
+        full = self.under_way[checkpoint][0] == "full"
+        for task in TASKS:
+            self.hear(checkpoint, task)
+        if notified or full:
+            self.notify(checkpoint)
+
+    @rule()
+    @precondition(lambda self: self.retained_here())
+    def notify_latest(self):
+        self.notify(max(self.retained_here()))
+
+    @rule(task=st.sampled_from(TASKS), gone=st.integers(1, 2))
+    def compact(self, task, gone):
+        """Some live files are replaced by a new one."""
+        live = self.backends[task].live
+        self.backends[task].live = {*sorted(live)[gone:], max(live) + 1}
+
+    @rule(task=st.sampled_from(TASKS))
+    def flush(self, task):
+        if len(live := self.backends[task].live) < 5:
+            live.add(max(live) + 1)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.store.retained)
+    def fail_over(self, data):
+        """From the newest; or, had that never completed, from an older one that is held."""
+        checkpoint = data.draw(st.sampled_from(sorted(self.store.retained)))
+        for pending in list(self.under_way):
+            self.give_up(pending)
+        self.tell(FailedOver(checkpoint))
+        self.load(self.store.retained[checkpoint])
+
+    @rule(data=st.data(), claim=st.sampled_from(["claim", "no-claim", "legacy"]))
+    @precondition(lambda self: self.store.retained or self.store.savepoints)
+    def next_instance(self, data, claim):
+        """A new job from a retained checkpoint or a savepoint; the old one is gone."""
+        chosen = data.draw(st.sampled_from([*self.store.retained.values(), *self.store.savepoints]))
+        self.instance += 1
+        self.last, self.claim, self.origin = chosen.checkpoint, claim, chosen
+        self.store = SnapshotStore.restored(self.instance, chosen, claim)
+        self.under_way, self.aborted, self.named, self.found = {}, {}, defaultdict(set), set(self.storage)
+        self.load(chosen)
+
+    # -------------------------------------------------------------------------------------- how it happens
+
+    def start(self, kind):
+        self.last += 1
+        chosen = self.store.checkpoint_type if kind == "checkpoint" else kind
+        self.tell(SnapshotBegun(self.last, chosen))
+        self.under_way[self.last] = (chosen, set(TASKS))
+        return self.last
+
+    def hear(self, checkpoint, task):
+        kind, missing = self.under_way[checkpoint]
+        missing.remove(task)
+        self.tell(StateRegistered(checkpoint, self.write(checkpoint, kind, task)))
+        if not missing:
+            self.complete(checkpoint, kind)
+
+    def write(self, checkpoint, kind, task):
+        """The files one task names; new ones exist from now on."""
+        backend, files = self.backends[task], {}
+        savepoint = kind in ("native", "canonical")
+        if kind != "canonical":
+            base = backend.base if kind == "checkpoint" else {}
+            files = {name: base.get(name) or self.new(checkpoint, "savepoint" if savepoint else "shared") for name in backend.live}
+        backend.written[checkpoint] = files
+        for file in files.values():
+            self.named[file].add(checkpoint)
+        return (*files.values(), self.new(checkpoint, "savepoint" if savepoint else "exclusive"))
+
+    def new(self, checkpoint, scope):
+        self.numbers[self.instance] += 1
+        file = StateFile(self.instance, self.numbers[self.instance], checkpoint, scope, 100)
+        self.storage[file.key] = file
+        return file
+
+    def complete(self, checkpoint, kind):
+        del self.under_way[checkpoint]
+        self.tell(SnapshotCompleted(checkpoint))
+        self.contents[self.instance, checkpoint] = {task: dict(backend.written[checkpoint]) for task, backend in self.backends.items()}
+        if kind in ("native", "canonical"):
+            self.savepoint_completed(self.store.savepoints[-1])
+            return
+        while len(self.store.retained) > self.num_retained:
+            self.tell(SnapshotDiscarded(min(self.store.retained)))
+        for older in [n for n, (other, _) in self.under_way.items() if n < checkpoint and other in ("checkpoint", "full")]:
+            self.give_up(older)
+        self.checkpoint_completed(self.store.retained[checkpoint])
+
+    def give_up(self, checkpoint):
+        kind, missing = self.under_way.pop(checkpoint)
+        if missing:
+            self.aborted[checkpoint] = (kind, missing)
+        self.tell(SnapshotDiscarded(checkpoint))
+
+    def notify(self, checkpoint):
+        for backend in self.backends.values():
+            if checkpoint in backend.written:
+                backend.base = backend.written[checkpoint]
+
+    def load(self, snapshot):
+        """The tasks begin from a snapshot; a canonical savepoint's keys are inserted anew."""
+        stored = self.contents[snapshot.instance, snapshot.checkpoint]
+        for task in TASKS:
+            self.backends[task] = backend = Backend()
+            if snapshot.type != "canonical":
+                backend.live, backend.base = set(stored[task]), dict(stored[task])
+
+    def tell(self, event):
+        self.store, commands = self.store.on(event)
+        for command in commands:
+            for file in command.files:
+                self.storage.pop(file.key, None)
+            if isinstance(command, DeleteDirectory):
+                assert command.checkpoint == event.checkpoint
+
+    def retained_here(self):
+        return {n: one for n, one in self.store.retained.items() if one.instance == self.instance}
+
+    def held(self):
+        """Every snapshot somebody may still want to restore."""
+        return [*self.store.retained.values(), *self.store.savepoints, *filter(None, [self.store.unclaimed])]
+
+    def checkpoint_completed(self, snapshot):
+        """For the laws."""
+
+    def savepoint_completed(self, snapshot):
+        """For the laws."""
+
+
+class Law36(Chain):
+    @invariant()
+    def nothing_needed_is_deleted(self):
+        """Files of retained checkpoints, of acknowledgements of pending ones, of savepoints, of what was not claimed."""
+        if hasattr(self, "storage"):
+            needed = [file for one in (*self.held(), *self.store.pending.values()) for file in one.files]
+
+            assert [] == [file for file in needed if file.key not in self.storage]
+
+    @invariant()
+    def nothing_foreign_is_deleted(self):
+        """Without a claim everything that was there stays there."""
+        if hasattr(self, "storage") and self.claim != "claim":
+            assert self.found <= set(self.storage)
+
+    def checkpoint_completed(self, snapshot):
+        """After a subsumption only files stay that a checkpoint from the lowest retained on named (failed ones included)."""
+        if len(self.store.retained) < self.num_retained:
+            return
+        lowest = min(self.store.retained)
+        mine = {key for key in self.storage if key[0] == self.instance}
+        if self.claim == "claim" and self.origin is not None:
+            mine |= {file.key for file in self.origin.files} & set(self.storage)
+        wanted = {file.key for file, checkpoints in self.named.items() if max(checkpoints) >= lowest}
+        wanted |= {file.key for one in (*self.held(), *self.store.pending.values()) for file in one.files}
+        if self.origin is not None and self.origin.type == "native" and any(file.key in wanted for file in self.origin.files):
+            wanted |= {file.key for file in self.origin.files}  # one directory, kept or deleted as a whole
+
+        assert mine <= wanted
+
+
+class Law37(Chain):
+    def checkpoint_completed(self, snapshot):
+        if self.claim == "no-claim" and self.origin is not None:
+            assert {self.instance} == {file.instance for file in snapshot.files}
+            assert 0 == verdict(snapshot, Layout()).files_outside_job_dir
+
+    @invariant()
+    def the_restored_snapshot_stays_before(self):
+        if hasattr(self, "storage") and self.claim == "no-claim" and self.origin is not None and not self.retained_here():
+            assert restorable(self.origin, Layout(), exists=self.exists)
+
+    def exists(self, file):
+        return file.key in self.storage
+
+
+class Law39(Chain):
+    def savepoint_completed(self, snapshot):
+        for layout in LAYOUTS:
+            judged = verdict(snapshot, layout)
+
+            assert (0, 0) == (judged.files_outside_chk_dir, judged.absolute_paths)
+            assert judged.self_contained
+            assert judged.relocatable_own_dir
+
+    def checkpoint_completed(self, snapshot):
+        """Shared files have absolute paths: a copy of everything works only as long as the old root is there."""
+        for everything in ("/checkpoints", "/checkpoints/job-" + str(self.instance)):
+            assert restorable(snapshot, Layout(), copied=everything, old_readable=True)
+            assert not restorable(snapshot, Layout(), copied=everything)
+        assert not verdict(snapshot, Layout()).relocatable_own_dir
+
+
+class Law40(Chain):
+    @rule(data=st.data())
+    @precondition(lambda self: self.storage)
+    def lose(self, data):
+        """What each snapshot would restore, with and without one file."""
+        lost = data.draw(st.sampled_from(sorted(self.storage)))
+        for snapshot in self.held():
+            for layout in LAYOUTS:
+                before = restorable(snapshot, layout, exists=lambda file: file.key in self.storage)
+                after = restorable(snapshot, layout, exists=lambda file: file.key in self.storage and file.key != lost)
+
+                assert before
+                assert after == (lost not in {file.key for file in snapshot.files})
+
+
+def test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it():
+    """Never deleted too early, never kept too long, never touched where it is somebody else's."""
+    run_state_machine_as_test(Law36, settings=settings(stateful_step_count=40))
+
+
+def test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint():
+    """Until then the restored snapshot stays."""
+    run_state_machine_as_test(Law37, settings=settings(stateful_step_count=40))
+
+
+def test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot():
+    """Whatever the layout; with absolute paths the old root must remain readable."""
+    run_state_machine_as_test(Law39, settings=settings(stateful_step_count=40))
+
+
+def test_law_40_a_file_nobody_names_is_not_missed():
+    """And one that a snapshot names is missed by that snapshot."""
+    run_state_machine_as_test(Law40, settings=settings(stateful_step_count=40))
