@@ -13,7 +13,7 @@ SIM = ROOT / "sim"
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
 LEAVES = {"model", "units"}
-BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "metrics", "checkers"}
+BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis"}
 MAY_IMPORT: dict[str, set[str]] = {
     "units": set(),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "protocol": LEAVES,  # never the plane ...
     "plane": LEAVES,  # ... nor the plane the protocol
     "storage": LEAVES,
+    "state": LEAVES,  # what is written; how long that takes is storage's business
     "metrics": LEAVES,
     "checkers": LEAVES | {"metrics"},  # they read the journal
     "runtime": BELOW_RUNTIME,

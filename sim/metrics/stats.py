@@ -25,7 +25,8 @@ class SubtaskStats:
     async_begun_ns: int = -1
     async_ns: int = 0
     async_queue_ns: int = 0  # ours: wait for the task's one asynchronous thread
-    state_bytes: int = 0
+    state_bytes: int = 0  # referenced: all a restore reads
+    written_bytes: int = 0  # of these, written for this checkpoint
     ack_ns: int = -1
     aborted: bool = False
 

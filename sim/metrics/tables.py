@@ -54,10 +54,11 @@ def _checkpoint_row(row: CheckpointStats) -> tuple[Any, ...]:
     parts = row.subtasks.values()
     persisted = sum(part.persisted_bytes for part in parts)
     state = sum(part.state_bytes for part in parts)
+    written = sum(part.written_bytes for part in parts)
     end = row.failed_ns if row.status == "FAILED" else row.latest_ack_ns
     return (
         row.number, row.status, "UNALIGNED_CHECKPOINT" if persisted else "CHECKPOINT", _ms(row.trigger_ns), _ms(row.latest_ack_ns),
-        -1.0 if end < 0 else (end - row.trigger_ns) / _MS, state + persisted, state + persisted,
+        -1.0 if end < 0 else (end - row.trigger_ns) / _MS, written + persisted, state + persisted,
         sum(part.processed_bytes for part in parts), persisted, 0, row.tasks, row.acknowledged, row.failure,
         -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS,
     )  # fmt: skip
@@ -72,7 +73,7 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
     return (
         checkpoint.number, *names[row.task], "completed" if done else "pending_or_failed", _ms(row.ack_ns), _ms(end_to_end_ns),
         _ms(start_delay_ns), row.alignment_ns / _MS, row.processed_bytes, row.persisted_bytes, row.sync_ns / _MS, row.async_ns / _MS,
-        row.state_bytes + row.persisted_bytes, row.state_bytes + row.persisted_bytes, row.persisted_bytes > 0, row.aborted,
+        row.written_bytes + row.persisted_bytes, row.state_bytes + row.persisted_bytes, row.persisted_bytes > 0, row.aborted,
         row.pre_barrier_ns / _MS, row.async_queue_ns / _MS, (end_to_end_ns - reported_ns) / _MS if done else -1.0,
         row.captured_input_bytes, row.captured_output_bytes,
     )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.model.state import StateOptions
+
 __all__ = ["Barriers", "CheckpointOptions"]
 
 
@@ -30,4 +32,6 @@ class CheckpointOptions:
     max_concurrent: int = 1
     tolerable_failed: int = 0
     subtasks_per_channel_state_file: int = 5
+    finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = "flink"  # how a bounded job ends (FLIP-147)
     forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
+    state: StateOptions = StateOptions()

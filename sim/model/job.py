@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Literal
 
 from sim.model.sink import Commit, Flush
+from sim.model.state import State
 
 __all__ = ["Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
 
@@ -36,16 +37,6 @@ class Source:
 
     rates: tuple[Rate, ...] = ()  # per subtask; empty: unlimited
     total: int | None = None  # records per subtask; None: unbounded
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Keyed state of a whole vertex, spread over its subtasks by key group."""
-
-    bytes: int
-    backend: Literal["hashmap", "rocksdb"] = "hashmap"
-    update_share: Fraction = Fraction(0)  # share of the records that rewrite an entry
-    value_bytes: int = 1000  # size of the entry rewritten
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from sim.model.stored import SnapshotType
 from sim.protocol.machine import changed
 
-__all__ = ["Alignment", "BarrierOptions", "Traits"]
+__all__ = ["Alignment", "BarrierOptions", "Ending", "Traits"]
+
+
+class Ending(Enum):
+    """How the data of a task ends (StopMode): with finish() of its operators, or where it stands."""
+
+    DRAIN = "drain"
+    NO_DRAIN = "no-drain"
+    AFTERWARDS = "savepoint-then-finish"  # as before FLIP-147: finish() follows the savepoint, and nothing holds what it emits
 
 
 class Alignment(Enum):
@@ -45,6 +54,13 @@ class BarrierOptions:
     alignment: Alignment = Alignment.ALIGNED
     aligned_timeout_ns: int | None = None  # counted from t0; None: never; only (forced) aligned barriers have one
     savepoint: bool = False
+    stop: Ending | None = None  # of a savepoint: sources end their data this way and take part only then
+    type: SnapshotType | None = None  # None: a checkpoint is an ordinary one, a savepoint canonical
+
+    @property
+    def snapshot_type(self) -> SnapshotType:
+        """What the state backends are asked for."""
+        return self.type or ("canonical" if self.savepoint else "checkpoint")
 
     @property
     def unaligned(self) -> bool:

@@ -14,15 +14,17 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import SubtaskStats
-from sim.plane.interface import BARRIERS, Kind, Marker, Notice, Trait
+from sim.plane.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
+from sim.protocol.reasons import FailureReason
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.sink import Sink
 from sim.runtime.state_snapshot import SubtaskState
+from sim.runtime.task_end import TaskEnding
 from sim.runtime.task_thread import TaskThread
 
 if TYPE_CHECKING:
@@ -45,8 +47,15 @@ class TaskHost:
         self.in_flight = in_flight
         self.thread = TaskThread(world.plane, task)
         self.async_thread = AsyncThread(world.env)
+        self.running = True
+        self.ending = TaskEnding(world, self, world.job_end.rule)
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
+        if state.listens:
+            self.on_complete.append(state.notify_complete)
         self.sink: Sink | None = None  # it writes or commits transactions
+        self.running = True  # not initializing, cancelled or failed
+        self.stopped = False  # for good: another host takes the task over when it is restarted
+        self._when_freed: Callable[[], None] | None = None
         self._polled_at_first_barrier: dict[int, int] = {}
         self._channel_state_failed: set[int] = set()  # before the asynchronous phase began
         self._heard: deque[say.TaskEvent] = deque()
@@ -55,10 +64,16 @@ class TaskHost:
 
     def on_notice(self, notice: Notice) -> None:
         """A notice of the data plane about this task."""
+        if self.stopped:
+            return
         if notice.kind is Kind.SAFE:
             self.thread.at_safe_point()
+        elif notice.kind is Kind.EXHAUSTED:
+            self.ending.exhausted()
         elif notice.kind is Kind.ARRIVED and notice.series == BARRIERS:
             self._barrier_arrived(notice)
+        elif notice.kind is Kind.ARRIVED and notice.series >= SINGLES:
+            self.ending.on_notice(notice)
         elif notice.kind is Kind.ARRIVED and notice.first:
             self.tell(say.CancellationArrived(self.env.now, notice.gate, notice.number))
         elif notice.kind is Kind.ANNOUNCED:
@@ -67,6 +82,8 @@ class TaskHost:
             self.tell(say.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
         elif notice.kind is Kind.LEFT:
             self.tell(say.OutputBarriersLeft(self.env.now, notice.number))
+        elif notice.kind is Kind.RECOVERED:
+            self.world.recovery.task_runs(self.task)
 
     def post(self, event: Callable[[int], say.TaskEvent]) -> None:
         """Tell the machine by mail: the event is made when the task thread gets to it."""
@@ -78,33 +95,70 @@ class TaskHost:
         def hear() -> None:
             for listen in self.on_complete:
                 listen(checkpoint)
+            if self.ending.listens:
+                self.thread.post(lambda: self.ending.completed(checkpoint))  # when all that is done
 
-        if self.on_complete:
+        if self.on_complete or self.ending.listens:
             self.thread.post(hear)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
         self._polled_at_first_barrier[checkpoint] = 0
-        self.post(lambda now: say.TriggerReceived(now, checkpoint, options))
+
+        def execute() -> None:
+            if self.ending.machine.finished:
+                self.world.coordinator.hear_decline(self.task, checkpoint, FailureReason.TRIGGER_CHECKPOINT_FAILURE)
+                return
+            if options.stop is not None and not self.world.layout.task_gates[self.task]:
+                self.ending.stop(options.stop)
+            self.tell(say.TriggerReceived(self.env.now, checkpoint, options))
+
+        self.thread.post(execute)
 
     def tell(self, event: say.TaskEvent) -> None:
         """One event after the other: what a command brings about is heard when all commands before it are carried out."""
+        if self.stopped:
+            self._hear_the_end(event)
+            return
         self._heard.append(event)
         if len(self._heard) > 1:
             return
-        while self._heard:
+        while self._heard and not self.stopped:
             self.machine, commands = self.machine.on(self._heard[0])
             for command in commands:
-                self.carry_out(command)
+                if not self.stopped:
+                    self.carry_out(command)
             self._heard.popleft()
+
+    # ------------------------------------------------------------------------------------------ its end and its beginning
+
+    def stop(self) -> None:
+        """The task fails or is cancelled: nothing it was doing ends, but work that holds its thread goes on until it is over."""
+        self.stopped, self.running = True, False
+        self.thread.stop()
+        self.async_thread.stop()
+        self.in_flight.stop()
+
+    def when_freed(self, then: Callable[[], None]) -> None:
+        """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
+        self._when_freed = then
+
+    def _hear_the_end(self, event: say.TaskEvent) -> None:
+        if isinstance(event, say.PhaseFinished) and event.phase is not Phase.ASYNC:
+            self.thread.occupied = False
+            if self._when_freed is not None:
+                self._when_freed()
 
     def _barrier_arrived(self, notice: Notice) -> None:
         layout, now = self.world.layout, self.env.now
+        if self.ending.closed(notice.gate):
+            return  # the gate's end has counted for it
         options = self.world.transit.options(notice.number, layout.writer[notice.channel], layout.edge[notice.channel])
         if notice.number not in self._polled_at_first_barrier:
             self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
         # barriers are converted in a sender's queue at the deadline, never before it
-        priority = options.unaligned or (options.timeoutable and now >= options.deadline_ns)
+        sent = self.world.transit.was_sent(notice.number, layout.writer[notice.channel], layout.edge[notice.channel])
+        priority = options.unaligned or (sent and options.timeoutable and now >= options.deadline_ns)
         self.tell(say.BarrierArrived(now, notice.gate, notice.number, options, notice.first, notice.last, priority))
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
@@ -177,6 +231,7 @@ class TaskHost:
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
+        self.ending.snapshot_begun(command.checkpoint)
         if self.world.recorder is not None:
             self.world.recorder.snapshot_begun(command.checkpoint, self.task)
         if self.sink is not None:
@@ -197,6 +252,8 @@ class TaskHost:
             if command.options.unaligned:
                 self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
+        self.world.contents.cut(command.checkpoint, self.task)
+        self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in
             self.tell(say.OutputBarriersLeft(self.env.now, command.checkpoint))
@@ -211,7 +268,9 @@ class TaskHost:
 
     @carry_out.register
     def _run_sync(self, command: say.RunSync) -> None:
-        self._occupy(self._thread_ns(command.work, "sync", command.checkpoint), command.checkpoint, Phase.SYNC)
+        served = int(self.plane.tasks()[self.task]["served"]) if self.state.counts_records else 0
+        frozen_ns = self.state.take(command.checkpoint, served, self.env.now)
+        self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
 
     @carry_out.register
     def _release_task(self, _: say.ReleaseTask) -> None:
@@ -230,6 +289,9 @@ class TaskHost:
         self._end_capture(command.checkpoint)  # with every barrier here at the start nobody said so
         stats = self._stats(command.checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(command.checkpoint)
+        self.world.contents.in_flight_final(
+            command.checkpoint, self.task, captured=stats.captured_input_bytes > 0, overtaken=stats.captured_output_bytes > 0
+        )
         self.in_flight.finish(command.checkpoint, written, lambda: self._fail_channel_state(command.checkpoint))
 
     def _fail_channel_state(self, checkpoint: int) -> None:
@@ -258,15 +320,19 @@ class TaskHost:
         stats, times = self._stats(command.checkpoint), command.times
         stats.first_barrier_ns, stats.alignment_ns = times.first_barrier_ns, times.alignment_ns
         stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
-        stats.state_bytes = self.state.total_bytes
+        stored = self.state.close(command.checkpoint)
+        stats.state_bytes, stats.written_bytes = stored.full_bytes, stored.written_bytes
         self._note(Happening.ASYNC_FINISHED, command.checkpoint)
         self.world.coordinator.hear_acknowledgement(self.task, command.checkpoint)
+        self.ending.snapshot_ended(command.checkpoint)
 
     @carry_out.register
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
         self.async_thread.leave(command.checkpoint)
+        self.state.cancel(command.checkpoint)
         self.in_flight.cancel(command.checkpoint)
         self._stats(command.checkpoint).aborted = True
+        self.ending.snapshot_ended(command.checkpoint)
 
     # ------------------------------------------------------------------------------------------ time
 
@@ -294,7 +360,7 @@ class TaskHost:
                     yield self.env.timeout(cost_ns)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
-        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.total_bytes)
+        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
 
 def _traits(options: BarrierOptions) -> Trait:

@@ -8,9 +8,10 @@ from sim.metrics.stats import CheckpointStats
 from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
-from sim.plane.interface import Kind, Notice
+from sim.plane.interface import Notice
 from sim.plane.layout import layout
 from sim.protocol.coordinator import Coordinator
+from sim.protocol.finishing import FINISHING
 from sim.protocol.forced import forced_aligned_edges
 from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
@@ -22,6 +23,7 @@ from sim.runtime.checking import Checking
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.coordinator_host import CoordinatorHost
 from sim.runtime.in_flight import InFlightData
+from sim.runtime.job_end import JobEnd
 from sim.runtime.lowering import hosts, plane_spec
 from sim.runtime.sink import Sink
 from sim.runtime.state_snapshot import SubtaskState
@@ -37,6 +39,7 @@ class World:
     def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, check: bool = True, record_cuts: bool = False) -> None:
         spec = plane_spec(scenario, digests=digests)
         self.scenario = scenario
+        self.hosts = hosts(scenario)  # task manager of each task
         self.layout = layout(spec)
         self.plane = build(spec, engine)
         self.env = TwoPlaneEnvironment(self.plane, self._on_notice)
@@ -47,19 +50,27 @@ class World:
         self.visible: set[tuple[int, int]] = set()  # (writer, epoch) of each transaction the external system has committed
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
+        self.finished = self.env.event()
+        self.job_end = JobEnd(self, FINISHING[scenario.checkpoint.finish])
         self.job_status = "RUNNING"
         self.checking = Checking(self, keep_cuts=record_cuts) if check or record_cuts else None
         self.recorder = None if self.checking is None else self.checking.recorder
         self._forced = self._forced_edges()
         writers = self._channel_state_writers()
         self.tasks = [self._task(t, writers[t]) for t in range(len(self.layout.vertex))]
-        self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint), self._plan())
+        self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint))
 
     def fail(self, reason: str) -> None:
         """The job fails; nothing restarts it."""
         self.job_status = f"FAILED: {reason}"
         if not self.failed.triggered:
             self.failed.succeed()
+
+    def finish(self) -> None:
+        """All tasks have finished."""
+        self.job_status = "FINISHED"
+        if not self.finished.triggered:
+            self.finished.succeed()
 
     def names(self) -> list[tuple[str, int]]:
         """(vertex, subtask index) of each task."""
@@ -76,8 +87,7 @@ class World:
         return [(edge, edge in self._forced) for edge in edges]
 
     def _on_notice(self, notice: Notice) -> None:
-        if notice.kind is not Kind.EXHAUSTED:  # an exhausted source idles on and still takes part in checkpoints
-            self.tasks[notice.task].on_notice(notice)
+        self.tasks[notice.task].on_notice(notice)
 
     def start(self) -> None:
         """All tasks run: periodic checkpoints begin."""
@@ -93,16 +103,15 @@ class World:
         )
         self.coordinator.start(delay_ns)
 
-    def _plan(self) -> Plan:
-        """Every task acknowledges; tasks without inputs are triggered (no task has finished)."""
-        everyone = range(len(self.layout.vertex))
-        sources = frozenset(t for t in everyone if not self.layout.task_gates[t])
-        return Plan(sources, frozenset(everyone))
+    def plan(self) -> Plan | None:
+        """Who takes part in a checkpoint decided on now; None: a required task does not run."""
+        return self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
 
     def _task(self, task: int, writer: ChannelStateWriter) -> TaskHost:
         machine = TaskCheckpointing.configured(strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task]))
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
-        state = SubtaskState(vertex, self.layout.subtask[task], self.scenario.run.seed)
+        run, options = self.scenario.run, self.scenario.checkpoint.state
+        state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task])
         host = TaskHost(self, task, machine, state, InFlightData(self.plane, writer, task))
         if vertex.commit is not None or vertex.committer_of:
             host.sink = Sink(self, host, vertex)
@@ -118,7 +127,7 @@ class World:
     def _channel_state_writers(self) -> list[ChannelStateWriter]:
         """The writer of each task: groups of subtasks of one task manager share one (max-subtasks-per-channel-state-file)."""
         size, on_host = self.scenario.checkpoint.subtasks_per_channel_state_file, dict[int, list[int]]()
-        for task, host in enumerate(hosts(self.scenario)):
+        for task, host in enumerate(self.hosts):
             on_host.setdefault(host, []).append(task)
         writer_of: dict[int, ChannelStateWriter] = {}
         for host, members in on_host.items():

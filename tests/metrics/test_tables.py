@@ -67,12 +67,12 @@ def test_columns_stand_in_the_order_of_the_schema():
     """A value under a neighbour's name would be found by nobody: distinct numbers, one by one."""
     part = subtask(
         1, alignment_ms=1, snapshot_begun_ms=121, processed_bytes=2, captured_input_bytes=30, captured_output_bytes=4, pre_barrier_ms=5,
-        sync_ms=6, async_ms=7, async_queue_ms=3, state_bytes=900, aborted=True,
+        sync_ms=6, async_ms=7, async_queue_ms=3, state_bytes=900, written_bytes=800, aborted=True,
     )  # fmt: skip
     expected = {
         "id": 9, "vertex": "map", "index": 0, "status": "completed", "ack_timestamp": 200.0, "end_to_end_duration": 100.0,
         "start_delay": 20.0, "alignment_duration": 1.0, "alignment_processed": 2, "alignment_persisted": 34, "sync_duration": 6.0,
-        "async_duration": 7.0, "checkpointed_size": 934, "state_size": 934, "unaligned_checkpoint": True, "aborted": True,
+        "async_duration": 7.0, "checkpointed_size": 834, "state_size": 934, "unaligned_checkpoint": True, "aborted": True,
         "x_pre_barrier": 5.0, "x_async_queue": 3.0, "x_hidden": 66.0, "x_captured_input": 30, "x_captured_output": 4,
     }  # fmt: skip
     table = subtasks_table([checkpoint(part, number=9)], NAMES)
@@ -83,12 +83,12 @@ def test_columns_stand_in_the_order_of_the_schema():
 
 def test_a_checkpoint_sums_up_its_subtasks():
     parts = [
-        subtask(1, processed_bytes=2, captured_input_bytes=30, state_bytes=100),
-        subtask(2, processed_bytes=5, captured_output_bytes=4, state_bytes=800),
+        subtask(1, processed_bytes=2, captured_input_bytes=30, state_bytes=100, written_bytes=60),
+        subtask(2, processed_bytes=5, captured_output_bytes=4, state_bytes=800, written_bytes=40),
     ]
     expected = {
         "id": 1, "status": "COMPLETED", "checkpoint_type": "UNALIGNED_CHECKPOINT", "trigger_timestamp": 100.0,
-        "latest_ack_timestamp": 200.0, "end_to_end_duration": 100.0, "checkpointed_size": 934, "state_size": 934, "processed_data": 7,
+        "latest_ack_timestamp": 200.0, "end_to_end_duration": 100.0, "checkpointed_size": 134, "state_size": 934, "processed_data": 7,
         "persisted_data": 34, "alignment_buffered": 0, "num_subtasks": 3, "num_acknowledged_subtasks": 3, "failure_message": "",
         "x_finalization": 15.0,
     }  # fmt: skip

@@ -1,0 +1,58 @@
+"""The files of a snapshot: what is to be written, in which order, and what was stored where.
+
+Flink: StateHandle, CheckpointedStateScope, SnapshotStrategy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sim.model.stored import Scope
+
+__all__ = ["File", "Handle", "Step", "Taken"]
+
+
+class File(NamedTuple):
+    """A file to be written."""
+
+    name: str  # unique within one snapshot of a subtask
+    size_bytes: int
+    scope: Scope
+
+
+class Handle(NamedTuple):
+    """A file that was written, for this snapshot or an earlier one (StreamStateHandle)."""
+
+    name: str
+    size_bytes: int
+    scope: Scope
+    file: int | None  # its id in the storage's ledger; None: small enough to travel inside the acknowledgement
+
+
+class Step(NamedTuple):
+    """Files written side by side by up to `threads`; the next step begins when the last one is closed."""
+
+    files: tuple[File, ...]
+    threads: int = 1
+    work_ns: int = 0  # processor time spent on the way: streams are pipelines, so it runs beside the writing
+    slows_task: bool = False  # whether that work takes its share of the processor from the task
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """State frozen in the synchronous part of a snapshot."""
+
+    sync_ns: int = 0  # what that cost the task thread
+    steps: tuple[Step, ...] = ()
+    reused: tuple[Handle, ...] = ()  # of earlier snapshots, referred to
+
+    @property
+    def written_bytes(self) -> int:
+        """Flink's checkpointed size."""
+        return sum(file.size_bytes for step in self.steps for file in step.files)
+
+    @property
+    def full_bytes(self) -> int:
+        """Flink's state size: everything a restore reads."""
+        return self.written_bytes + sum(handle.size_bytes for handle in self.reused)

@@ -1,0 +1,42 @@
+"""Which files an incremental snapshot need not write again (RocksIncrementalSnapshotStrategy).
+
+The base is the last checkpoint that is complete and of whose completion this task has heard.  What was uploaded for a checkpoint that
+failed, or whose notice has not come yet, is uploaded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sim.state.files import Handle
+
+__all__ = ["Increments"]
+
+
+class Increments:
+    """`savepoints_keep_base` False is Flink before FLINK-23949: the notice of a savepoint forgets the base."""
+
+    def __init__(self, *, savepoints_keep_base: bool = True) -> None:
+        self._savepoints_keep_base = savepoints_keep_base
+        self._uploaded: dict[int, Mapping[str, Handle]] = {}  # checkpoint -> its files by name
+        self._base = 0  # number of the checkpoint built upon; 0: none
+
+    @property
+    def base(self) -> Mapping[str, Handle]:
+        """The files that may be referred to, by name."""
+        return self._uploaded.get(self._base, {})
+
+    def store(self, number: int, files: Mapping[str, Handle]) -> None:
+        """A checkpoint's files are all durable, reused ones included."""
+        self._uploaded[number] = files
+
+    def notify_complete(self, number: int) -> None:
+        """`number` may be a savepoint, of which no files are kept."""
+        if number > self._base and (number in self._uploaded or not self._savepoints_keep_base):
+            self._uploaded = {one: files for one, files in self._uploaded.items() if one >= number}
+            self._base = number
+
+    def restart(self, number: int, files: Mapping[str, Handle]) -> None:
+        """Begin from restored files: they are the base, or there is none."""
+        self._uploaded = {number: files} if files else {}
+        self._base = number if files else 0

@@ -1,0 +1,78 @@
+"""State in RocksDB: a snapshot is the set of its tables; an incremental one writes those that are not stored yet.
+
+The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).  Then, in this order:
+the stream that lists the state's columns, the new tables by several threads, the files that are no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sim.model.state import State, StateOptions
+from sim.model.stored import Scope, SnapshotType
+from sim.state.backend import canonical
+from sim.state.files import File, Handle, Step, Taken
+from sim.state.increments import Increments
+from sim.state.lsm import LsmTree
+
+__all__ = ["RocksDb"]
+
+_SECOND = 1_000_000_000
+# What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
+_META_BYTES = 400  # Flink's stream of the backend's columns and their serializers
+_CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
+_OPTIONS_BYTES = 12_000  # all options in words
+_MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per flush or compaction
+_LINK_NS = 100_000  # one hard link
+
+
+class RocksDb:
+    def __init__(self, state: State, size_bytes: int, options: StateOptions) -> None:
+        entry_bytes = min(state.value_bytes, size_bytes)
+        self.state = state
+        self.options = options
+        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes)
+        self.increments = Increments(savepoints_keep_base=options.savepoints_keep_base)
+        self._now_ns = 0
+        self._types: dict[int, SnapshotType] = {}  # of snapshots being written
+
+    def update(self, writes: int, now_ns: int) -> None:
+        self.tree.write(writes, self._now_ns, now_ns)
+        self._now_ns = now_ns
+
+    def take(self, number: int, type_: SnapshotType) -> Taken:
+        sync_ns = self._freeze()
+        if type_ == "canonical":
+            return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
+        self._types[number] = type_
+        shared = self.options.incremental and type_ in ("checkpoint", "full")
+        own: Scope = "savepoint" if type_ == "native" else "exclusive"
+        scope: Scope = "shared" if shared else own
+        base = self.increments.base if shared and type_ == "checkpoint" else {}
+        live = [(table.name, self.tree.bytes_of(table)) for table in self.tree.live]
+        new = tuple(File(name, size_bytes, scope) for name, size_bytes in live if name not in base)
+        steps = (
+            Step((File("meta", _META_BYTES, own),)),
+            Step(new, self.options.transfer_threads),
+            Step(self._other_files(scope), self.options.transfer_threads),
+        )
+        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base))
+
+    def stored(self, number: int, files: Sequence[Handle]) -> None:
+        if self.options.incremental and self._types.pop(number, None) in ("checkpoint", "full"):
+            self.increments.store(number, {file.name: file for file in files if file.name.endswith(".sst")})
+
+    def notify_complete(self, number: int) -> None:
+        self.increments.notify_complete(number)
+
+    def _freeze(self) -> int:
+        """Flush, and link every file; what that costs the task thread."""
+        flush_ns = self.tree.memtable_bytes * _SECOND // self.tree.options.flush_bytes_per_second
+        self.tree.flush(self._now_ns)
+        return self.state.sync_ns + flush_ns + len(self.tree.live) * _LINK_NS
+
+    def _other_files(self, scope: Scope) -> tuple[File, ...]:
+        """They change all the time and are written with every snapshot."""
+        manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
+        sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
+        return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())

@@ -1,0 +1,105 @@
+"""Sorted tables and what merging them leaves: expected numbers of different keys, in whole entries.
+
+Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their densities alone.
+Keys loaded at the start are different from each other wherever they lie.  Integers throughout: the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+__all__ = ["Piece", "Table", "distinct", "merged"]
+
+_ONE = 1 << 40  # 1 in fixed point
+
+
+class Table(NamedTuple):
+    """One file of a tree: `entries` keys, uniformly spread over the key range [first, last)."""
+
+    number: int
+    first: int
+    last: int
+    entries: int
+    loaded: int  # of these, keys present since the start and in no other table as such
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:06d}.sst"
+
+    def overlaps(self, other: Table) -> bool:
+        return self.first < other.last and other.first < self.last
+
+
+class Piece(NamedTuple):
+    """Part of the key range of a merge result."""
+
+    first: int
+    last: int
+    entries: int
+    loaded: int
+
+
+def distinct(writes: int, keys: int) -> int:
+    """Expected number of different keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
+    if writes <= 0 or keys <= 0:
+        return 0
+    base, power, missed = _ONE - _ONE // keys, writes, _ONE
+    while power:
+        if power & 1:
+            missed = missed * base // _ONE
+        base = base * base // _ONE
+        power >>= 1
+    return max(1, min(writes, _rounded(keys * (_ONE - missed))))
+
+
+def merged(tables: Sequence[Table], largest: int) -> Iterator[Piece]:
+    """The tables that result from a merge, each with at most `largest` entries."""
+    first = last = entries = loaded = 0
+    for piece in _pieces(tables):
+        if not entries:
+            first = piece.first
+        rest = piece
+        while entries + rest.entries > largest:
+            share = largest - entries
+            cut = rest.first + (rest.last - rest.first) * share // rest.entries
+            kept = rest.loaded * share // rest.entries
+            yield Piece(first, cut, largest, loaded + kept)
+            rest = Piece(cut, rest.last, rest.entries - share, rest.loaded - kept)
+            first, entries, loaded = cut, 0, 0
+        entries, loaded, last = entries + rest.entries, loaded + rest.loaded, rest.last
+    if entries:
+        yield Piece(first, last, entries, loaded)
+
+
+def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
+    """Key ranges over which the same tables lie, in order; ranges without entries are left out."""
+    tables = sorted(tables, key=lambda table: table.first)
+    bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
+    rest = loaded_rest = 0  # what rounding left over goes to the next range, so that no key gets lost
+    for first, last in pairwise(bounds):
+        covering = [table for table in tables if table.first <= first and last <= table.last]
+        present, present_loaded = _union(covering, last - first)
+        entries = _rounded(present + rest)
+        loaded = min(entries, _rounded(present_loaded + loaded_rest))
+        rest, loaded_rest = present + rest - entries * _ONE, present_loaded + loaded_rest - loaded * _ONE
+        if entries:
+            yield Piece(first, last, entries, loaded)
+
+
+def _union(tables: Sequence[Table], width: int) -> tuple[int, int]:
+    """(different keys, of these loaded ones) in a range that lies within all these tables, in fixed point."""
+    loaded, missed = 0, _ONE
+    for table in tables:
+        span = table.last - table.first
+        loaded += _ONE * table.loaded // span
+        others = span - table.loaded  # keys that are in the table only if they were updated
+        missed = missed * (span - table.entries) // others if others else 0
+    loaded = min(loaded, _ONE)
+    missed = (_ONE - loaded) * missed // _ONE
+    return width * (_ONE - missed), width * loaded
+
+
+def _rounded(fixed: int) -> int:
+    return (fixed + _ONE // 2) // _ONE

@@ -1,0 +1,141 @@
+"""The leveled tree: what a flush and a compaction leave, when they happen, and that no key is ever lost or invented."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.model.state import Lsm
+from sim.state.lsm import LsmTree
+from sim.state.tables import Table, distinct, merged
+
+SECOND = 1_000_000_000
+NEVER_FULL = Lsm(memtable_bytes=10**12)
+
+
+def sizes(tree: LsmTree) -> list[list[int]]:
+    """Entries of each table, level by level."""
+    return [[table.entries for table in level] for level in tree.levels]
+
+
+def snapshots(tree: LsmTree, writes: int, count: int, every_ns: int = SECOND) -> list[list[list[int]]]:
+    """The tree at each of so many snapshots, with so many writes before each."""
+    seen = []
+    for i in range(count):
+        tree.write(writes, i * every_ns, (i + 1) * every_ns)
+        tree.flush((i + 1) * every_ns)
+        seen.append(sizes(tree))
+    return seen
+
+
+def test_a_loaded_state_waits_in_the_memtable():
+    """As much as the memtable holds is in no file before the first flush."""
+    tree = LsmTree(Lsm(memtable_bytes=1000), 13, 100)
+
+    assert [[10], []] == sizes(tree)
+    assert 300 == tree.memtable_bytes
+
+
+def test_every_snapshot_adds_a_table_and_the_fourth_is_compacted():
+    """1000 keys in the memtable, 4 level-0 files start a compaction that the next snapshot sees."""
+    seen = snapshots(LsmTree(NEVER_FULL, 1000, 100), writes=1, count=6)
+
+    assert [[[1000], []], [[1000, 1], []], [[1000, 1, 1], []], [[1000, 1, 1, 1], []]] == [[[*seen[0][0]], []], *seen[1:4]]
+    assert [[[1], [1000]], [[1, 1], [1000]]] == seen[4:]
+
+
+def test_a_compaction_takes_its_time():
+    """1 MB at 1 MB/s: a snapshot half a second later still holds the old tables."""
+    tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
+    for i in range(4):
+        tree.write(1, i, i + 1)
+        tree.flush(i + 1)
+    tree.write(0, 4, SECOND // 2)
+
+    assert [1000, 1, 1, 1] == sizes(tree)[0]
+    tree.write(0, SECOND // 2, SECOND + 3_000_004 + 4)
+    assert [[], [1000]] == sizes(tree)
+
+
+def test_what_is_flushed_meanwhile_stays_above():
+    """Only the tables that were there when a compaction began are merged."""
+    tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
+    for i in range(5):
+        tree.write(1, i, i + 1)
+        tree.flush(i + 1)
+    tree.write(0, 5, 2 * SECOND)
+
+    assert [[1], [1000]] == sizes(tree)
+
+
+def test_a_full_memtable_does_not_wait_for_a_snapshot():
+    """25 writes into a memtable of 10, evenly over 25 ns: flushes after 10 and 20."""
+    tree = LsmTree(Lsm(memtable_bytes=1000, level0_files=10**6), 100_000, 100)
+    loaded = len(tree.live)
+    tree.write(25, 0, 25)
+
+    assert [10, 10] == [table.entries for table in tree.live[loaded:]]
+    assert 500 == tree.memtable_bytes
+
+
+def test_managed_memory_bounds_the_memtable():
+    """A third for write buffers, flushed at 7/8 of it; never more than the memtable itself."""
+    assert (64 << 20) * 7 // 24 == Lsm(managed_bytes=64 << 20).memtable_limit_bytes
+    assert 64 << 20 == Lsm(managed_bytes=1 << 40).memtable_limit_bytes == Lsm().memtable_limit_bytes
+
+
+def test_tables_below_level_0_have_the_target_size():
+    """1000 keys of 100 B in tables of 30 kB: three full ones and the rest."""
+    tree = LsmTree(Lsm(memtable_bytes=25_000, table_bytes=30_000, level0_files=4), 1000, 100)
+
+    assert [[], [300, 300, 300, 100]] == sizes(tree)
+
+
+def test_a_table_moves_down_without_being_rewritten():
+    """Nothing below to merge with: same name, next level, no upload."""
+    tree = LsmTree(Lsm(memtable_bytes=25_000, table_bytes=30_000, base_bytes=80_000), 1000, 100)
+
+    assert [[], [300, 300, 100], [300]] == [sorted(level, reverse=True) for level in sizes(tree)]
+    assert 1000 == sum(table.entries for table in tree.live)
+
+
+@given(st.integers(1, 400), st.integers(1, 60), st.lists(st.integers(0, 300), max_size=12), st.integers(1, 5))
+def test_live_tables_hold_every_key(keys, full, writes, trigger):
+    """Whatever is written when: levels below 0 have disjoint tables, none denser than its keys, and all keys are somewhere."""
+    tree = LsmTree(Lsm(memtable_bytes=full, table_bytes=37, base_bytes=50, multiplier=2, level0_files=trigger), keys, 1)
+    for i, some in enumerate(writes):
+        tree.write(some, i * 1000, (i + 1) * 1000)
+        tree.flush((i + 1) * 1000)
+    tree.flush(10**6)
+    tree.write(0, 10**6, 10**15)
+
+    assert all(table.loaded <= table.entries <= table.last - table.first for table in tree.live)
+    assert all(one.last <= two.first for level in tree.levels[1:] for one, two in pairwise(level))
+    assert keys - tree.edits <= sum(table.loaded for table in tree.live) <= keys  # rounding: less than a key per compaction
+    assert len(tree.live) == len({table.number for table in tree.live})
+
+
+@pytest.mark.parametrize(("writes", "keys"), [(0, 10), (1, 10), (10, 10), (750, 10_081), (10**6, 1000), (5, 1)])
+def test_distinct_keys_are_the_expectation(writes, keys):
+    """keys * (1 - (1 - 1/keys)^writes), to the nearest entry."""
+    exact = keys * (1 - (1 - Fraction(1, keys)) ** min(writes, 20_000))
+
+    assert abs(distinct(writes, keys) - exact) <= Fraction(51, 100)
+
+
+def test_a_merge_counts_common_keys_once():
+    """Two tables with half of 1000 keys each, drawn independently: 750; loaded ones are different keys: 1000."""
+    drawn = [Table(i, 0, 1000, 500, 0) for i in range(2)]
+    loaded = [Table(i, 0, 1000, 500, 500) for i in range(2)]
+
+    assert [(750, 0)] == [(piece.entries, piece.loaded) for piece in merged(drawn, 10**6)]
+    assert [(1000, 1000)] == [(piece.entries, piece.loaded) for piece in merged(loaded, 10**6)]
+
+
+def test_a_merge_is_cut_where_tables_are_full():
+    """A range is cut in proportion to its entries, in whole keys."""
+    pieces = list(merged([Table(1, 0, 100, 50, 50), Table(2, 100, 200, 100, 100)], 60))
+
+    assert [(0, 110, 60), (110, 170, 60), (170, 200, 30)] == [piece[:3] for piece in pieces]
