@@ -36,7 +36,19 @@ class Happening(StrEnum):
     COMMITTED = "committed"  # number: records made visible
     TRANSACTION_LOST = "transaction lost"  # number: records; it was open for longer than its timeout
     FILE_MISSING = "file missing"  # number: files named by what was committed and not there in full
+    END_OF_DATA = "end of data"  # detail: drain or no-drain
+    TASK_FINISHED = "task finished"
+    JOB_FINISHED = "job finished"
     JOB_FAILED = "job failed"  # detail: the reason
+    TASK_FAILED = "task failed"  # detail: why
+    TASK_MANAGER_LOST = "task manager lost"  # number: which
+    JOB_MANAGER_LOST = "job manager lost"
+    JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
+    JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart
+    TASK_RESTORED = "task restored"  # its state is there; number: bytes
+    TASK_RUNS = "task runs"  # its recovered input is read
+    JOB_RECOVERED = "job recovered"  # all tasks run
+    FAULT = "fault"  # detail: storage, network or a slow task, and for how long
 
 
 class Entry(NamedTuple):

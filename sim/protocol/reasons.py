@@ -29,6 +29,7 @@ class FailureReason(Enum):
     CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed."
     CHANNEL_STATE_SHARED_STREAM_EXCEPTION = "The checkpoint was aborted due to exception of other subtasks sharing the ChannelState file."
     FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint."
+    CHECKPOINT_COORDINATOR_SHUTDOWN = "CheckpointCoordinator shutdown."
     CHECKPOINT_COORDINATOR_SUSPEND = "Checkpoint Coordinator is suspending."
     JOB_FAILOVER_REGION = "FailoverRegion is restarting."
 

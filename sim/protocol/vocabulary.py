@@ -31,6 +31,7 @@ class Plan:
 
     trigger: frozenset[int]  # sources, or running tasks without running predecessors
     wait_for: frozenset[int]  # must acknowledge; also hear of completion and abortion
+    finished: frozenset[int] = frozenset()  # have nothing left to say: they count as acknowledged
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Work(Enum):
     """What a phase consists of; the runtime knows what each costs."""
 
     OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375
+    OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
     KEYED_STATE = "keyed-state"  # upload; then

@@ -25,7 +25,14 @@ class BarriersInTransit:
         self._sent[checkpoint][writer, edge] = options
 
     def options(self, checkpoint: int, writer: int, edge: int) -> BarrierOptions:
-        return self._sent[checkpoint][writer, edge]
+        """Those of its barrier.  A writer's end may have stood for it: then those of another on the edge, an aligned one if there is any."""
+        row = self._sent[checkpoint]
+        if (writer, edge) in row:
+            return row[writer, edge]
+        return min((options for (_, e), options in row.items() if e == edge), key=lambda options: options.unaligned)
+
+    def was_sent(self, checkpoint: int, writer: int, edge: int) -> bool:
+        return (writer, edge) in self._sent[checkpoint]
 
     def announced_options(self, checkpoint: int, edge: int) -> BarrierOptions:
         """Those of any timeoutable barrier on this edge: an announcement tells the deadline, and that is the same for all."""

@@ -14,7 +14,6 @@ from sim.metrics.stats import CheckpointStats
 from sim.protocol import vocabulary as say
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
-from sim.protocol.task_vocabulary import AbortNotified
 
 if TYPE_CHECKING:
     from sim.runtime.world import World
@@ -23,11 +22,10 @@ __all__ = ["CoordinatorHost"]
 
 
 class CoordinatorHost:
-    def __init__(self, world: World, machine: Coordinator, plan: say.Plan) -> None:
+    def __init__(self, world: World, machine: Coordinator) -> None:
         self.world = world
         self.env = world.env
         self.machine = machine
-        self.plan = plan
         self.overheads = world.scenario.overheads
         self._timer: simpy.Event | None = None
         self._heard: deque[say.CoordinatorEvent] = deque()
@@ -88,7 +86,7 @@ class CoordinatorHost:
 
     @carry_out.register
     def _prepare_trigger(self, _: say.PrepareTrigger) -> None:
-        self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(say.TriggerReady(self.env.now, self.plan)))
+        self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(say.TriggerReady(self.env.now, self.world.plan())))
 
     @carry_out.register
     def _trigger_tasks(self, command: say.TriggerTasks) -> None:
@@ -120,8 +118,9 @@ class CoordinatorHost:
     def _notify_aborted(self, command: say.NotifyAborted) -> None:
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
-            mail = lambda host=self.world.tasks[task]: host.post(lambda now: AbortNotified(now, command.checkpoint))  # noqa: E731
-            self.env.call_in(self.overheads.notify_ns, mail)
+            host = self.world.tasks[task]
+            hear = lambda host=host: host.notify_aborted(command.checkpoint, command.latest_completed)  # type: ignore[misc]  # noqa: E731
+            self.env.call_in(self.overheads.notify_ns, hear)
 
     @carry_out.register
     def _discard_state(self, command: say.DiscardState) -> None:

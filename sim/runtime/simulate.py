@@ -41,7 +41,7 @@ def simulate(
     sampler = Sampler(world, progress)
     world.start()
     with _few_collections():
-        world.env.run(until=world.env.timeout(scenario.run.duration_ns) | world.failed)
+        world.env.run(until=world.env.timeout(scenario.run.duration_ns) | world.failed | world.finished)
     stats = [world.stats[number] for number in sorted(world.stats)]
     return Result(
         scenario=scenario,

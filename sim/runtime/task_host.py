@@ -21,8 +21,9 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
+from sim.runtime.contents import Held
 from sim.runtime.in_flight import InFlightData
-from sim.runtime.sink import Sink
+from sim.runtime.operator_io import OperatorIO
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_end import TaskEnding
 from sim.runtime.task_thread import TaskThread
@@ -52,7 +53,9 @@ class TaskHost:
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
         if state.listens:
             self.on_complete.append(state.notify_complete)
-        self.sink: Sink | None = None  # it writes or commits transactions
+        self.on_restore: list[Callable[[Held], None]] = []  # ... when it begins with what a checkpoint holds for it
+        self.on_abort: list[Callable[[int], None]] = []
+        self.operator: OperatorIO | None = None  # it writes files or transactions, or commits them
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # for good: another host takes the task over when it is restarted
         self._when_freed: Callable[[], None] | None = None
@@ -92,14 +95,26 @@ class TaskHost:
     def notify_complete(self, checkpoint: int) -> None:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
 
-        def hear() -> None:
-            for listen in self.on_complete:
-                listen(checkpoint)
-            if self.ending.listens:
-                self.thread.post(lambda: self.ending.completed(checkpoint))  # when all that is done
-
         if self.on_complete or self.ending.listens:
-            self.thread.post(hear)
+            self.thread.post(lambda: self._hear_complete(checkpoint))
+
+    def _hear_complete(self, checkpoint: int) -> None:
+        for listen in self.on_complete:
+            listen(checkpoint)
+        if self.ending.listens:
+            self.thread.post(lambda: self.ending.completed(checkpoint))  # when all that is done
+
+    def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
+        """Likewise of an aborted one; what was completed before is heard first (StreamTask#notifyCheckpointAbortAsync)."""
+
+        def hear() -> None:
+            if latest_completed:
+                self._hear_complete(latest_completed)
+            self.tell(say.AbortNotified(self.env.now, checkpoint))
+            for listen in self.on_abort:
+                listen(checkpoint)
+
+        self.thread.post(hear)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
@@ -138,6 +153,11 @@ class TaskHost:
         self.thread.stop()
         self.async_thread.stop()
         self.in_flight.stop()
+
+    def restored(self, held: Held) -> None:
+        """Its state is there; the thread begins."""
+        for take_over in self.on_restore:
+            take_over(held)
 
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
@@ -234,9 +254,15 @@ class TaskHost:
         self.ending.snapshot_begun(command.checkpoint)
         if self.world.recorder is not None:
             self.world.recorder.snapshot_begun(command.checkpoint, self.task)
-        if self.sink is not None:
-            self.sink.cut(command.checkpoint)
-        self._occupy(self._thread_ns(command.work, "pre_barrier", command.checkpoint), command.checkpoint, Phase.PRE_BARRIER)
+        own_ns = self._thread_ns(command.work, "pre_barrier", command.checkpoint)
+        if self.operator is None:
+            self._occupy(own_ns, command.checkpoint, Phase.PRE_BARRIER)
+        else:
+            self.operator.cut(command.checkpoint)
+            self.operator.work_on_thread(
+                self.operator.before_barrier(command.work, own_ns, command.checkpoint),
+                lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER)),
+            )
 
     @carry_out.register
     def _forward_barrier(self, command: say.ForwardBarrier) -> None:
@@ -329,6 +355,8 @@ class TaskHost:
     @carry_out.register
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
         self.async_thread.leave(command.checkpoint)
+        if self.operator is not None:
+            self.operator.abort(command.checkpoint)
         self.state.cancel(command.checkpoint)
         self.in_flight.cancel(command.checkpoint)
         self._stats(command.checkpoint).aborted = True
@@ -358,6 +386,8 @@ class TaskHost:
                 cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
                 if cost_ns:
                     yield self.env.timeout(cost_ns)
+                if work is Work.OPERATOR_FLUSH and self.operator is not None:
+                    yield from self.operator.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)

@@ -18,29 +18,57 @@ class TaskThread:
         self.plane = plane
         self.task = task
         self.occupied = False
+        self.stopped = False
+        self.mails_only = False  # no record is served any more
+        self._at_mails = False
         self._mails: deque[Callable[[], None]] = deque()
 
     def post(self, mail: Callable[[], None]) -> None:
         """Have `mail` run by the task thread, between records, after the mails before it."""
+        if self.stopped:
+            return
         self._mails.append(mail)
         if not self.occupied:
-            self.plane.interrupt(self.task)
+            self._call()
 
     def at_safe_point(self) -> None:
         """The plane reports that the task is between records."""
+        self._at_mails = True
         while self._mails and not self.occupied:
-            self._mails.popleft()()
+            self._mails.popleft()()  # which may stop the thread
+        self._at_mails = False
+
+    def stop(self) -> None:
+        """The thread takes no mail any more."""
+        self.stopped = True
+        self._mails.clear()
 
     def occupy(self) -> None:
         """Keep the thread for the control plane (no effect if it is kept already).  Call at a safe point only."""
         if not self.occupied:
             self.occupied = True
-            self.plane.hold(self.task)
+            if not self.mails_only:
+                self.plane.hold(self.task)
 
     def vacate(self) -> None:
         """Let the thread go back to mails and records."""
-        if self.occupied:
+        if self.occupied and not self.stopped:
             self.occupied = False
-            self.plane.release(self.task)
+            if not self.mails_only:
+                self.plane.release(self.task)
             if self._mails:
-                self.plane.interrupt(self.task)
+                self._call()
+
+    def serve_mails_only(self) -> None:
+        """No record any more, mails at once: the data of this task ends here.  Call at a safe point only."""
+        if not self.mails_only:
+            if not self.occupied:
+                self.plane.hold(self.task)
+            self.mails_only = True
+
+    def _call(self) -> None:
+        """Have the mails looked at."""
+        if not self.mails_only:
+            self.plane.interrupt(self.task)
+        elif not self._at_mails:
+            self.at_safe_point()

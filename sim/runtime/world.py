@@ -13,6 +13,7 @@ from sim.plane.layout import layout
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.finishing import FINISHING
 from sim.protocol.forced import forced_aligned_edges
+from sim.protocol.phases import async_operate
 from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.timer import first_trigger_delay
@@ -21,11 +22,16 @@ from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.channel_state import ChannelStateWriter
 from sim.runtime.checking import Checking
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.contents import Contents
 from sim.runtime.coordinator_host import CoordinatorHost
+from sim.runtime.counters import Counters
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.job_end import JobEnd
 from sim.runtime.lowering import hosts, plane_spec
-from sim.runtime.sink import Sink
+from sim.runtime.operator_io import operator_io
+from sim.runtime.outside import Outside
+from sim.runtime.staging import StagingSpace
+from sim.runtime.recovery_host import RecoveryHost
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_host import TaskHost
 from sim.storage.filesystem import CheckpointStorage
@@ -39,6 +45,7 @@ class World:
     def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, check: bool = True, record_cuts: bool = False) -> None:
         spec = plane_spec(scenario, digests=digests)
         self.scenario = scenario
+        self.spec = spec
         self.hosts = hosts(scenario)  # task manager of each task
         self.layout = layout(spec)
         self.plane = build(spec, engine)
@@ -47,7 +54,8 @@ class World:
         self.journal = Journal()
         self.stats: dict[int, CheckpointStats] = {}
         self.commits: list[CommitStats] = []
-        self.visible: set[tuple[int, int]] = set()  # (writer, epoch) of each transaction the external system has committed
+        self.outside = Outside(self.storage)
+        self.staging: dict[int, StagingSpace] = {}  # by task manager
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
         self.finished = self.env.event()
@@ -56,8 +64,11 @@ class World:
         self.checking = Checking(self, keep_cuts=record_cuts) if check or record_cuts else None
         self.recorder = None if self.checking is None else self.checking.recorder
         self._forced = self._forced_edges()
-        writers = self._channel_state_writers()
-        self.tasks = [self._task(t, writers[t]) for t in range(len(self.layout.vertex))]
+        self._writers = self._channel_state_writers()
+        self.contents = Contents(self.plane)
+        self.counters = Counters(self.plane, len(self.layout.vertex))
+        self.tasks = [self._task(t) for t in range(len(self.layout.vertex))]
+        self.recovery = RecoveryHost(self)
         self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint))
 
     def fail(self, reason: str) -> None:
@@ -107,14 +118,24 @@ class World:
         """Who takes part in a checkpoint decided on now; None: a required task does not run."""
         return self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
 
-    def _task(self, task: int, writer: ChannelStateWriter) -> TaskHost:
-        machine = TaskCheckpointing.configured(strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task]))
+    def renew(self, task: int) -> None:
+        """A restarted task begins with nothing but what it is given."""
+        self.tasks[task] = self._task(task)
+        self.tasks[task].running = False
+
+    def fail_task(self, task: int, reason: str) -> None:
+        """An exception ends a task; its region is restarted, or the job fails."""
+        self.recovery.fail_task(task, reason)
+
+    def _task(self, task: int) -> TaskHost:
+        chosen, gates = strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task])
+        phases = async_operate(chosen.phases) if self.scenario.checkpoint.operator_io == "async" else None
+        machine = TaskCheckpointing.configured(chosen, gates, phases)
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
         run, options = self.scenario.run, self.scenario.checkpoint.state
         state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task])
-        host = TaskHost(self, task, machine, state, InFlightData(self.plane, writer, task))
-        if vertex.commit is not None or vertex.committer_of:
-            host.sink = Sink(self, host, vertex)
+        host = TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
+        host.operator = operator_io(self, host, vertex)
         return host
 
     def _forced_edges(self) -> frozenset[int]:

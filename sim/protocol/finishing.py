@@ -1,0 +1,238 @@
+"""The end of a task: its data ends, its operators finish, and it waits for what must hold its last output (FLIP-147).
+
+Source: StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish before one final
+checkpoint; the ways of other times are data beside it.  What finishing costs and what is committed is the business of whoever carries the
+commands out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.options import Ending
+
+__all__ = [
+    "FINISHING", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
+    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData", "ReportFinished",
+    "SnapshotBegun", "SnapshotEnded", "TaskEnd",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """How jobs end."""
+
+    name: str
+    end_of_data_first: bool = True  # else the end of a task is the first that others hear of
+    waits: bool = True  # a task stays until a checkpoint holds its end
+    after_finish: bool = True  # checkpoints go on when tasks have finished
+    final_trigger: bool = True  # one at once when all data has ended (FLINK-28386)
+    tail: Literal["checkpoint", "at-finish", "dropped", "left"] = "checkpoint"  # what becomes of output no checkpoint holds
+
+
+FINISHING: dict[str, Finishing] = {
+    one.name: one
+    for one in (
+        Finishing("flink"),
+        Finishing("naive", end_of_data_first=False, final_trigger=False),
+        Finishing("commit-at-finish", waits=False, after_finish=False, final_trigger=False, tail="at-finish"),
+        Finishing("discard", waits=False, after_finish=False, final_trigger=False, tail="dropped"),
+        Finishing("off", waits=False, after_finish=False, final_trigger=False, tail="left"),
+    )
+}
+"""flink: FLIP-147.  naive: every task waits for a checkpoint of its own before the next one may finish.  off: FLIP-147's switch turned off;
+commit-at-finish and discard: what sinks did with their last transaction before it."""
+
+
+# ---------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class DataEnded:
+    """The source is exhausted or stopped, or every input delivered its end of data."""
+
+    now: int
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsFinished:
+    """Answer to FinishOperators."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRead:
+    """A reader has come to the end of data on one output channel (AllUserRecordsProcessed)."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class InputsClosed:
+    """The last input channel is closed."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotBegun:
+    """The task takes part in a checkpoint; `stops`: in the savepoint the job stops with."""
+
+    now: int
+    checkpoint: int
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEnded:
+    """Acknowledged, declined or cancelled."""
+
+    now: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionHeard:
+    """The task has done what the completion of a checkpoint asks of it."""
+
+    now: int
+    checkpoint: int
+
+
+EndEvent = DataEnded | OperatorsFinished | OutputRead | InputsClosed | SnapshotBegun | SnapshotEnded | CompletionHeard
+
+# ---------------------------------------------------------------------------------------------- commands
+
+
+@dataclass(frozen=True, slots=True)
+class FinishOperators:
+    """endInput() and finish(), head to tail: what is left comes out.  OperatorsFinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardEndOfData:
+    """No record follows on any output."""
+
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEndOfData:
+    """Tell the coordinator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardEndOfPartition:
+    """Nothing follows on any output: close() is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFinished:
+    """The task is FINISHED."""
+
+
+EndCommand = FinishOperators | ForwardEndOfData | ReportEndOfData | ForwardEndOfPartition | ReportFinished
+
+# ---------------------------------------------------------------------------------------------- the machine
+
+
+class EndState(Enum):
+    RUNNING = "running"
+    FINISHING = "finishing"  # operators finish
+    WAITING = "waiting"  # the end of data is out
+    FINISHED = "finished"
+
+
+_Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    rule: Finishing
+    checkpointing: bool
+    unread: int  # output channels on which nobody has come to the end of data
+    inputs_open: bool
+    state: EndState = EndState.RUNNING
+    ending: Ending = Ending.DRAIN
+    final: int | None = None  # the first checkpoint after the end of data (finalCheckpointMinId)
+    stop: int | None = None  # the savepoint the job stops with: only this one counts
+    completed: int = 0  # newest one heard of
+    open: frozenset[int] = frozenset()  # snapshots under way
+    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def data_ended(self) -> bool:
+        """Nothing the operators do comes after this (a snapshot taken now holds all of it)."""
+        return self.state in (EndState.WAITING, EndState.FINISHED)
+
+    @property
+    def finished(self) -> bool:
+        return self.state is EndState.FINISHED
+
+    def on(self, event: EndEvent) -> _Answer:
+        match event:
+            case DataEnded():
+                after, commands = self._data_ended(event)
+            case OperatorsFinished():
+                if self.state is not EndState.FINISHING:
+                    raise InvalidTransition("task end", self, event, self.story)
+                after, commands = _ended(self)
+            case OutputRead():
+                if not self.unread:
+                    raise InvalidTransition("task end", self, event, self.story, "every channel is read")
+                after, commands = changed(self, unread=self.unread - 1), ()
+            case InputsClosed():
+                after, commands = changed(self, inputs_open=False), ()
+                if self.state is EndState.RUNNING:
+                    if self.rule.end_of_data_first:
+                        raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
+                    after, commands = after._data_ended(DataEnded(event.now, Ending.DRAIN))
+            case SnapshotBegun():
+                after, commands = self._snapshot_begun(event), ()
+            case SnapshotEnded():
+                after, commands = changed(self, open=self.open - {event.checkpoint}), ()
+            case CompletionHeard():
+                after, commands = changed(self, completed=max(self.completed, event.checkpoint)), ()
+        after, more = _settled(after)
+        return changed(after, story=remember(self.story, event)), (*commands, *more)
+
+    def _data_ended(self, event: DataEnded) -> _Answer:
+        if self.state is not EndState.RUNNING:
+            raise InvalidTransition("task end", self, event, self.story, "its data has ended before")
+        after = changed(self, state=EndState.FINISHING, ending=event.ending)
+        return (after, (FinishOperators(),)) if event.ending is Ending.DRAIN else _ended(after)
+
+    def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
+        after = changed(self, open=self.open | {event.checkpoint})
+        if event.stops:
+            after = changed(after, stop=event.checkpoint)
+        if after.data_ended and after.final is None:
+            after = changed(after, final=event.checkpoint)
+        return after
+
+    @property
+    def held(self) -> bool:
+        """Whether a completed checkpoint holds the end of this task."""
+        if self.stop is not None:
+            return self.completed >= self.stop
+        return not (self.rule.waits and self.checkpointing) or (self.final is not None and self.completed >= self.final)
+
+
+def _ended(end: TaskEnd) -> _Answer:
+    """The end of data leaves; the coordinator hears of it unless the job is made to stop where it stands."""
+    forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
+    report = (ReportEndOfData(),) if end.ending is Ending.DRAIN else ()
+    return changed(end, state=EndState.WAITING), (*forward, *report)
+
+
+def _settled(end: TaskEnd) -> _Answer:
+    """Close when nothing is left to wait for."""
+    unread = end.unread if end.rule.end_of_data_first else 0
+    if end.state is not EndState.WAITING or unread or end.inputs_open or end.open or not end.held:
+        return end, ()
+    return changed(end, state=EndState.FINISHED), (ForwardEndOfPartition(), ReportFinished())

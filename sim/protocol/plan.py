@@ -1,0 +1,71 @@
+"""Who takes part in a checkpoint when some tasks have finished (DefaultCheckpointPlanCalculator, FLIP-147).
+
+Triggered are the running tasks without running predecessors; everybody who runs must acknowledge.  Pure over a description of
+the job's tasks: what runs and what has finished is for the caller to know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sim.protocol.vocabulary import Plan
+
+__all__ = ["Link", "TaskGraph", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An edge between two vertices."""
+
+    upstream: int
+    downstream: int
+    predecessors: tuple[tuple[int, ...], ...] | None = None  # pointwise: of each downstream subtask; None: everybody upstream
+
+
+@dataclass(frozen=True)
+class TaskGraph:
+    """Tasks are numbered by vertex, then by subtask; vertices stand in topological order."""
+
+    vertices: tuple[range, ...]  # the tasks of each vertex
+    links: tuple[Link, ...]
+
+    @cached_property
+    def tasks(self) -> frozenset[int]:
+        return frozenset(task for vertex in self.vertices for task in vertex)
+
+    @cached_property
+    def sources(self) -> frozenset[int]:
+        fed = {link.downstream for link in self.links}
+        return frozenset(task for number, vertex in enumerate(self.vertices) if number not in fed for task in vertex)
+
+    def partial(self, ended: frozenset[int]) -> frozenset[int]:
+        """Vertices of which some tasks, and not all, are among the ended ones."""
+        return frozenset(n for n, vertex in enumerate(self.vertices) if 0 < len(ended.intersection(vertex)) < len(vertex))
+
+
+def plan(graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int] = frozenset(), *, after_finish: bool = True) -> Plan | None:
+    """The plan, or None if a required task does not run.  `after_finish`: checkpoints go on when tasks have finished."""
+    if not_running - finished or (finished and not after_finish) or finished == graph.tasks:
+        return None
+    if not finished:
+        return Plan(graph.sources, graph.tasks)
+    running = graph.tasks - finished
+    trigger = frozenset(task for vertex in range(len(graph.vertices)) for task in _triggered(graph, vertex, running))
+    return Plan(trigger, running, finished)
+
+
+def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
+    """The tasks of one vertex nobody else will reach.
+
+    Nobody is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose writers run.
+    """
+    tasks, links = graph.vertices[vertex], [link for link in graph.links if link.downstream == vertex]
+    for link in links:
+        writers = graph.vertices[link.upstream]
+        enough = any if link.predecessors is None else all
+        if enough(writer in running for writer in writers):
+            return []
+    pointwise = [link.predecessors for link in links if link.predecessors is not None]
+    reached = lambda i: any(writer in running for predecessors in pointwise for writer in predecessors[i])  # noqa: E731
+    return [task for i, task in enumerate(tasks) if task in running and not reached(i)]
