@@ -52,6 +52,13 @@ class AsyncThread:
         if first and self._turns:
             self._next()
 
+    def stop(self) -> None:
+        """The task is gone."""
+        for turn in tuple(self._turns)[1:]:
+            self._turns.remove(turn)
+        if self._turns:
+            self.leave(self._turns[0].checkpoint)
+
     def _next(self) -> None:
         turn = self._turns[0]
         work = turn.begin()

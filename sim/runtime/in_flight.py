@@ -82,6 +82,12 @@ class InFlightData:
             self.writer.abort(checkpoint)
             self.plane.release_capture(self.task)
 
+    def stop(self) -> None:
+        """The task is gone, and its part of every checkpoint under way with it."""
+        for checkpoint in self._parts:
+            self.writer.abort(checkpoint)
+        self._parts.clear()
+
     def _store_input(self, checkpoint: int) -> None:
         part = self._parts[checkpoint]
         more_bytes = self.plane.captured(self.task)[0] - part.input_bytes

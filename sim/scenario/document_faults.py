@@ -138,6 +138,8 @@ class Restart(Section):
     heartbeat_timeout: Axis[Duration] | None = None
     connection_reset: Axis[Duration] | None = None
     """A lost process -> the channels of its peers report it."""
+    replacement: Axis[Duration] | None = None
+    """A lost task manager -> another one offers its slots; default: there are spare ones."""
     cancellation_timeout: Axis[Duration] | None = None
     """A task that does not stop takes its task manager down."""
 

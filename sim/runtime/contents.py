@@ -1,0 +1,77 @@
+"""What each checkpoint holds, task by task: where it stood in its streams, and whatever else belongs to its snapshot.
+
+A restore starts tasks from here, and the checkers judge cuts by it.  Kept while a checkpoint is pending or retained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.plane.interface import Position
+
+if TYPE_CHECKING:
+    from sim.plane.interface import DataPlane
+    from sim.plane.layout import Layout
+
+__all__ = ["Contents", "Held", "beginning"]
+
+
+@dataclass(slots=True)
+class Held:
+    """One task's part of a checkpoint.
+
+    Whoever owns a kind of content says what stands in its field; everybody else passes it on.
+    """
+
+    position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
+    state_bytes: int = 0  # everything a restore downloads, in-flight data apart
+    committables: Any = None
+    finished: Any = None
+    files: Any = None
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """What was captured, on the receiver's side and in sender queues."""
+        return int(self.position.captured.sum() + self.position.overtaken.sum())
+
+
+@dataclass(slots=True)
+class Contents:
+    plane: DataPlane
+    checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
+
+    def cut(self, checkpoint: int, task: int) -> None:
+        """The task stands at its cut now: its barrier has just been forwarded."""
+        if not hasattr(self.plane, "position"):
+            return  # TEMPORARY
+        here = self.plane.position(task)
+        held = Held(here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken)))
+        self.checkpoints.setdefault(checkpoint, {})[task] = held
+
+    def of(self, checkpoint: int, task: int) -> Held | None:
+        """None: that checkpoint is gone, or the task has no part in it (yet)."""
+        return self.checkpoints.get(checkpoint, {}).get(task)
+
+    def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
+        """The channel state is complete; which sides of it hold anything."""
+        if (captured or overtaken) and (held := self.of(checkpoint, task)) is not None:
+            here = self.plane.position(task)
+            held.position = held.position._replace(
+                captured=here.captured if captured else held.position.captured,
+                overtaken=here.overtaken if overtaken else held.position.overtaken,
+            )
+
+    def forget(self, checkpoint: int) -> None:
+        """Aborted or subsumed."""
+        self.checkpoints.pop(checkpoint, None)
+
+
+def beginning(layout: Layout, task: int) -> Position:
+    """Where a task stands in a job that starts."""
+    inputs = sum(len(layout.gates[gate][2]) for gate in layout.task_gates[task])
+    outputs = sum(len(layout.partitions[partition][2]) for partition in layout.task_partitions[task])
+    into, out = np.zeros(inputs, dtype=np.int64), np.zeros(outputs, dtype=np.int64)
+    return Position(0, into, into, into, out, out, out)

@@ -1,0 +1,31 @@
+"""Totals of tasks over all their attempts: a restored task's `served` goes back, what it has done does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sim.plane.interface import DataPlane
+
+__all__ = ["Counters"]
+
+
+class Counters:
+    def __init__(self, plane: DataPlane, tasks: int) -> None:
+        self.plane = plane
+        self._before = np.zeros(tasks, dtype=np.int64)  # served by earlier attempts, beyond where the present one began
+
+    def restart(self, positions: Mapping[int, int]) -> None:
+        """These tasks will stand at these ordinals again; call it while they stand where they failed."""
+        served = self.plane.tasks()["served"]
+        for task, position in positions.items():
+            self._before[task] += int(served[task]) - position
+
+    def rows(self) -> np.ndarray:
+        """The plane's rows of tasks, `served` over all attempts: records served again count again."""
+        rows = self.plane.tasks()
+        rows["served"] += self._before
+        return rows

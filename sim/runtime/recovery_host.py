@@ -1,0 +1,216 @@
+"""The JobManager's failure handling where the planes meet: the recovery machine's commands get their time and reach the tasks.
+
+Decides nothing: what restarts when is `sim.protocol.recovery`'s.  How one task comes back is `restore`'s, what goes wrong is `faults`'.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cached_property, singledispatchmethod
+from typing import TYPE_CHECKING
+
+from sim.metrics.journal import Happening
+from sim.metrics.recoveries import RecoveryStats
+from sim.model.random import draw, stream
+from sim.protocol import recovery as say
+from sim.protocol.reasons import FailureReason
+from sim.protocol.recovery import JobStatus, Recovery
+from sim.protocol.regions import regions
+from sim.protocol.timer import first_trigger_delay
+from sim.protocol.vocabulary import SchedulerStopped
+from sim.runtime.restore import Restore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sim.runtime.world import World
+
+__all__ = ["RecoveryHost"]
+
+
+class RecoveryHost:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.env = world.env
+        self.overheads = world.scenario.overheads
+        self.restores: dict[int, Restore] = {}  # by restart
+        self.available_ns: dict[int, int] = {}  # lost task managers: when another one offers their slots
+        self._resuming = False  # the scheduler starts as soon as the sources run
+        self._heard: deque[say.RecoveryEvent] = deque()
+        self._failure = ("", "", -1)  # kind, what and time of the one being reported
+        self.stats: dict[int, RecoveryStats] = {}
+
+    @cached_property
+    def _first(self) -> Recovery:
+        layout = self.world.layout
+        exchanges = zip(layout.writer, layout.reader, strict=True)
+        return Recovery.configured(self.world.scenario.restart, regions(len(layout.vertex), exchanges))
+
+    @property
+    def machine(self) -> Recovery:
+        """Made when it is needed first: regions of thousands of channels take their time."""
+        return self.__dict__.setdefault("_machine", self._first)  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------------------------------ what fails
+
+    def fail_task(self, task: int, reason: str) -> None:
+        """An exception ends a task; it tells the JobManager."""
+        host = self.world.tasks[task]
+        if host.stopped:
+            return
+        failed_ns = self.env.now
+        self._note(Happening.TASK_FAILED, task, detail=reason)
+        self.stop([task])
+        self.env.call_in(self.overheads.fail_ns, lambda: self.report([task], "task", reason, failed_ns))
+
+    def lose_host(self, number: int, after_ns: int) -> None:
+        """A task manager is gone; somebody notices `after_ns` from now."""
+        lost = [t for t, host in enumerate(self.world.hosts) if host == number]
+        failed_ns, reason = self.env.now, f"task manager {number} lost"
+        self._note(Happening.TASK_MANAGER_LOST, number=number)
+        self.available_ns[number] = failed_ns + self.world.scenario.restart.replacement_ns
+        self.stop(lost)
+        self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
+
+    def fail_job(self, reason: str) -> None:
+        """Everything restarts: a failure of no task in particular."""
+        self.report(range(len(self.world.layout.vertex)), "checkpoints", reason, self.env.now)
+
+    def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
+        """The JobManager learns of a failure."""
+        u = draw(stream(self.world.scenario.run.seed, "restart-jitter"), len(self.stats))
+        self._failure = (kind, what, failed_ns)
+        self.tell(say.TasksFailed(self.env.now, frozenset(tasks), what, u))
+
+    def replace_job_manager(self, failed_ns: int) -> None:
+        """A new JobManager takes over."""
+        self._failure = ("job-manager", "job manager lost", failed_ns)
+        self.tell(say.JobManagerReturned(self.env.now))
+
+    def stop(self, tasks: Iterable[int]) -> None:
+        """The threads of these tasks stop where they are."""
+        stopping = [task for task in tasks if not self.world.tasks[task].stopped]
+        for restore in self.restores.values():
+            restore.give_up(stopping)
+        for task in stopping:
+            self.world.tasks[task].stop()
+        self.world.plane.halt(stopping)
+
+    # ------------------------------------------------------------------------------------------ the machine
+
+    def tell(self, event: say.RecoveryEvent) -> None:
+        """One event after the other: what a command brings about is heard when all commands before it are carried out."""
+        self._heard.append(event)
+        if len(self._heard) > 1:
+            return
+        while self._heard:
+            machine, commands = self.machine.on(self._heard[0])
+            self.__dict__["_machine"] = machine
+            for command in commands:
+                self.carry_out(command)
+            self._heard.popleft()
+
+    def task_runs(self, task: int) -> None:
+        """A restored task has its state and its recovered input."""
+        self.world.tasks[task].running = True
+        self._note(Happening.TASK_RUNS, task)
+        for restore in self.restores.values():
+            restore.task_runs(task)
+        self.tell(say.TaskInitialized(self.env.now, task))
+        self._resume_if_sources_run()
+
+    @singledispatchmethod
+    def carry_out(self, command: say.RecoveryCommand) -> None:
+        """Do what a command says, or have it done in time."""
+        raise TypeError(f"nobody carries out {command}")
+
+    def _note(self, happening: Happening, task: int = -1, number: int = 0, detail: str = "", checkpoint: int = -1) -> None:
+        self.world.journal.note(self.env.now, happening, checkpoint, task, number, detail)
+
+    @carry_out.register
+    def _suspend(self, _: say.SuspendCheckpoints) -> None:
+        self._resuming = False
+        self.world.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
+
+    @carry_out.register
+    def _cancel(self, command: say.CancelTasks) -> None:
+        kind, what, failed_ns = self._failure
+        self.stats[command.restart] = RecoveryStats(command.restart, kind, what, failed_ns, self.env.now, len(command.tasks))
+        self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
+        self.stop(sorted(command.tasks))
+        stuck = {task for task in command.tasks if self.world.tasks[task].thread.occupied}
+
+        def freed(task: int) -> None:
+            stuck.discard(task)
+            if not stuck:
+                self._cancelled(command.restart)
+
+        for task in sorted(stuck):
+            self.world.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
+        if stuck:
+            limit_ns = self.world.scenario.restart.cancellation_timeout_ns
+            self.env.call_in(limit_ns, lambda: self._kill_stuck(command.restart, stuck))
+        else:
+            self._cancelled(command.restart)
+
+    def _kill_stuck(self, restart: int, stuck: set[int]) -> None:
+        """Tasks that do not stop take their task managers down (TaskCancelerWatchDog)."""
+        if not stuck:
+            return
+        doomed = sorted({self.world.hosts[task] for task in stuck})
+        stuck.clear()
+        self._cancelled(restart)
+        for host in doomed:
+            self.lose_host(host, 0)
+
+    def _cancelled(self, restart: int) -> None:
+        self.stats[restart].cancelled_ns = self.env.now
+        self.tell(say.TasksCancelled(self.env.now, restart))
+
+    @carry_out.register
+    def _arm(self, command: say.ArmRestart) -> None:
+        elapsed = lambda: self.tell(say.RestartDelayElapsed(self.env.now, command.restart))  # noqa: E731
+        self.env.call_in(max(0, command.at_ns - self.env.now) + self.overheads.restart_ns, elapsed)
+
+    @carry_out.register
+    def _restore(self, command: say.RestoreTasks) -> None:
+        self.restores[command.restart] = Restore(self.world, self.stats[command.restart], command.tasks)
+
+    @carry_out.register
+    def _resume(self, _: say.ResumeCheckpoints) -> None:
+        """Flink 2.x: one interval after the sources run; 1.20: a random delay after the job is RUNNING."""
+        self._resuming = True
+        if self.world.scenario.cluster.profile == "1.20":
+            self._start_scheduler()
+
+    def _resume_if_sources_run(self) -> None:
+        sources = (t for t, gates in enumerate(self.world.layout.task_gates) if not gates)
+        if self._resuming and all(self.world.tasks[t].running for t in sources):
+            self._start_scheduler()
+
+    def _start_scheduler(self) -> None:
+        self._resuming = False
+        options = self.world.scenario.checkpoint
+        if options.interval_ns is not None:
+            delay_ns = first_trigger_delay(
+                self.world.scenario.cluster.profile,
+                interval_ns=options.interval_ns,
+                min_pause_ns=options.min_pause_ns,
+                first_trigger_ns=self.overheads.first_trigger_ns,
+                restarted=True,
+                draw=draw(stream(self.world.scenario.run.seed, "first-trigger"), len(self.stats)),
+            )
+            self.world.coordinator.start(delay_ns)
+
+    @carry_out.register
+    def _recovered(self, _: say.ReportRecovered) -> None:
+        self._note(Happening.JOB_RECOVERED)
+
+    @carry_out.register
+    def _fail_for_good(self, command: say.FailForGood) -> None:
+        self.world.fail(command.reason)
+
+    @property
+    def restarting(self) -> bool:
+        """Whether the job is not RUNNING."""
+        return "_machine" in self.__dict__ and self.machine.status is not JobStatus.RUNNING

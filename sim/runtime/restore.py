@@ -1,0 +1,91 @@
+"""Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
+
+Flink: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is still INITIALIZING; it
+runs when that is read, and the stages before it can send only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import simpy
+
+from sim.metrics.journal import Happening
+from sim.metrics.recoveries import RecoveryStats
+from sim.runtime.catch_up import CatchUp
+from sim.runtime.contents import Held, beginning
+from sim.storage.work import Work
+
+if TYPE_CHECKING:
+    from sim.runtime.world import World
+
+__all__ = ["Restore"]
+
+
+class Restore:
+    """Of the tasks of one restart."""
+
+    def __init__(self, world: World, stats: RecoveryStats, tasks: frozenset[int]) -> None:
+        self.world = world
+        self.env = world.env
+        self.stats = stats
+        self.tasks = set(tasks)  # those no later failure has taken over
+        self.checkpoint = world.coordinator.machine.latest_completed
+        self._downloads: dict[int, simpy.Process] = {}
+        self.env.call_in(self._slots_ns() + world.scenario.overheads.deploy_ns, self._deploy)
+
+    def give_up(self, tasks: Iterable[int]) -> None:
+        """These tasks have failed again."""
+        for task in tasks:
+            self.tasks.discard(task)
+            if (download := self._downloads.pop(task, None)) is not None:
+                download.interrupt()
+
+    def _slots_ns(self) -> int:
+        """Until every task has a slot: a lost task manager's come back with its replacement."""
+        available = self.world.recovery.available_ns
+        return max(0, *(available.get(self.world.hosts[task], 0) - self.env.now for task in self.tasks))
+
+    def _deploy(self) -> None:
+        """Everybody stands at its place; threads wait for their state."""
+        if not self.tasks:
+            return
+        world, stats = self.world, self.stats
+        stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
+        tasks = sorted(self.tasks)
+        world.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
+        held = {task: self._held(task) for task in tasks}
+        catch_up = CatchUp(world, stats, held)
+        world.counters.restart({task: part.position.served for task, part in held.items()})
+        world.plane.start({task: part.position for task, part in held.items()})
+        for task in tasks:
+            world.renew(task)
+            self._downloads[task] = self.env.process(self._download(task, held[task]))
+        self.env.process(catch_up.watch(self.tasks))
+
+    def _held(self, task: int) -> Held:
+        part = self.world.contents.of(self.checkpoint, task)
+        return Held(beginning(self.world.layout, task)) if part is None else part
+
+    def _download(self, task: int, held: Held) -> Work[None]:
+        """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
+        host, place = self.world.hosts[task], self.world.names()[task]
+        try:
+            for kind, size_bytes in (("state", held.state_bytes), ("channel-state", held.in_flight_bytes)):
+                if size_bytes:
+                    yield from self.world.storage.read(size_bytes, "restore", kind, *place, self.checkpoint, host=host)
+        except simpy.Interrupt:
+            return
+        del self._downloads[task]
+        self.stats.restored_bytes += held.state_bytes
+        self.stats.recovered_bytes += held.in_flight_bytes
+        self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, held.state_bytes)
+        self.world.tasks[task].restored(held)
+        self.world.plane.release(task)
+        yield self.env.timeout(0)  # a process has at least one event
+
+    def task_runs(self, task: int) -> None:
+        """Its recovered input is read."""
+        if task in self.tasks and all(self.world.tasks[t].running for t in self.tasks):
+            self.stats.running_ns = self.env.now
