@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from sim.model.state import StateOptions
@@ -33,5 +34,11 @@ class CheckpointOptions:
     tolerable_failed: int = 0
     subtasks_per_channel_state_file: int = 5
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = "flink"  # how a bounded job ends (FLIP-147)
+    operator_io: Literal["pre-barrier", "async"] = "pre-barrier"  # when operators write their files: async is FLINK-37375 ...
+    abort_policy: Literal["survive", "reupload", "drop"] = "survive"  # ... what an abort does to its uploads
+    upload_threads: int = 1  # of one task, for its operator's files
+    staging_bytes: int | None = None  # per task manager, for files not uploaded yet; None: enough
+    staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
+    lost_notifications: Fraction = Fraction(0)  # share of the notifications of a completion that never reach their task
     forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
     state: StateOptions = StateOptions()

@@ -11,7 +11,7 @@ from enum import Enum
 
 from sim.protocol.vocabulary import Phase, Work
 
-__all__ = ["ALIGNED", "ASYNC_OPERATE", "Part", "Phases", "Step", "move"]
+__all__ = ["ALIGNED", "ASYNC_OPERATE", "Part", "Phases", "Step", "async_operate", "move"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +57,10 @@ def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
     return tuple(moved(step) for step in phases)
 
 
-ASYNC_OPERATE = move(ALIGNED, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
-"""FLINK-37375: operators write their files in the asynchronous phase instead of before the barrier."""
+def async_operate(phases: Phases) -> Phases:
+    """FLINK-37375: before the barrier operators write to the local disk only, the rest is done in the asynchronous phase."""
+    moved = move(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
+    return tuple(Step(step.phase, (*step.work, Work.OPERATOR_STAGE)) if step.phase is Phase.PRE_BARRIER else step for step in moved)
+
+
+ASYNC_OPERATE = async_operate(ALIGNED)

@@ -64,6 +64,7 @@ class Work(Enum):
 
     OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375
     OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
+    OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
     KEYED_STATE = "keyed-state"  # upload; then

@@ -11,6 +11,7 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import CheckpointStats
+from sim.model.random import draw, stream
 from sim.protocol import vocabulary as say
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
@@ -111,15 +112,25 @@ class CoordinatorHost:
     def _notify_complete(self, command: say.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
         for task in sorted(command.tasks):
+            if self._is_lost(command.checkpoint, task):
+                continue
             host = self.world.tasks[task]
             self.env.call_in(self.overheads.notify_ns, lambda host=host: host.notify_complete(command.checkpoint))  # type: ignore[misc]
+
+    def _is_lost(self, checkpoint: int, task: int) -> bool:
+        """Notifications are sent once and nobody answers."""
+        share = self.world.scenario.checkpoint.lost_notifications
+        if not share:
+            return False
+        u = draw(stream(self.world.scenario.run.seed, "lost-notification", task), checkpoint)
+        return u * share.denominator < share.numerator << 32
 
     @carry_out.register
     def _notify_aborted(self, command: say.NotifyAborted) -> None:
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             host = self.world.tasks[task]
-            hear = lambda host=host: host.notify_aborted(command.checkpoint, command.latest_completed)  # type: ignore[misc]  # noqa: E731
+            hear = lambda host=host: host.notify_aborted(command.checkpoint, command.latest_completed)  # noqa: E731
             self.env.call_in(self.overheads.notify_ns, hear)
 
     @carry_out.register

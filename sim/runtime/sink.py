@@ -26,81 +26,39 @@ from sim.protocol.committer import Committer
 from sim.protocol.writer import Writer
 
 if TYPE_CHECKING:
-    from sim.model.job import Vertex
     from sim.model.sink import Commit as CommitOptions
     from sim.runtime.task_host import TaskHost
     from sim.runtime.world import World
+    from sim.storage.ledger import Name
 
-__all__ = ["Sink", "SinkCommitter", "SinkWriter"]
-
-
-class Sink:
-    """Of one task: a writer, a committer or both."""
-
-    def __init__(self, world: World, host: TaskHost, vertex: Vertex) -> None:
-        self.writer: SinkWriter | None = None
-        self.committer: SinkCommitter | None = None
-        if vertex.committer_of and (options := world.scenario.job.vertex(vertex.committer_of).commit) is not None:
-            self.committer = SinkCommitter(world, host, options)
-        if vertex.commit is not None:
-            if vertex.commit.committer == "chained":
-                self.committer = SinkCommitter(world, host, vertex.commit)
-            self.writer = SinkWriter(world, host, vertex.name, self.committer)
-
-    def cut(self, checkpoint: int) -> None:
-        """The task's snapshot begins: what was written so far goes to the committer, before the barrier."""
-        if self.writer is not None:
-            self.writer.end_epoch(checkpoint)
-        if self.committer is not None:
-            self.committer.take_in(checkpoint)
-
-    def end_input(self) -> None:
-        """No record follows: what is open goes to the committer before the end of data does."""
-        if self.writer is not None:
-            self.writer.end_input()
-
-    @property
-    def held(self) -> tuple[Committable, ...]:
-        """What a snapshot taken now keeps."""
-        return () if self.committer is None else self.committer.machine.held
+__all__ = ["SinkCommitter", "SinkWriter"]
 
 
 class SinkWriter:
-    def __init__(self, world: World, host: TaskHost, vertex: str, chained: SinkCommitter | None) -> None:
+    def __init__(self, world: World, machine: Writer, vertex: str, chained: SinkCommitter | None) -> None:
         self.world = world
-        self.host = host
         self.vertex = vertex
+        self.machine = machine
         self._committer = chained
-        self._channels = [c for gate in world.layout.task_gates[host.task] for c in world.layout.gates[gate][2]]
-        self.machine = Writer(host.task, (0,) * len(self._channels))
-        self._bytes_at_cut = 0
 
-    def end_epoch(self, checkpoint: int) -> None:
-        records, size_bytes = self._read()
-        self._tell(EpochEnded(self.host.env.now, checkpoint, records, size_bytes))
+    def end_epoch(self, now: int, checkpoint: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
+        """A snapshot begins, having read so far."""
+        self._tell(EpochEnded(now, checkpoint, read, size_bytes, files))
 
-    def end_input(self) -> None:
-        records, size_bytes = self._read()
-        self._tell(InputEnded(self.host.env.now, records, size_bytes))
+    def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
+        self._tell(InputEnded(now, read, size_bytes, files))
 
     def _tell(self, event: WriterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         for command in commands:
             self._behind().in_transit.append(command.committable)
 
-    def _read(self) -> tuple[tuple[int, ...], int]:
-        """Records read so far, per channel, and bytes since the last time."""
-        rows = self.world.plane.channels()
-        size_bytes = int(rows["consumed"][self._channels].sum())
-        since, self._bytes_at_cut = size_bytes - self._bytes_at_cut, size_bytes
-        return tuple(rows["records_out"][self._channels].tolist()), since
-
     def _behind(self) -> SinkCommitter:
         if self._committer is None:
             vertices = self.world.scenario.job.vertices
             name = next(vertex.name for vertex in vertices if vertex.committer_of == self.vertex)
-            sink = self.world.tasks[self.world.names().index((name, 0))].sink
-            self._committer = None if sink is None else sink.committer
+            operator = self.world.tasks[self.world.names().index((name, 0))].operator
+            self._committer = None if operator is None else operator.committer
         if self._committer is None:
             raise LookupError(f"nobody commits what {self.vertex} writes")
         return self._committer
@@ -138,8 +96,9 @@ class SinkCommitter:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
     def _committed(self, commit: Commit, lost: tuple[Committable, ...]) -> None:
-        fresh = tuple(one for one in commit.committables if (one.writer, one.epoch) not in self.world.visible)
-        self.world.visible.update((one.writer, one.epoch) for one in fresh)
+        known = self.world.outside.committed
+        fresh = tuple(one for one in commit.committables if (one.writer, one.epoch) not in known)
+        known.update((one.writer, one.epoch) for one in fresh)
         self._note(commit.checkpoint, fresh, lost, again=commit.again)
         if self._commit_ns:
             self.host.thread.vacate()
@@ -157,4 +116,5 @@ class SinkCommitter:
         world.commits.append(CommitStats(checkpoint, now, task, world.stats[checkpoint].trigger_ns, shown, gone, again))
 
     def _stats(self, one: Committable) -> CommittedEpoch:
-        return CommittedEpoch(one.writer, one.epoch, one.inputs, one.opened_ns, one.size_bytes, one.files)
+        missing = self.world.outside.missing(one.files)
+        return CommittedEpoch(one.writer, one.epoch, one.inputs, one.opened_ns, one.size_bytes, one.files, missing)

@@ -24,6 +24,7 @@ from sim.runtime.async_thread import AsyncThread
 from sim.runtime.contents import Held
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.operator_io import OperatorIO
+from sim.runtime.operator_io import OperatorIO
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_end import TaskEnding
 from sim.runtime.task_thread import TaskThread

@@ -16,6 +16,7 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.build_faults import build_faults, build_rescale, build_restart
 from sim.scenario.build_job import build_job
+from sim.scenario.build_sink import build_staging
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.problems import Reading
 from sim.units import format_duration
@@ -65,6 +66,8 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
         timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
         tolerable_failed=given.tolerable_failed, subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
         forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
+        operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
+        lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
     )
     if options.timeout_ns == 0:
         reading.wrong((here, "timeout"), "a timeout of 0 fails every checkpoint: write at least '1 ms'")

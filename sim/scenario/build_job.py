@@ -45,7 +45,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         state=_state(given.state, name, reading),
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
-        flush=build_flush(given.flush, ("job", name, "flush"), reading),
+        flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
     )
 

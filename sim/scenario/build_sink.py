@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from sim.model.job import Distribution, Input, Snapshot, Vertex
 from sim.model.sink import Commit, Flush
+from sim.scenario import document_job
 from sim.scenario import document_sink as doc
 from sim.scenario.problems import Path, Reading
 
-__all__ = ["build_commit", "build_flush", "with_committers"]
+__all__ = ["build_commit", "build_flush", "build_staging", "with_committers"]
 
 
-def build_flush(given: doc.Flush | None, here: Path, reading: Reading) -> Flush | None:
+def build_flush(given: doc.Flush | None, here: Path, *, has_input: bool, reading: Reading) -> Flush | None:
     if given is None:
         return None
+    if not has_input:
+        reading.wrong(here, "a source writes no files: flush stands in a vertex with an input")
     if given.bytes is None and given.share is None:
         reading.wrong(here, "write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
     return Flush(given.bytes or 0, given.share or Fraction(0), given.files or 1)
@@ -31,6 +35,17 @@ def build_commit(given: doc.Commit | str | None, here: Path, *, has_input: bool,
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
     return Commit(given.committer or "chained", given.time or 0, given.transaction_timeout)  # type: ignore[arg-type]  # checked by the document
+
+
+def build_staging(given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading) -> dict[str, object]:
+    """The fields of the checkpoint options; a file that never fits would wait for ever."""
+    if given is None:
+        return {}
+    for name, vertex in job.items():
+        flush = vertex.flush
+        if flush is not None and (flush.bytes or 0) > given.space * (flush.files or 1):
+            reading.wrong(("checkpoint", "staging", "space"), f"is less than one file of {name}")
+    return {"staging_bytes": given.space, "staging_full": given.when_full}
 
 
 def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Vertex, ...]:

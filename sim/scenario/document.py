@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, Tag
 
 from sim.scenario.document_faults import Fault, RescaleField, Restart
 from sim.scenario.document_job import Vertex
+from sim.scenario.document_sink import Staging
 from sim.scenario.fields import (
     Axis,
     BufferTimeout,
@@ -47,7 +48,7 @@ class Checkpoint(Section):
     """execution.checkpointing.*"""
 
     LATER: ClassVar[Words] = {
-        "operator-io": "FLINK-37375", "finish": "how the last checkpoint comes about", "interval-during-backlog": "FLIP-309",
+        "finish": "how the last checkpoint comes about", "interval-during-backlog": "FLIP-309",
         "incremental": "shared state files",
     }
 
@@ -59,6 +60,15 @@ class Checkpoint(Section):
     max_concurrent: Axis[Positive] | None = None
     tolerable_failed: Axis[Whole] | None = None
     subtasks_per_channel_state_file: Axis[Positive] | None = None
+    operator_io: Axis[Annotated[str, choice("pre-barrier", "async")]] | None = None
+    """When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase."""
+    abort_policy: Axis[Annotated[str, choice("survive", "reupload", "drop")]] | None = None
+    """What an abort does to asynchronous uploads; drop is known to be wrong."""
+    upload_threads: Axis[Positive] | None = None
+    """Of one task, for the files of its operator."""
+    staging: Staging | None = None
+    lost_notifications: Axis[Share] | None = None
+    """Share of the notifications of a completed checkpoint that never reach their task."""
     forced_aligned: list[EdgeName] | None = None
     """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""
 

@@ -12,7 +12,7 @@ from pydantic import Tag
 from sim.scenario.fields import Axis, Duration, Positive, Share, Size, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
-__all__ = ["Commit", "CommitField", "Flush"]
+__all__ = ["Commit", "CommitField", "Flush", "Staging"]
 
 
 class Flush(Section):
@@ -36,6 +36,14 @@ class Commit(Section):
     """On the committer's task thread, per commit."""
     transaction_timeout: Axis[Duration] | None = None
     """The external system forgets a transaction that is open longer: its records are lost."""
+
+
+class Staging(Section):
+    """Local room of a task manager for files that are not uploaded yet (operator-io: async)."""
+
+    space: Axis[Size]
+    when_full: Axis[Annotated[str, choice("block", "fail")]] | None = None
+    """block: a flush without room waits for an upload to end; fail: it fails its task."""
 
 
 CommitField = Annotated[

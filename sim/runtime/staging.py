@@ -1,0 +1,63 @@
+"""Local room of a task manager for files on their way to storage: what is flushed waits here until it is uploaded (FLINK-37375).
+
+Whoever finds no room waits for an upload to end, first come first served, or gives up, as configured.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import simpy
+
+from sim.storage.failures import DiskFull
+from sim.storage.work import Work
+
+__all__ = ["StagingSpace"]
+
+
+class StagingSpace:
+    def __init__(self, env: simpy.Environment, limit_bytes: int | None, *, waits: bool = True) -> None:
+        self.env = env
+        self.limit_bytes = limit_bytes  # None: there is always room
+        self.waits = waits
+        self.used_bytes = 0
+        self.most_bytes = 0  # ever used
+        self.when_short: list[Callable[[], None]] = []  # uploads that could begin
+        self._waiting: deque[tuple[int, simpy.Event]] = deque()
+
+    def reserve(self, size_bytes: int) -> Work[None]:
+        """Process: room for so much.  Raises DiskFull if it must not wait, or would wait for ever."""
+        if not self._fits(size_bytes) or self._waiting:
+            if not self.waits or (self.limit_bytes is not None and size_bytes > self.limit_bytes):
+                raise DiskFull(f"{size_bytes} B to stage, {self.used_bytes} B of {self.limit_bytes} B in use")
+            turn = self.env.event()
+            self._waiting.append((size_bytes, turn))
+            for upload in self.when_short:
+                upload()
+            yield from self._taken(turn)
+        else:
+            self._take(size_bytes)
+
+    def release(self, size_bytes: int) -> None:
+        self.used_bytes -= size_bytes
+        while self._waiting and self._fits(self._waiting[0][0]):
+            size, turn = self._waiting.popleft()
+            self._take(size)
+            turn.succeed()
+
+    def _taken(self, turn: simpy.Event) -> Work[None]:
+        try:
+            yield turn
+        except BaseException:  # whoever waited is gone
+            mine = next((row for row in self._waiting if row[1] is turn), None)
+            if mine is not None:
+                self._waiting.remove(mine)
+            raise
+
+    def _fits(self, size_bytes: int) -> bool:
+        return self.limit_bytes is None or self.used_bytes + size_bytes <= self.limit_bytes
+
+    def _take(self, size_bytes: int) -> None:
+        self.used_bytes += size_bytes
+        self.most_bytes = max(self.most_bytes, self.used_bytes)
