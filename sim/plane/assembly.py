@@ -88,7 +88,7 @@ def power_of_two(n: int) -> int:
 
 
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
-    """The world at time 0, before `START`, with room for so many markers."""
+    """The world at the beginning, before `START`, with room for so many markers."""
     plan = layout(spec)
     words = Words()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
@@ -118,6 +118,7 @@ def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
 
 def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
     rows = new_rows(Task, len(plan.vertex))
+    rows["since"] = spec.begin_ns
     segments = []
     for vertex in spec.vertices:
         begin = words.n
@@ -135,7 +136,8 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
             row["source"] = 1
             row["total"] = vertex.source.total if vertex.source else -1
             row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
-            row["segment"], row["last_segment"] = segments[v]
+            row["first_segment"], row["last_segment"] = segments[v]
+            row["segment"] = row["first_segment"]
             if vertex.source and vertex.source.segments:
                 row["due"] = vertex.source.segments[0].start_ns
     return rows
@@ -201,6 +203,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: Words) -> Row
     rows = new_rows(General, 1)
     shift = (n + lines + 1).bit_length()
     values: dict[str, int] = {
+        "now": spec.begin_ns, "flush_base": spec.begin_ns, "debloat_base": spec.begin_ns,
         "tasks": n, "channels": len(plan.writer), "shift": shift, "leaf0": 1 << shift, "horizon": (1 << (63 - shift)) - 2,
         "latency": spec.latency_ns, "segment_bytes": spec.segment_bytes, "exclusive": spec.exclusive,
         "max_per_channel": spec.max_per_channel, "timeout": spec.buffer_timeout_ns, "digests": int(spec.digests),

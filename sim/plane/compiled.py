@@ -6,6 +6,7 @@ One class for both readers of the kernel's text.  What may be asked when is chec
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from sim.plane import jit
 from sim.plane.assembly import as_objects, assemble, grown
 from sim.plane.conservation import check_world
-from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Trait
+from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
 from sim.plane.kernel import names
 from sim.plane.kernel.door import door
+from sim.plane.positions import channels_in, channels_out, require_closed
+from sim.plane.restarting import excess_of, place, read
 from sim.plane.rows import World
 from sim.plane.tables import channel_table, column, gate_table, partition_table, task_table
 
@@ -38,7 +41,9 @@ class KernelPlane:
         self._settle_in(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
         self._marker_room = MARKER_ROOM
-        self.now = 0
+        self._excess_room = 0
+        self._ends: dict[int, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
+        self.now = spec.begin_ns
         self._do(names.START)
 
     def _settle_in(self, world: World) -> None:
@@ -87,7 +92,7 @@ class KernelPlane:
         self._make_room(1 + sum(len(self.layout.partitions[p][2]) for p in partitions))
         captured = self._do(names.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
         if Trait.ANNOUNCED in marker.traits and not partitions:
-            self._collect(1)
+            self._collect(int(column(self._world.g, "noted")[0]))
         return captured
 
     def _make_room(self, markers: int) -> None:
@@ -97,6 +102,12 @@ class KernelPlane:
             more = max(needed, 2 * self._marker_room) - self._marker_room
             self._settle_in(grown(self._world, more))
             self._marker_room += more
+
+    def _make_excess_room(self, segments: int) -> None:
+        """Before recovered output takes more segments than the pools have (P6)."""
+        if segments > self._excess_room:
+            self._settle_in(grown(self._world, segments - self._excess_room))
+            self._excess_room = segments
 
     def convert_output(self, task: int, number: int) -> int:
         return self._do(names.CONVERT, task, number)
@@ -126,7 +137,7 @@ class KernelPlane:
 
     def hold(self, task: int) -> None:
         if not self._do(names.HOLD, task):
-            raise ValueError(f"hold of task {task} at {self.now} ns: it is in service or inside a record")
+            raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
 
     def release(self, task: int) -> None:
         if not self._do(names.RELEASE, task):
@@ -136,6 +147,28 @@ class KernelPlane:
         if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
         self._do(names.SCALE, task, num, den)
+
+    def halt(self, tasks: Iterable[int]) -> None:
+        halted = set(tasks)
+        for task in halted:
+            self._do(names.HALT, task)
+        self._drop_notices(halted)
+
+    def _drop_notices(self, tasks: Iterable[int]) -> None:
+        self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
+
+    def position(self, task: int) -> Position:
+        if task not in self._ends:
+            self._ends[task] = (
+                np.array(channels_in(self.layout, task), np.int64), np.array(channels_out(self.layout, task), np.int64),
+            )  # fmt: skip
+        return read(self._world, task, *self._ends[task])
+
+    def start(self, positions: Mapping[int, Position]) -> None:
+        require_closed(self.layout, positions)
+        self._drop_notices(positions)
+        self._make_excess_room(excess_of(self._world, self.layout, self.spec.segment_bytes, positions))
+        place(self._world, self.spec, self.layout, positions, self._do)
 
     def polled(self, task: int) -> int:
         return self._do(names.POLLED, task)

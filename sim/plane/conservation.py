@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sim.plane.interface import PlaneSpec, State
-from sim.plane.kernel.names import CREDIT, DATA, FLOATING, OWNED
+from sim.plane.kernel.names import CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.rows import Channel, Element, World
 
 __all__ = ["check_world"]
@@ -51,8 +51,10 @@ def check_world(w: World, spec: PlaneSpec) -> None:
         in_order = ch.written >= ch.sent >= ch.arrived >= ch.taken >= ch.consumed >= 0
         books.ensure(in_order, f"offsets of channel {c} out of order", ch)
         check_queues(books, c, ch)
+        shut = w.gates[ch.gate].shut == 1
+        books.ensure(not shut or ch.blocked == 1, f"channel {c} is not blocked though its partition was not requested", ch)
         if ch.local:
-            books.ensure(ch.sent == ch.arrived == ch.taken, f"bytes on the wire of local channel {c}", ch)
+            books.ensure(ch.sent == ch.arrived and (shut or ch.arrived == ch.taken), f"bytes on the wire of local channel {c}", ch)
         else:
             check_credits(books, c, ch, spec)
         held = ch.buffers + (ch.current & OWNED != 0) + ch.owed_segments
@@ -74,13 +76,16 @@ def check_queues(books: Books, c: int, ch: Channel) -> None:
     received = list(books.chain(ch.first)) if ch.received else []
     buffers = [element for element in received if element.kind == DATA]
     books.ensure((len(received), len(buffers)) == (ch.received, ch.received_buffers), f"receive queue of channel {c} miscounted", ch)
-    books.ensure((buffers[-1].end if buffers else ch.taken) == ch.arrived, f"bytes of channel {c} lost in the receive queue", ch)
+    if books.w.gates[ch.gate].shut:  # what is there to be taken is recovered input (P6)
+        books.ensure(not received and (ch.arrived > ch.taken) == ch.ready, f"recovered input of channel {c} lost", ch)
+    else:
+        books.ensure((buffers[-1].end if buffers else ch.taken) == ch.arrived, f"bytes of channel {c} lost in the receive queue", ch)
 
 
 def check_credits(books: Books, c: int, ch: Channel, spec: PlaneSpec) -> None:
     promised, free = ch.credit + books.announced[c] + books.travelling[c], ch.ex_free + ch.fl_free
     books.ensure(promised == free, f"channel {c} has credits for {promised} buffers, {free} are free", ch)
-    held = free + ch.received_buffers + (ch.current != 0) + ch.owed_exclusive + ch.owed_floating
+    held = free + ch.received_buffers + (ch.current != 0 and ch.current & LOOSE == 0) + ch.owed_exclusive + ch.owed_floating
     own = held - books.floating(ch)
     books.ensure(own == spec.exclusive, f"channel {c} has {own} exclusive buffers of {spec.exclusive}", ch)
 
@@ -97,7 +102,7 @@ def check_pools(books: Books, spec: PlaneSpec) -> None:
             floating[ch.gate] += books.floating(ch)
     for p, part in enumerate(w.partitions):
         books.ensure((used[p], full[p]) == (part.used, part.full), f"segments of partition {p} miscounted", part)
-        books.ensure(part.used <= part.limit, f"partition {p} beyond its overdraft", part)
+        books.ensure(part.used <= max(part.limit, part.recovered), f"partition {p} beyond its overdraft", part)
     for i, gate in enumerate(w.gates):
         books.ensure(floating[i] + gate.idle == spec.floating, f"floating buffers of gate {i} lost", gate)
 

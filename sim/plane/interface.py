@@ -244,6 +244,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from sim.plane.spec import Debloating, Edge, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import numpy as np
 
 __all__ = [
@@ -346,6 +348,9 @@ class DataPlane(Protocol):
     def hold(self, task: int) -> None: ...  # E4
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
+    def halt(self, tasks: Iterable[int]) -> None: ...  # P1
+    def position(self, task: int) -> Position: ...  # P2
+    def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
 
     def polled(self, task: int) -> int:
         """Bytes taken from all gates of the task so far (bytes_in of its row)."""

@@ -77,7 +77,8 @@ class Channel:
     out_from: int = 0
     out_to: int = 0
     owed_segments: int = 0
-    current: int = 0  # its buffer being read: READING, with FLOATING (remote) or OWNED (local: recycling it gives the segment back)
+    current: int = 0  # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
+    # recycling it gives the segment back)
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class Task:
     listed: int = 0  # TURN is on the work list
     held: int = 0
     interrupted: int = 0
+    recovering: int = 0  # started anew, RECOVERED is not reported yet (P7)
     current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
     joined: int = 0
     last_used: int = 0  # gate a joined task read last (T9)
@@ -145,7 +147,12 @@ class Task:
     due: int = 0  # of record `served`
     due_part: int = 0  # ... and the fraction beyond it, in 1 / num
     segment: int = 0  # rate segment in force, as a place in `words`
+    first_segment: int = 0
     last_segment: int = 0
+    # what earlier attempts add to the totals (P3)
+    earlier_in: int = 0  # bytes taken
+    earlier_out: int = 0  # bytes written
+    earlier_records: int = 0  # written
 
 
 @dataclass(slots=True)
@@ -171,6 +178,7 @@ class Partition:
     buffers_out: int = 0
     touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
     touched_to: int = 0
+    recovered: int = 0  # segments in use at the start: they may exceed the limit (P6)
 
 
 @dataclass(slots=True)
@@ -185,6 +193,7 @@ class Gate:
     before: int = -1
     after: int = -1
     current: int = -1  # channel of the buffer polled last, while it is read
+    shut: int = 0  # has not requested its partitions since the task was started anew (P7)
     idle: int = 0  # floating buffers
     listener_head: int = -1
     listener_tail: int = -1

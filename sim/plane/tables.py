@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sim.plane.interface import State
 from sim.plane.layout import Layout
 from sim.plane.rows import General, World
 
-__all__ = ["channel_table", "column", "gate_table", "partition_table", "task_table"]
+__all__ = ["assign", "channel_table", "column", "gate_table", "partition_table", "picked", "task_table", "totals"]
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
 CHANNEL_COLUMNS = (
@@ -29,6 +30,24 @@ def column(rows: Any, name: str) -> Column:
     return np.array(rows[name])
 
 
+def picked(rows: Any, name: str, places: Sequence[int] | Column) -> Column:
+    """One field of some rows."""
+    if isinstance(rows, list):
+        return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
+    values: Column = rows[name][places]
+    return values
+
+
+def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
+    """Set one field of some rows, to one value or to one each."""
+    if not isinstance(rows, list):
+        rows[name][places] = values
+        return
+    one_each = values.tolist() if isinstance(values, np.ndarray) else [values] * len(places)
+    for place, value in zip(places, one_each, strict=True):
+        setattr(rows[place], name, value)
+
+
 def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
     n = len(next(iter(columns.values())))
     rows = np.zeros(n, [(name, np.int64) for name in columns])
@@ -44,20 +63,28 @@ def summed(n: int, owner: Column, values: Column) -> Column:
     return total
 
 
+def totals(world: World) -> dict[str, Column]:
+    """What a task has written and taken in all its attempts (P3), by column."""
+    tasks, channels = world.tasks, world.channels
+    writer, reader = column(channels, "writer"), column(channels, "reader")
+    return {
+        "records_out": column(tasks, "earlier_records") + summed(len(tasks), writer, column(channels, "records_out")),
+        "bytes_in": column(tasks, "earlier_in") + summed(len(tasks), reader, column(channels, "taken")),
+        "bytes_out": column(tasks, "earlier_out") + summed(len(tasks), writer, column(channels, "written")),
+    }
+
+
 def task_table(world: World, now: int) -> np.ndarray[Any, Any]:
-    tasks, channels, partitions = world.tasks, world.channels, world.partitions
+    tasks, partitions = world.tasks, world.partitions
     n = len(tasks)
     state, running = column(tasks, "state"), now - column(tasks, "since")
-    writer, reader = column(channels, "writer"), column(channels, "reader")
     clocks = {name: column(tasks, name) for name in ("busy_ns", "idle_ns", "soft_ns", "hard_ns")}
     for member, name in CLOCKS.items():
         clocks[name] += np.where(state == member, running, 0)
     return table({
         "state": state,
         "served": column(tasks, "served"),
-        "records_out": summed(n, writer, column(channels, "records_out")),
-        "bytes_in": summed(n, reader, column(channels, "taken")),
-        "bytes_out": summed(n, writer, column(channels, "written")),
+        **totals(world),
         "buffers_in": column(tasks, "buffers_in"),
         "buffers_out": summed(n, column(partitions, "task"), column(partitions, "buffers_out")),
         **clocks,

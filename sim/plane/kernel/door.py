@@ -12,6 +12,8 @@ from sim.plane.kernel.names import (
     CLEAR,
     CONVERT,
     FORWARD,
+    HALT,
+    HALTED,
     HELD,
     HOLD,
     INTERRUPT,
@@ -22,9 +24,12 @@ from sim.plane.kernel.names import (
     RESUME_ALL,
     SCALE,
     SETTLE,
+    STAND,
     START,
+    SWEEP,
 )
-from sim.plane.kernel.tree import cancel, schedule
+from sim.plane.kernel.restarts import drop_event, halt, stand, sweep
+from sim.plane.kernel.tree import schedule
 from sim.plane.kernel.work import append_turn, become, wake_between_records
 from sim.plane.rows import World
 
@@ -65,6 +70,12 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         return release(w, t)
     elif op == SCALE:
         scale(w, t, a, b)
+    elif op == HALT:
+        halt(w, t)
+    elif op == SWEEP:
+        sweep(w)
+    elif op == STAND:
+        stand(w, t)
     return 0
 
 
@@ -88,7 +99,7 @@ def scale(w: World, t: int, num: int, den: int) -> None:
 def polled(w: World, t: int) -> int:
     """Bytes taken from all gates so far."""
     task = w.tasks[t]
-    total = 0
+    total = task.earlier_in
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         for k in range(gate.first_channel, gate.first_channel + gate.channels):
@@ -106,28 +117,26 @@ def start(w: World) -> None:
     for t in range(g.tasks):
         append_turn(w, t)
     if g.flush_n > 0:
-        schedule(w, g.flush_rank, w.words[g.flush_from])
+        schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from])
     if g.debloat_n > 0:
-        schedule(w, g.debloat_rank, w.words[g.debloat_from])
+        schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from])
 
 
 def hold(w: World, t: int) -> int:
-    """The thread works for the control plane (E4); 0: it is in service or inside a record."""
+    """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
     task = w.tasks[t]
-    if task.serving == 1 or task.emitting == 1:
+    if task.serving == 1 or task.emitting == 1 or task.state == HALTED:
         return 0
     task.held = 1
     become(w, t, HELD)
-    cancel(w, t)
-    if w.g.stale == t:
-        w.g.stale = -1
+    drop_event(w, t)
     return 1
 
 
 def release(w: World, t: int) -> int:
     """The thread is free again; its state counts as held until its turn.  0: it was not held."""
     task = w.tasks[t]
-    if task.held == 0:
+    if task.held == 0 or task.state == HALTED:
         return 0
     task.held = 0
     append_turn(w, t)

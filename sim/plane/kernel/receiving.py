@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.elements import append_urgent
 from sim.plane.kernel.messages import tell_sender
-from sim.plane.kernel.names import ANNOUNCED, CREDIT, DATA, FLOATING, MARKER_SERIES, NOTE_ANNOUNCED, OWNED, PRIORITY
+from sim.plane.kernel.names import ANNOUNCED, CREDIT, DATA, FLOATING, LOOSE, MARKER_SERIES, NOTE_ANNOUNCED, OWNED, PRIORITY
 from sim.plane.kernel.offering import make_ready
 from sim.plane.kernel.output import retire
 from sim.plane.kernel.work import fold_channel, report, wake_between_records
@@ -118,6 +118,8 @@ def recycle_current(w: World, c: int) -> None:
     if ch.local == 1:
         if (how & OWNED) != 0:
             retire(w, c, ch.taken)
+    elif (how & LOOSE) != 0:  # recovered input (P6)
+        return
     elif ch.in_from < ch.taken and ch.taken <= ch.in_to:  # pinned (C4)
         if (how & FLOATING) != 0:
             ch.owed_floating += 1

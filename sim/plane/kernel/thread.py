@@ -7,6 +7,7 @@ from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUS
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
 from sim.plane.kernel.output import available, emit, flush_touched
 from sim.plane.kernel.receiving import note_mark, recycle_current
+from sim.plane.kernel.recovery import open_gate, open_gates, poll_recovered, recovered
 from sim.plane.kernel.sending import send_marker
 from sim.plane.kernel.tree import schedule
 from sim.plane.kernel.work import append_turn, become, fold_channel, report
@@ -66,7 +67,9 @@ def go_on_writing(w: World, t: int) -> bool:
 def read_source(w: World, t: int) -> None:
     """T6."""
     task = w.tasks[t]
-    if task.served == task.total:
+    if task.recovering == 1:
+        recovered(w, t)
+    elif task.served == task.total:
         if task.exhausted == 0:
             task.exhausted = 1
             report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
@@ -93,6 +96,8 @@ def read_input(w: World, t: int) -> bool:
         if w.g.period > 0:
             for i in range(task.first_gate, task.last_gate):
                 pause_gate(w, i)
+        if task.recovering == 1 and open_gates(w, t):
+            return True
         i = task.gate_head
         if i < 0:
             become(w, t, IDLE)
@@ -130,6 +135,8 @@ def read_joined(w: World, t: int) -> bool:
                 process_marker(w, w.elements[e].channel, e)
                 return False
         pause_gate(w, i)
+        if gate.shut == 1 and open_gate(w, i):
+            return True
     become(w, t, IDLE)
     return True
 
@@ -208,7 +215,11 @@ def poll(w: World, t: int, i: int) -> int:
         gate.active = 1
         gate.active_since = w.g.now
     before = ch.taken
-    if ch.local == 1:
+    e = -1
+    if gate.shut == 1:
+        poll_recovered(w, c)
+        ready = ch.arrived > ch.taken
+    elif ch.local == 1:
         e = poll_local(w, c)
         ready = sendable(w, c)
     else:

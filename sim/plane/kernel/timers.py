@@ -5,7 +5,7 @@ All members of a timer share its period, so their order by (time, number) is a c
 
 from sim.plane.kernel.draws import scaled
 from sim.plane.kernel.messages import tell_sender
-from sim.plane.kernel.names import RESIZE
+from sim.plane.kernel.names import HALTED, RESIZE
 from sim.plane.kernel.output import flush
 from sim.plane.kernel.tree import schedule
 from sim.plane.rows import World
@@ -19,7 +19,8 @@ def flush_event(w: World) -> None:
         g.flush_at = 0
         g.flush_base += g.timeout
     schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from + 2 * g.flush_at])
-    flush(w, t)
+    if w.tasks[t].state != HALTED:
+        flush(w, t)
 
 
 def debloat_event(w: World) -> None:
@@ -30,7 +31,8 @@ def debloat_event(w: World) -> None:
         g.debloat_at = 0
         g.debloat_base += g.period
     schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from + 2 * g.debloat_at])
-    debloat(w, i)
+    if w.tasks[w.gates[i].task].state != HALTED:
+        debloat(w, i)
 
 
 def debloat(w: World, i: int) -> None:

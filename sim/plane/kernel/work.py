@@ -1,7 +1,7 @@
 """The work list (E2), pending notices (E3), and what a task's thread is doing (T12)."""
 
 from sim.plane.kernel.draws import fold
-from sim.plane.kernel.names import BUSY, HARD, HELD, IDLE, NOTE_WORDS, SOFT
+from sim.plane.kernel.names import BUSY, HALTED, HARD, HELD, IDLE, NOTE_WORDS, SOFT
 from sim.plane.rows import World
 
 
@@ -40,7 +40,9 @@ def wake_between_records(w: World, t: int) -> None:
 
 
 def report(w: World, kind: int, task: int, gate: int, series: int, number: int, channel: int, first: int, last: int) -> None:
-    """A notice, in the order of the interface's fields."""
+    """A notice, in the order of the interface's fields; a halted task has nothing to say (P1)."""
+    if w.tasks[task].state == HALTED:
+        return
     i = w.g.noted * NOTE_WORDS
     notes = w.notes
     notes[i] = w.g.now

@@ -18,8 +18,8 @@ __all__ = ["Agenda"]
 class Agenda:
     """Time, what is due now (work) and later (events), and what has been reported but not yet returned (notices)."""
 
-    def __init__(self) -> None:
-        self.now = 0
+    def __init__(self, begin_ns: int) -> None:
+        self.now = begin_ns
         self.work: deque[Channel | Task] = deque()  # a channel: SEND, a task: TURN
         self.events: list[Event] = []
         self.notices: deque[Notice] = deque()
@@ -32,8 +32,8 @@ class Agenda:
             self.work.append(item)
 
     def wake(self, task: Task) -> None:
-        """TURN, unless the thread is in service or held."""
-        if not task.in_service and not task.held:
+        """TURN, unless the thread is in service, held or halted."""
+        if not task.in_service and not task.held and not task.halted:
             self.append_work(task)
 
     def at(self, time: int, rank: int, kind: str, payload: object, order: int | None = None) -> Event:
@@ -48,8 +48,13 @@ class Agenda:
         heapq.heapify(self.events)
 
     def report(self, kind: Kind, task: Task, **fields: Any) -> None:
-        self.reports += 1
-        self.notices.append(Notice(self.now, kind, task.number, **fields))
+        if not task.halted:  # P1
+            self.reports += 1
+            self.notices.append(Notice(self.now, kind, task.number, **fields))
+
+    def drop_notices(self, tasks: set[int]) -> None:
+        """P1, P3: what these tasks reported and was not yet returned."""
+        self.notices = deque(notice for notice in self.notices if notice.task not in tasks)
 
     def run_work(self, item: Channel | Task) -> None:
         raise NotImplementedError

@@ -62,7 +62,8 @@ def check_bytes(plane: ReferencePlane, channel: Channel) -> None:
     for element in list(channel.queue)[:-1]:
         assert isinstance(element, Marker) or element.closed, f"{who}: an open buffer is not the last element"
     equal(f"{who}: bytes under way", channel.sent - channel.arrived, sum(data.length for data in under_way(plane, channel)))
-    equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in received(channel)))
+    waiting = [*received(channel), *channel.recovered]
+    equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in waiting))
 
 
 def check_credits(plane: ReferencePlane, channel: Channel) -> None:
@@ -80,7 +81,7 @@ def check_credits(plane: ReferencePlane, channel: Channel) -> None:
 def in_use(channel: Channel) -> list[Slice]:
     """Receive buffers that hold data: queued, being read, or read and pinned."""
     current = channel.gate.current
-    reading = [current] if current is not None and current.channel is channel else []
+    reading = [current] if current is not None and current.channel is channel and not current.loose else []
     return received(channel) + reading + [data for data in channel.pinned_slices if data.recycled]
 
 
@@ -92,9 +93,13 @@ def check_gate(plane: ReferencePlane, gate: Gate) -> None:
     equal(f"{who}: floating buffers", plane.spec.floating, gate.idle_floating + lent)
     assert len(set(gate.ready)) == len(gate.ready), f"{who}: a channel stands twice in the ready list"
     for channel in remote:
-        assert bool(channel.received) == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
+        pollable = plane.thread.pollable(channel)
+        assert pollable == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
     for channel in gate.ready:
-        assert not channel.local or plane.sending.sendable(channel), f"{who}: {name(channel)} is ready with nothing to poll"
+        assert plane.thread.pollable(channel), f"{who}: {name(channel)} is ready with nothing to poll"
+    for channel in gate.channels if gate.shut else []:
+        assert channel.blocked, f"{who}: {name(channel)} is not blocked though its partition was not requested"
+        assert not channel.received, f"{who}: {name(channel)} received something before its partition was requested"
     assert bool(gate.ready) == (gate in gate.task.ready_gates), f"{who}: ready channels and the task's gate list disagree"
 
 
@@ -102,7 +107,8 @@ def check_pool(partition: Partition) -> None:
     """O1: every segment in use is a buffer that is queued, read by a local reader, or pinned."""
     who = f"pool of task {partition.task.number}, edge {partition.edge.name}"
     equal(f"{who}: segments used", sum(channel.count for channel in partition.channels), partition.used)
-    assert 0 <= partition.used <= partition.size + partition.overdraft, f"{who}: {partition.used} segments of {partition.size}"
+    most = max(partition.size + partition.overdraft, partition.recovered)
+    assert 0 <= partition.used <= most, f"{who}: {partition.used} segments of {partition.size}"
     for channel in partition.channels:
         held: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
         current = channel.gate.current
@@ -114,6 +120,6 @@ def check_pool(partition: Partition) -> None:
 def check_task(plane: ReferencePlane, task: Task) -> None:
     """T12, S7: time is spent once, watched markers are those in the queues."""
     who = f"task {task.number}"
-    equal(f"{who}: ns accounted for", plane.now, sum(spent(task, plane.now)))
+    equal(f"{who}: ns accounted for", plane.now - plane.spec.begin_ns, sum(spent(task, plane.now)))
     assert not (task.in_service and task.held), f"{who}: held while serving"
     equal(f"{who}: copies not yet written", bool(task.emission), task.rest > 0)

@@ -57,7 +57,7 @@ class Output:
             channel.records_out += 1
             task.records_out += 1
             if self.plane.identities and task.serving is not None:
-                channel.identities.append(task.serving)
+                channel.history.append(task.serving)
         if self.plane.spec.buffer_timeout_ns == 0:  # O6
             self.flush(task)
         return True

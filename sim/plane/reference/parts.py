@@ -59,6 +59,7 @@ class Slice:
     end: int
     buffer: Buffer | None = None  # local: the writer's buffer it is a part of
     floating: bool = False  # remote: which kind of buffer holds it (R1)
+    loose: bool = False  # recovered input, in no buffer at all (P6)
     pinned: bool = False  # C4
     recycled: bool = False
 
@@ -89,6 +90,7 @@ class Channel:
     consumed: int = 0
     records_out: int = 0  # completely written
     records_in: int = 0  # service begun
+    fragment: int = 0  # bytes before the next record that belong to none (P5)
     # the sender's end
     queue: deque[Buffer | Marker] = field(default_factory=deque)
     count: int = 0  # segments in use (O1)
@@ -114,7 +116,8 @@ class Channel:
     cap_in: int = 0
     cap_out: int = 0
     digest: int = 1
-    identities: deque[Identity] = field(default_factory=deque)  # written, service not begun
+    recovered: deque[Slice] = field(default_factory=deque)  # recovered input not yet polled (P6)
+    history: list[Identity] = field(default_factory=list)  # of every record ever written
 
     @property
     def open(self) -> Buffer | None:
@@ -154,6 +157,7 @@ class Partition:
     max_per_channel: int
     channels: list[Channel] = field(default_factory=list)
     used: int = 0
+    recovered: int = 0  # segments of recovered output at the start: they may exceed the limit (P6)
     copies: int = 0  # records ever emitted here, a broadcast counting once (O5)
 
     @property
@@ -195,6 +199,7 @@ class Gate:
     closed: set[int] = field(default_factory=set)  # numbers of closed channels (M4)
     counts: list[Count] = field(default_factory=list)  # open, oldest first
     current: Slice | None = None  # the buffer being read; without joined inputs at most one gate of a task has one
+    shut: bool = False  # has not requested its partitions since it was started anew (P7)
     active_since: int | None = None  # D2
     active_ns: int = 0
     bytes: int = 0
@@ -230,6 +235,7 @@ class Task:
     spent: list[int] = field(default_factory=lambda: [0] * len(State))  # ns per state, up to `since`
     in_service: bool = False  # truly serving; the state may still read BUSY after the end of service (T10, T11)
     held: bool = False  # between hold and release; the state may still read HELD after release (E4)
+    recovering: bool = False  # started anew, RECOVERED is not reported yet (P7)
     interrupted: bool = False
     exhausted: bool = False  # EXHAUSTED is reported (T6)
     alarm: Event | None = None  # its one pending event: end of service, or a source's wake-up
@@ -246,9 +252,16 @@ class Task:
     records_out: int = 0
     buffers_in: int = 0
     buffers_out: int = 0
+    earlier_in: int = 0  # bytes taken and written by earlier attempts beyond what the offsets show (P3)
+    earlier_out: int = 0
     digest: int = 1
     serving: Identity | None = None
     served_records: list[Identity] = field(default_factory=list)
+
+    @property
+    def halted(self) -> bool:
+        """P1."""
+        return self.state == State.HALTED
 
     @property
     def channels_in(self) -> list[Channel]:

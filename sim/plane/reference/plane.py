@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from sim.model.random import Stream, draw, stream
-from sim.plane.interface import BARRIERS, Marker, PlaneSpec, State
+from sim.plane.interface import BARRIERS, Marker, PlaneSpec, Position, State, Vertex
 from sim.plane.layout import Layout, layout
+from sim.plane.positions import require_closed
 from sim.plane.reference.agenda import Agenda
 from sim.plane.reference.captures import Captures
 from sim.plane.reference.conservation import check
@@ -15,11 +17,14 @@ from sim.plane.reference.markers import Markers
 from sim.plane.reference.output import Output
 from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.reference.receiving import Receiving
+from sim.plane.reference.restarts import Restarts
 from sim.plane.reference.sending import Sending
 from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
 from sim.plane.reference.thread import Thread
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import numpy as np
 
 __all__ = ["ReferencePlane"]
@@ -29,7 +34,7 @@ class ReferencePlane(Agenda):
     """A data plane that can be read beside the interface.  With `identities` records carry (source task, ordinal)."""
 
     def __init__(self, spec: PlaneSpec, *, identities: bool = False) -> None:
-        super().__init__()
+        super().__init__(spec.begin_ns)
         self.spec = spec
         self.identities = identities
         self.output = Output(self)
@@ -39,7 +44,9 @@ class ReferencePlane(Agenda):
         self.markers = Markers(self)
         self.captures = Captures(self)
         self.debloat = Debloat(self)
-        self.build(layout(spec))
+        self.restarts = Restarts(self)
+        self.layout = layout(spec)
+        self.build(self.layout)
         self.rank_lines()
         self.start_timers()
         for task in self.all_tasks:  # E2
@@ -53,9 +60,15 @@ class ReferencePlane(Agenda):
     def build(self, plan: Layout) -> None:
         """N1-N4: tasks, partitions, gates and channels in the order of their numbers."""
         spec = self.spec
-        self.all_tasks = [self.new_task(t, v, i) for t, (v, i) in enumerate(zip(plan.vertex, plan.subtask, strict=True))]
+        vertices = [spec.vertices[v] for v in plan.vertex]
+        self.all_tasks = [self.new_task(t, v, i) for t, (v, i) in enumerate(zip(vertices, plan.subtask, strict=True))]
         self.all_partitions = [self.new_partition(self.all_tasks[t], e, len(members)) for t, e, members in plan.partitions]
-        self.all_gates = [self.new_gate(g, self.all_tasks[t], e) for g, (t, e, _) in enumerate(plan.gates)]
+        self.all_gates = [
+            self.new_gate(g, self.all_tasks[t], g - plan.task_gates[t].start, e) for g, (t, e, _) in enumerate(plan.gates)
+        ]
+        for task, partitions, gates in zip(self.all_tasks, plan.task_partitions, plan.task_gates, strict=True):
+            task.partitions = [self.all_partitions[p] for p in partitions]
+            task.gates = [self.all_gates[g] for g in gates]
         self.all_channels = [
             self.new_channel(c, plan.edge[c], self.all_tasks[plan.writer[c]], self.all_tasks[plan.reader[c]],
                              self.all_partitions[plan.partition[c]], self.all_gates[plan.gate[c]], local=plan.local[c])
@@ -68,24 +81,19 @@ class ReferencePlane(Agenda):
         if len(spec.hosts) != len(self.all_tasks):
             raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
 
-    def new_task(self, number: int, vertex: int, subtask: int) -> Task:
-        row = self.spec.vertices[vertex]
-        return Task(number, row, subtask, self.stream("service", row.name, subtask))
+    def new_task(self, number: int, vertex: Vertex, subtask: int) -> Task:
+        return Task(number, vertex, subtask, self.stream("service", vertex.name, subtask), since=self.now)
 
     def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
         spec, row = self.spec, self.spec.edges[edge]
-        partition = Partition(
+        return Partition(
             task, edge, row, self.stream("route", row.name, task.subtask), self.stream("start", row.name, task.subtask),
             channels * spec.exclusive + spec.floating, spec.overdraft, spec.max_per_channel,
         )  # fmt: skip
-        task.partitions.append(partition)
-        return partition
 
-    def new_gate(self, number: int, task: Task, edge: int) -> Gate:
+    def new_gate(self, number: int, task: Task, position: int, edge: int) -> Gate:
         start = self.spec.starting_buffer_bytes
-        gate = Gate(number, task, len(task.gates), edge, self.spec.floating, previous=start, last=start << 32)
-        task.gates.append(gate)
-        return gate
+        return Gate(number, task, position, edge, self.spec.floating, previous=start, last=start << 32)
 
     def new_channel(
         self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
@@ -114,11 +122,11 @@ class ReferencePlane(Agenda):
         for task in self.all_tasks:
             if timeout > 0 and task.partitions:
                 u = draw(self.stream("flush", task.vertex.name, task.subtask), 0)
-                self.at(1 + ((u * timeout) >> 32), self.rank_flush, "flush", task, task.number)
+                self.at(self.now + 1 + ((u * timeout) >> 32), self.rank_flush, "flush", task, task.number)
         for gate in self.all_gates:
             if debloating is not None:
                 u = draw(self.stream("debloat", self.spec.edges[gate.edge_number].name, gate.task.subtask), 0)
-                self.at(1 + ((u * debloating.period_ns) >> 32), self.rank_debloat, "debloat", gate, gate.number)
+                self.at(self.now + 1 + ((u * debloating.period_ns) >> 32), self.rank_debloat, "debloat", gate, gate.number)
 
     # ------------------------------------------------------------------------------------------------ events (E1, E2)
 
@@ -141,10 +149,12 @@ class ReferencePlane(Agenda):
             case "arrive", (Channel() as channel, Slice() | Marker() as element, int(backlog)):
                 self.receiving.arrive(channel, element, backlog)
             case "flush", Task() as task:
-                self.output.flush(task)
+                if not task.halted:  # P1
+                    self.output.flush(task)
                 self.at(self.now + self.spec.buffer_timeout_ns, self.rank_flush, "flush", task, task.number)
             case "debloat", Gate() as gate if self.spec.debloating is not None:
-                self.debloat.run(gate, self.spec.debloating)
+                if not gate.task.halted:  # P1
+                    self.debloat.run(gate, self.spec.debloating)
                 self.at(self.now + self.spec.debloating.period_ns, self.rank_debloat, "debloat", gate, gate.number)
             case unknown:
                 raise AssertionError(f"unknown event {unknown}")
@@ -185,8 +195,8 @@ class ReferencePlane(Agenda):
 
     def hold(self, task: int) -> None:
         row = self.all_tasks[task]
-        if row.in_service or row.emission:
-            raise ValueError(f"task {task} cannot be held: it is inside a record ({row.state.name})")
+        if row.in_service or row.emission or row.halted:
+            raise ValueError(f"task {task} cannot be held: it is inside a record or halted ({row.state.name})")
         row.held = True
         self.thread.drop_alarm(row)
         self.thread.enter(row, State.HELD)
@@ -201,10 +211,22 @@ class ReferencePlane(Agenda):
     def scale(self, task: int, num: int, den: int) -> None:
         self.all_tasks[task].slow = (num, den)
 
+    def position(self, task: int) -> Position:
+        return self.restarts.position(self.all_tasks[task])
+
+    def halt(self, tasks: Iterable[int]) -> None:
+        for task in tasks:
+            self.restarts.halt(self.all_tasks[task])
+
+    def start(self, positions: Mapping[int, Position]) -> None:
+        require_closed(self.layout, positions)
+        self.restarts.start(positions)
+
     # ------------------------------------------------------------------------------------------------ tables
 
     def polled(self, task: int) -> int:
-        return sum(channel.taken for channel in self.all_tasks[task].channels_in)
+        row = self.all_tasks[task]
+        return row.earlier_in + sum(channel.taken for channel in row.channels_in)
 
     def tasks(self) -> np.ndarray:
         return task_table(self)
@@ -228,3 +250,15 @@ class ReferencePlane(Agenda):
     def messages(self, kind: str) -> list[tuple[Channel, object, int]]:
         """What is under way on the lines ("arrive": elements, "told": messages to senders)."""
         return [cast("tuple[Channel, object, int]", event.payload) for event in self.events if event.kind == kind]
+
+    def forget(self, tasks: Iterable[Task]) -> None:
+        """P3: notices, work, events of the tasks and whatever is on a line for one of their channels."""
+        gone = {task.number for task in tasks}
+        self.drop_notices(gone)
+        self.work = deque(item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone)
+        for event in list(self.events):
+            match event.kind, event.payload:
+                case ("served" | "wake-up"), Task() as task if task.number in gone:
+                    self.drop(event)
+                case ("arrive" | "told"), (Channel() as channel, _, _) if channel.reader.number in gone:
+                    self.drop(event)

@@ -60,6 +60,8 @@ class Receiving:
 
     def recycle(self, data: Slice) -> None:
         """The reader is done with a buffer: O7 on a local channel, else R3; pinned ones wait for the release (C4)."""
+        if data.loose:  # P6
+            return
         data.recycled = True
         if data.buffer is not None:
             data.buffer.slices -= 1

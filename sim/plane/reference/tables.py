@@ -39,7 +39,8 @@ def task_row(task: Task, now: int) -> tuple[int, ...]:
     times = spent(task, now)
     return (
         task.state, task.served, task.records_out,
-        sum(c.taken for c in task.channels_in), sum(c.written for c in task.channels_out), task.buffers_in, task.buffers_out,
+        task.earlier_in + sum(c.taken for c in task.channels_in), task.earlier_out + sum(c.written for c in task.channels_out),
+        task.buffers_in, task.buffers_out,
         times[State.BUSY] + times[State.HELD], times[State.IDLE], times[State.SOFT], times[State.HARD], task.digest,
     )  # fmt: skip
 

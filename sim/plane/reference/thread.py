@@ -40,7 +40,7 @@ class Thread:
 
     def turn(self, task: Task) -> None:
         """The work item TURN."""
-        if task.in_service or task.held:  # T1
+        if task.in_service or task.held or task.halted:  # T1
             return
         if task.emission and not self.plane.output.emit(task):  # T2
             return
@@ -73,6 +73,9 @@ class Thread:
 
     def serve_source(self, task: Task) -> None:
         """T6."""
+        if task.recovering:  # P7
+            self.plane.restarts.finish(task)
+            return
         source = task.vertex.source
         if source is not None and source.total == task.served:
             if not task.exhausted:
@@ -99,6 +102,8 @@ class Thread:
             for gate in task.gates:  # D2
                 if not gate.ready:
                     self.plane.debloat.pause(gate)
+            if task.recovering and self.plane.restarts.open_gates(task):
+                return False
             if not task.ready_gates:
                 self.enter(task, State.IDLE)
                 return False
@@ -117,6 +122,8 @@ class Thread:
                 task.last_used = gate.position
                 return marker
             self.plane.debloat.pause(gate)
+            if gate.shut and self.plane.restarts.open_gate(gate):
+                return False
         self.enter(task, State.IDLE)
         return False
 
@@ -126,14 +133,14 @@ class Thread:
         if data is None:
             return False
         channel = data.channel
-        end = channel.consumed + channel.size(channel.records_in)
+        end = channel.consumed + channel.fragment + channel.size(channel.records_in)
         if end > channel.taken:
             self.finish_current(data)
             return False
-        channel.consumed = end
-        channel.records_in += 1
+        channel.consumed, channel.fragment = end, 0
         if self.plane.identities:
-            task.serving = channel.identities.popleft()
+            task.serving = channel.history[channel.records_in]
+        channel.records_in += 1
         if end == data.end:
             self.finish_current(data)
         self.begin_service(task, channel.gate.position)
@@ -148,7 +155,7 @@ class Thread:
         task.ready_gates.remove(gate)
         channel = gate.ready.popleft()
         element = self.take_from(channel)
-        if self.plane.sending.sendable(channel) if channel.local else channel.received:
+        if self.pollable(channel):
             gate.ready.append(channel)
         if gate.ready:
             task.ready_gates.append(gate)
@@ -159,23 +166,33 @@ class Thread:
         gate.current = element
         return False
 
+    def pollable(self, channel: Channel) -> bool:
+        """R4: has the channel an element for its reader?"""
+        if channel.gate.shut:
+            return bool(channel.recovered)
+        return self.plane.sending.sendable(channel) if channel.local else bool(channel.received)
+
     def take_from(self, channel: Channel) -> Slice | Marker:
         """T9: the first element of a channel; on a local channel sending, arrival and taking are one."""
+        if channel.gate.shut:
+            return self.take(channel, channel.recovered.popleft(), folds=1)
         element = self.plane.sending.take_head(channel) if channel.local else channel.received.popleft()
         if isinstance(element, Marker):
             if channel.local:
                 self.plane.receiving.mark(channel, element)
             return element
-        channel.taken = element.end
-        channel.reader.buffers_in += 1
-        arrivals = 0
         if channel.local:
             channel.arrived = element.end
-            arrivals = 1
+        return self.take(channel, element, folds=1 + channel.local)
+
+    def take(self, channel: Channel, data: Slice, folds: int) -> Slice:
+        """T9, G1: a data element is taken, on a local channel it also arrives."""
+        channel.taken = data.end
+        channel.reader.buffers_in += 1
         if self.plane.spec.digests:
-            for _ in range(arrivals + 1):
-                channel.digest = fold(channel.digest, self.plane.now, element.end, element.length)
-        return element
+            for _ in range(folds):
+                channel.digest = fold(channel.digest, self.plane.now, data.end, data.length)
+        return data
 
     def begin_service(self, task: Task, gate: int) -> None:
         """T11."""

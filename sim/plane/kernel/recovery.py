@@ -1,0 +1,49 @@
+"""A task that was started anew reads its recovered input, then requests its partitions (P6, P7)."""
+
+from sim.plane.kernel.messages import tell_sender
+from sim.plane.kernel.names import LOOSE, NOTE_RECOVERED, READING, RESUME
+from sim.plane.kernel.work import fold_channel, report
+from sim.plane.rows import World
+
+
+def poll_recovered(w: World, c: int) -> None:
+    """The next piece of recovered input becomes the current buffer, though no pool knows it."""
+    ch = w.channels[c]
+    before = ch.taken
+    ch.taken = before + w.g.segment_bytes
+    if ch.taken > ch.arrived:
+        ch.taken = ch.arrived
+    ch.current = READING
+    if ch.local == 0:
+        ch.current = READING | LOOSE
+    if w.g.digests == 1:
+        fold_channel(w, c, ch.taken, ch.taken - before)
+
+
+def open_gates(w: World, t: int) -> bool:
+    """Whichever gates of the task have no recovered input left; True: RECOVERED is reported."""
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        if w.gates[i].shut == 1 and w.gates[i].ready_head < 0 and open_gate(w, i):
+            return True
+    return False
+
+
+def open_gate(w: World, i: int) -> bool:
+    """The partitions are requested; True: it was the last gate, RECOVERED is reported."""
+    gate = w.gates[i]
+    gate.shut = 0
+    for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        tell_sender(w, w.words[k], RESUME, 0)
+    return recovered(w, gate.task)
+
+
+def recovered(w: World, t: int) -> bool:
+    """All gates are open, or there are none: RECOVERED is reported."""
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        if w.gates[i].shut == 1:
+            return False
+    task.recovering = 0
+    report(w, NOTE_RECOVERED, t, -1, -1, -1, -1, 0, 0)
+    return True
