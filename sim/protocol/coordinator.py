@@ -36,6 +36,7 @@ from sim.protocol.vocabulary import (
     RecordRefused,
     RecordTriggered,
     RequestKind,
+    Savepoint,
     SchedulerStarted,
     SchedulerStopped,
     StateDiscarded,
@@ -57,6 +58,10 @@ class Triggering:
     request: Request
     trigger_ns: int
     refused: FailureReason | None = None  # the scheduler stopped meanwhile
+
+    @property
+    def stops(self) -> bool:
+        return self.request.savepoint is not None and self.request.savepoint.stop is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ class Coordinator:
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
-                after, commands = _requested(self, event.kind, event.now)
+                after, commands = _requested(self, event.kind, event.now, event.savepoint)
             case TriggerReady():
                 after, commands = self._trigger_ready(event)
             case Acknowledged():
@@ -156,13 +161,17 @@ class Coordinator:
         if event.plan is None or triggering.refused is not None:
             reason = event.failure if triggering.refused is None else triggering.refused
             after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _counted(after, None, reason, None)
-            return after, (RecordRefused(kind, reason), *failed)
+            after, timer = _going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())
+            return after, (RecordRefused(kind, reason), *timer, *failed)
         if not event.plan.wait_for:
             raise self._impossible(event, "nobody is left to acknowledge")
-        one = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan)
+        savepoint = triggering.request.savepoint
+        one = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
         options = barrier_options(self.barriers, one.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
+        if savepoint is not None:
+            options = changed(options, stop=savepoint.stop, type=savepoint.format)
         return changed(after, next_id=self.next_id + 1, pending=(*self.pending, one)), (
-            RecordTriggered(one.checkpoint, one.trigger_ns, kind, event.plan),
+            RecordTriggered(one.checkpoint, one.trigger_ns, kind, event.plan, savepoint),
             ArmCheckpointTimeout(one.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
             TriggerTasks(one.checkpoint, event.plan.trigger, options),
         )
@@ -199,7 +208,7 @@ class Coordinator:
         if one.state is not PendingState.WRITING_METADATA:
             raise self._impossible(event, "acknowledgements are missing")
         if event.failed:
-            return _aborted(self, one, FailureReason.FINALIZE_CHECKPOINT_FAILURE, event.now)
+            return _aborted(self, one, event.reason, event.now)
         return _completed(self, one, event.now)
 
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
@@ -213,16 +222,27 @@ class Coordinator:
 
 # ---------------------------------------------------------------------------------------------- steps
 
+_JOB_IS_DOWN = frozenset({
+    FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN, FailureReason.JOB_FAILOVER_REGION,
+})  # fmt: skip
+
 
 def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
     at_ns = grid.wake_up_ns(now)
     return changed(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
 
 
-def _requested(coordinator: Coordinator, kind: RequestKind, now: int) -> _Answer:
+def _going_on(coordinator: Coordinator, now: int) -> _Answer:
+    """The job was to stop and does not: periodic checkpoints begin again."""
+    if coordinator.interval_ns is None or coordinator.grid is not None:
+        return coordinator, ()
+    return _armed(coordinator, Grid(now + coordinator.interval_ns, coordinator.interval_ns), now)
+
+
+def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None) -> _Answer:
     """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
-    requests, dropped = coordinator.requests.with_one(Request(kind, now, forced))
+    requests, dropped = coordinator.requests.with_one(Request(kind, now, forced, savepoint))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
     return changed(coordinator, requests=requests), refused
 
@@ -253,7 +273,9 @@ def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureRe
     pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
     after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
-    if one.kind is not RequestKind.SAVEPOINT or task is not None:
+    if one.stops and reason not in _JOB_IS_DOWN:
+        failed = (FailJob(reason, task),)  # its tasks have ended their data: only a restart brings them back
+    elif one.kind is not RequestKind.SAVEPOINT or task is not None:
         after, failed = _counted(after, one.checkpoint, reason, task)
     told = NotifyAborted(one.checkpoint, one.plan.wait_for, after.latest_completed)
     return after, (one.failed(reason, now), told, DiscardState(one.checkpoint), *failed)
@@ -265,13 +287,13 @@ def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureRe
 
 
 def _completed(coordinator: Coordinator, one: PendingCheckpoint, now: int) -> _Answer:
-    """Durable.  A savepoint neither subsumes nor is announced, so it commits nothing."""
+    """Durable.  A savepoint subsumes nothing; it is announced, and thus commits, only if the job stops with it."""
     pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
     failures = coordinator.failures.succeeded(one.checkpoint)
     after: Coordinator = changed(coordinator, pending=pending, failures=failures, last_completion_ns=now)
     commands: _Commands = (one.completed(now),)
     if one.kind is RequestKind.SAVEPOINT:
-        return after, commands
+        return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for)) if one.stops else commands
     retained = (*after.retained, one.checkpoint)
     subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
     after = changed(after, retained=kept, cleaning=after.cleaning + len(subsumed))

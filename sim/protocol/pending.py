@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind
+from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
 
 __all__ = ["PENDING_TRANSITIONS", "PendingCheckpoint", "PendingState"]
 
@@ -44,6 +44,12 @@ class PendingCheckpoint:
     acknowledged: frozenset[int] = frozenset()
     latest_ack_ns: int = -1
     state: PendingState = PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+    savepoint: Savepoint | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether the job stops with it (a synchronous savepoint)."""
+        return self.savepoint is not None and self.savepoint.stop is not None
 
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
         acknowledged = self.acknowledged | {task}

@@ -44,7 +44,10 @@ class TaskGraph:
         return frozenset(n for n, vertex in enumerate(self.vertices) if 0 < len(ended.intersection(vertex)) < len(vertex))
 
 
-def plan(graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int] = frozenset(), *, after_finish: bool = True) -> Plan | None:
+_NOBODY: frozenset[int] = frozenset()
+
+
+def plan(graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int] = _NOBODY, *, after_finish: bool = True) -> Plan | None:
     """The plan, or None if a required task does not run.  `after_finish`: checkpoints go on when tasks have finished."""
     if not_running - finished or (finished and not after_finish) or finished == graph.tasks:
         return None
@@ -64,8 +67,11 @@ def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[i
     for link in links:
         writers = graph.vertices[link.upstream]
         enough = any if link.predecessors is None else all
-        if enough(writer in running for writer in writers):
+        if enough([writer in running for writer in writers]):
             return []
     pointwise = [link.predecessors for link in links if link.predecessors is not None]
-    reached = lambda i: any(writer in running for predecessors in pointwise for writer in predecessors[i])  # noqa: E731
-    return [task for i, task in enumerate(tasks) if task in running and not reached(i)]
+    return [
+        task
+        for i, task in enumerate(tasks)
+        if task in running and not any(writer in running for predecessors in pointwise for writer in predecessors[i])
+    ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sim.protocol.vocabulary import RequestKind
+from sim.protocol.vocabulary import RequestKind, Savepoint
 
 __all__ = ["MAX_WAITING", "Choice", "Request", "Requests"]
 
@@ -20,6 +20,7 @@ class Request:
     kind: RequestKind
     request_ns: int
     forced: bool = False  # obeys neither min-pause nor max-concurrent
+    savepoint: Savepoint | None = None
     serial: int = 0  # ties: first come, first served
 
     @property

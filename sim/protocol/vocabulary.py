@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
-from sim.protocol.options import BarrierOptions
+from sim.protocol.options import BarrierOptions, Ending
 from sim.protocol.reasons import FailureReason
 
 # ---------------------------------------------------------------------------------------------- shared nouns
@@ -23,6 +24,14 @@ class RequestKind(Enum):
     PERIODIC = "periodic"  # the timer: obeys min-pause and max-concurrent
     MANUAL = "manual"  # a user, or the final checkpoint: obeys max-concurrent only
     SAVEPOINT = "savepoint"  # always aligned; first in the queue; forced (obeys neither) iff unaligned checkpoints are off
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """What a savepoint is asked to be."""
+
+    format: Literal["canonical", "native"] = "canonical"
+    stop: Ending | None = None  # the job stops with it (a synchronous savepoint): how its data ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,6 @@ class Work(Enum):
 
     OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375
     OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
-    OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
     KEYED_STATE = "keyed-state"  # upload; then
@@ -104,6 +112,7 @@ class CheckpointRequested:
 
     now: int
     kind: RequestKind
+    savepoint: Savepoint | None = None  # iff it is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,7 @@ class MetadataWritten:
     now: int
     checkpoint: int
     failed: bool = False
+    reason: FailureReason = FailureReason.FINALIZE_CHECKPOINT_FAILURE  # of a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +277,7 @@ class RecordTriggered:
     trigger_ns: int
     kind: RequestKind
     plan: Plan
+    savepoint: Savepoint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,17 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
-from sim.plane.interface import SINGLES, Marker, Notice, Trait
+from sim.plane.interface import Marker, Notice, Trait
 from sim.protocol import finishing as say
 from sim.protocol import task_vocabulary as task_say
 from sim.protocol.options import Ending
+from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
 
 if TYPE_CHECKING:
     from sim.runtime.task_host import TaskHost
     from sim.runtime.world import World
 
-__all__ = ["END_OF_DATA", "END_OF_PARTITION", "TaskEnding"]
-
-END_OF_DATA = SINGLES
-"""The marker series of ends of data: no record follows on the channel."""
-END_OF_PARTITION = SINGLES + 1
-"""The marker series of ends of partitions: nothing follows on the channel."""
+__all__ = ["TaskEnding"]
 
 
 class TaskEnding:
@@ -119,7 +115,9 @@ class TaskEnding:
 
     @carry_out.register
     def _finish_operators(self, _: say.FinishOperators) -> None:
-        finished = lambda: self.tell(say.OperatorsFinished(self.world.env.now))  # noqa: E731
+        def finished() -> None:
+            self.tell(say.OperatorsFinished(self.world.env.now))
+
         if self.host.operator is None:
             finished()
         else:

@@ -23,7 +23,7 @@ from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
 from sim.runtime.contents import Held
 from sim.runtime.in_flight import InFlightData
-from sim.runtime.operator_io import OperatorIO
+from sim.runtime.markers import CANCELLATIONS, traits
 from sim.runtime.operator_io import OperatorIO
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_end import TaskEnding
@@ -32,10 +32,7 @@ from sim.runtime.task_thread import TaskThread
 if TYPE_CHECKING:
     from sim.runtime.world import World
 
-__all__ = ["CANCELLATIONS", "TaskHost"]
-
-CANCELLATIONS = 1
-"""The marker series of cancellation markers; a marker's number is its checkpoint."""
+__all__ = ["TaskHost"]
 
 
 class TaskHost:
@@ -95,7 +92,6 @@ class TaskHost:
 
     def notify_complete(self, checkpoint: int) -> None:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
-
         if self.on_complete or self.ending.listens:
             self.thread.post(lambda: self._hear_complete(checkpoint))
 
@@ -272,7 +268,7 @@ class TaskHost:
             options = command.options.on_forced_edge() if forced else command.options
             self.world.transit.send(command.checkpoint, self.task, edge, options)
             watched = watched or options.traits.announced
-            overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, _traits(options)), edge)
+            overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         if self.world.recorder is not None:
             self.world.recorder.barrier_forwarded(command.checkpoint, self.task)
@@ -349,6 +345,7 @@ class TaskHost:
         stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
         stored = self.state.close(command.checkpoint)
         stats.state_bytes, stats.written_bytes = stored.full_bytes, stored.written_bytes
+        self.world.contents.stored(command.checkpoint, self.task, stored.full_bytes)
         self._note(Happening.ASYNC_FINISHED, command.checkpoint)
         self.world.coordinator.hear_acknowledgement(self.task, command.checkpoint)
         self.ending.snapshot_ended(command.checkpoint)
@@ -392,12 +389,3 @@ class TaskHost:
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
-
-
-def _traits(options: BarrierOptions) -> Trait:
-    how = options.traits
-    return (
-        (Trait.PRIORITY if how.priority else Trait.NONE)
-        | (Trait.BLOCKING if how.blocking else Trait.NONE)
-        | (Trait.ANNOUNCED if how.announced else Trait.NONE)
-    )

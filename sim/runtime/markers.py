@@ -1,0 +1,25 @@
+"""What markers mean: the series of the plane, and the traits a barrier's marker has."""
+
+from __future__ import annotations
+
+from sim.plane.interface import SINGLES, Trait
+from sim.protocol.options import BarrierOptions
+
+__all__ = ["CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "traits"]
+
+CANCELLATIONS = 1
+"""The marker series of cancellation markers; a marker's number is its checkpoint."""
+END_OF_DATA = SINGLES
+"""The marker series of ends of data: no record follows on the channel."""
+END_OF_PARTITION = SINGLES + 1
+"""The marker series of ends of partitions: nothing follows on the channel."""
+
+
+def traits(options: BarrierOptions) -> Trait:
+    """Of the marker of a barrier with these options."""
+    how = options.traits
+    return (
+        (Trait.PRIORITY if how.priority else Trait.NONE)
+        | (Trait.BLOCKING if how.blocking else Trait.NONE)
+        | (Trait.ANNOUNCED if how.announced else Trait.NONE)
+    )
