@@ -14,7 +14,6 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.finishing import FINISHING
 from sim.protocol.forced import forced_aligned_edges
 from sim.protocol.phases import async_operate
-from sim.protocol.phases import async_operate
 from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.timer import first_trigger_delay
@@ -29,9 +28,6 @@ from sim.runtime.counters import Counters
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.job_end import JobEnd
 from sim.runtime.lowering import hosts, plane_spec
-from sim.runtime.operator_io import operator_io
-from sim.runtime.outside import Outside
-from sim.runtime.staging import StagingSpace
 from sim.runtime.operator_io import operator_io
 from sim.runtime.outside import Outside
 from sim.runtime.staging import StagingSpace
