@@ -17,6 +17,7 @@ from sim.scenario import document as doc
 from sim.scenario.build_faults import build_faults, build_rescale, build_restart
 from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
+from sim.scenario.build_state import build_state_options
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.problems import Reading
 from sim.units import format_duration
@@ -68,6 +69,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
         forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
         operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
+        state=build_state_options(given, reading),
     )
     if options.timeout_ns == 0:
         reading.wrong((here, "timeout"), "a timeout of 0 fails every checkpoint: write at least '1 ms'")

@@ -6,9 +6,10 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path as FilePath
 
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.scenario import document_job as doc
 from sim.scenario.build_sink import build_commit, build_flush, with_committers
+from sim.scenario.build_state import build_state
 from sim.scenario.graph import topological
 from sim.scenario.problems import Path, Reading
 from sim.scenario.trace import TraceError, read_trace
@@ -43,7 +44,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
-        state=_state(given.state, name, reading),
+        state=build_state(given.state, name, reading),
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
@@ -139,19 +140,6 @@ def _rates(given: object, shared: int, here: Path, reading: Reading, folder: Fil
                 reading.wrong((*here, i, "at"), "is not after the step before it")
         return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
     return ()
-
-
-def _state(given: doc.State | None, name: str, reading: Reading) -> State | None:
-    if given is None:
-        return None
-    state = State(given.size)
-    if given.value == 0:
-        reading.wrong(("job", name, "state", "value"), "an entry has at least 1 B")
-    return replace(
-        state, backend=given.backend or state.backend,  # type: ignore[arg-type]  # checked by the document
-        value_bytes=given.value or state.value_bytes,
-        update_share=given.update if given.update is not None else state.update_share,
-    )
 
 
 def _snapshot(given: doc.Snapshot) -> Snapshot:

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag
 from sim.scenario.document_faults import Fault, RescaleField, Restart
 from sim.scenario.document_job import Vertex
 from sim.scenario.document_sink import Staging
+from sim.scenario.document_state import StateKeys
 from sim.scenario.fields import (
     Axis,
     BufferTimeout,
@@ -44,12 +45,11 @@ BarriersField = Annotated[
 ]
 
 
-class Checkpoint(Section):
+class Checkpoint(StateKeys):
     """execution.checkpointing.*"""
 
     LATER: ClassVar[Words] = {
         "finish": "how the last checkpoint comes about", "interval-during-backlog": "FLIP-309",
-        "incremental": "shared state files",
     }
 
     interval: Axis[Interval]

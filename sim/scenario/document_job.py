@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.scenario.document_sink import CommitField, Flush
+from sim.scenario.document_state import State
 from sim.scenario.fields import Axis, Count, Duration, Number, Parallelism, RecordRate, Share, Size, Weight, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
@@ -139,17 +140,6 @@ class Input(Section):
 
 
 InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
-
-
-class State(Section):
-    """Keyed state of the whole vertex, spread over its subtasks."""
-
-    size: Axis[Size]
-    backend: Axis[Annotated[str, choice("hashmap", "rocksdb")]] | None = None
-    update: Axis[Share] | None = None
-    """Share of the records that rewrite an entry."""
-    value: Axis[Size] | None = None
-    """Size of the entry rewritten."""
 
 
 class Snapshot(Section):

@@ -13,6 +13,7 @@ from typing import Any
 
 from sim import units
 from sim.scenario.flink_keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.flink_state import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.plain import Mapping
 from sim.scenario.problems import Mark, Path, Reading, did_you_mean, dotted
 
@@ -61,6 +62,8 @@ class _Move:
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
         self._backend()
+        self._state()
+        self._local_recovery()
 
     def _read(self, key: str, place: Path, value: Any) -> None:
         kind = SIMPLE[key][1] if key in SIMPLE else SPECIAL[key]
@@ -181,6 +184,33 @@ class _Move:
             state = body.get("state") if isinstance(body, Mapping) else None
             if isinstance(state, Mapping) and "backend" not in state:
                 self._put(("job", vertex, "state", "backend"), value, "state.backend.type")
+
+    def _state(self) -> None:
+        """What is said about state backends goes to every vertex with state."""
+        job = self.plain.get("job")
+        given = {key: self._single(key) for key in STATE_KEYS if key in self.values}
+        used: set[str] = set()
+        for vertex, body in job.items() if isinstance(job, Mapping) else ():
+            state = body.get("state") if isinstance(body, Mapping) else None
+            if isinstance(state, Mapping):
+                for place, value, key in state_values(state.get("backend"), given):
+                    self._put(("job", vertex, "state", *place), value, key)
+                    used.add(key)
+        for key in given:
+            if given[key] not in (None, False) and key not in used and key != CHANGELOG:
+                self.reading.warn(self.places[key], "has no effect: no vertex has state it is about")
+
+    def _local_recovery(self) -> None:
+        """Copies that are kept and read (CheckpointingOptions.LOCAL_BACKUP_ENABLED, StateRecoveryOptions.LOCAL_RECOVERY)."""
+        if LOCAL_RECOVERY in self.values:
+            self._put(("checkpoint", "local-recovery"), self._single(LOCAL_RECOVERY), LOCAL_RECOVERY)
+            return
+        both = [self._single(key) for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.values]
+        if len(both) == 2 and all(both):
+            self._put(("checkpoint", "local-recovery"), True, LOCAL_BACKUP)
+        elif any(both):
+            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if self._single(LOCAL_BACKUP) else (LOCAL_RESTORE, LOCAL_BACKUP)
+            self.reading.warn(self.places[key], f"has no effect without {other}: true")
 
     def _single(self, key: str) -> Any:
         if key in self.lists:

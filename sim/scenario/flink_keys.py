@@ -5,6 +5,8 @@ Sources: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x, d
 
 from __future__ import annotations
 
+from sim.scenario.flink_state import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
+
 __all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
 
 # key -> (where it goes, how Flink writes it)
@@ -15,6 +17,8 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
     "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
+    "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
+    "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
     "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
     "heartbeat.timeout": (("restart", "heartbeat-timeout"), "duration"),
     "jobmanager.execution.failover-strategy": (("restart", "failover"), "failover"),
@@ -55,6 +59,10 @@ SPECIAL: dict[str, str] = {
     "restart-strategy.type": "restart",
     "pipeline.max-parallelism": "integer",
     "state.backend.type": "backend",
+    LOCAL_BACKUP: "boolean",
+    LOCAL_RESTORE: "boolean",
+    LOCAL_RECOVERY: "boolean",
+    **STATE_KEYS,
 }
 
 ALIASES: dict[str, str] = {  # deprecated name -> current name
@@ -64,6 +72,8 @@ ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.buffer-timeout": "execution.buffer-timeout.interval",
     "restart-strategy": "restart-strategy.type",
     "state.backend": "state.backend.type",
+    "state.backend.incremental": "execution.checkpointing.incremental",
+    "state.backend.changelog.enabled": "state.changelog.enabled",
     "state.storage.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
     "state.backend.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
     "taskmanager.network.num-buffers-per-channel": "taskmanager.network.memory.buffers-per-channel",
@@ -83,25 +93,25 @@ execution.checkpointing.create-subdir execution.checkpointing.dir execution.chec
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.across-checkpoint-boundary
 execution.checkpointing.file-merging.enabled execution.checkpointing.file-merging.max-file-size
 execution.checkpointing.file-merging.max-space-amplification execution.checkpointing.file-merging.max-subtasks-per-file
-execution.checkpointing.file-merging.pool-blocking execution.checkpointing.incremental
+execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
-execution.checkpointing.local-backup.enabled execution.checkpointing.num-retained
+execution.checkpointing.num-retained
 execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
 execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
 execution.checkpointing.unaligned.during-recovery.enabled execution.checkpointing.unaligned.interruptible-timers.enabled
 execution.checkpointing.unaligned.recover-output-on-downstream.enabled execution.checkpointing.write-buffer-size
-execution.state-recovery.claim-mode execution.state-recovery.from-local execution.state-recovery.ignore-unclaimed-state
+execution.state-recovery.claim-mode execution.state-recovery.ignore-unclaimed-state
 execution.state-recovery.path execution.state-recovery.without-channel-state.checkpoint-id execution.savepoint.path
 execution.savepoint.ignore-unclaimed-state execution.attached execution.shutdown-on-attached-exit execution.target
-state.backend.incremental state.backend.latency-track.keyed-state-enabled state.backend.local-recovery
-state.backend.rocksdb.checkpoint.transfer.thread.num state.backend.rocksdb.localdir state.backend.rocksdb.memory.managed
-state.backend.rocksdb.memory.fixed-per-slot state.backend.rocksdb.memory.write-buffer-ratio state.backend.rocksdb.predefined-options
-state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-restore-mode state.backend.changelog.enabled
-state.changelog.enabled state.changelog.dstl.dfs.base-path state.changelog.dstl.dfs.batch.persist-delay
+state.backend.latency-track.keyed-state-enabled
+state.backend.rocksdb.localdir state.backend.rocksdb.memory.managed
+state.backend.rocksdb.memory.write-buffer-ratio state.backend.rocksdb.predefined-options
+state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-restore-mode
+state.changelog.dstl.dfs.base-path
 state.changelog.dstl.dfs.batch.persist-size-threshold state.changelog.dstl.dfs.compression.enabled
-state.changelog.dstl.dfs.preemptive-persist-threshold state.changelog.dstl.dfs.upload.max-attempts
+state.changelog.dstl.dfs.upload.max-attempts
 state.changelog.dstl.dfs.upload.max-in-flight state.changelog.dstl.dfs.upload.num-threads state.changelog.dstl.dfs.upload.timeout
-state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled state.changelog.periodic-materialize.interval
+state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
 state.changelog.storage state.checkpoint-storage state.checkpoints.create-subdir state.checkpoints.dir state.checkpoints.num-retained
 state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
 taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size

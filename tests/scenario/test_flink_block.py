@@ -131,10 +131,10 @@ def test_buffers_are_options_in_1_20_and_constants_in_2_x():
 
 def test_what_is_not_modelled_is_named():
     """Known keys without effect: one warning each, with its line."""
-    told = [str(w) for w in study("execution.checkpointing.incremental: true", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
+    told = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
 
     assert [
-        "s:7:3: flink.execution.checkpointing.incremental: is not modelled: it has no effect here",
+        "s:7:3: flink.execution.checkpointing.dir: is not modelled: it has no effect here",
         "s:8:3: flink.rest.port: is not modelled: it has no effect here",
         "s:9:3: flink.heartbeat.interval: is not modelled: it has no effect here",
     ] == told

@@ -1,0 +1,42 @@
+"""Flink's keys about state backends: what they say about each vertex with state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["CHANGELOG", "LOCAL_BACKUP", "LOCAL_RECOVERY", "LOCAL_RESTORE", "STATE_KEYS", "state_values"]
+
+CHANGELOG = "state.changelog.enabled"
+LOCAL_BACKUP = "execution.checkpointing.local-backup.enabled"
+LOCAL_RESTORE = "execution.state-recovery.from-local"
+LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
+
+_ROCKSDB = {
+    "state.backend.rocksdb.writebuffer.size": "memtable",
+    "state.backend.rocksdb.memory.fixed-per-slot": "managed-memory",
+    "state.backend.rocksdb.compaction.level.max-size-level-base": "base",
+    "state.backend.rocksdb.compaction.level.target-file-size-base": "table",
+}
+_CHANGELOG = {
+    "state.changelog.periodic-materialize.interval": "materialize",
+    "state.changelog.dstl.dfs.preemptive-persist-threshold": "threshold",
+    "state.changelog.dstl.dfs.batch.persist-delay": "batch-delay",
+}
+STATE_KEYS: dict[str, str] = {
+    CHANGELOG: "boolean",
+    **dict.fromkeys(_ROCKSDB, "size"),
+    "state.changelog.periodic-materialize.interval": "duration",
+    "state.changelog.dstl.dfs.preemptive-persist-threshold": "size",
+    "state.changelog.dstl.dfs.batch.persist-delay": "duration",
+}
+"""Key -> how Flink writes it."""
+
+
+def state_values(backend: object, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """(place inside `state:`, value, key) of every key that says something about a vertex with this backend."""
+    if backend == "rocksdb":
+        yield from ((("lsm", name), given[key], key) for key, name in _ROCKSDB.items() if key in given)
+    details = [(("changelog", name), given[key], key) for key, name in _CHANGELOG.items() if key in given]
+    if given.get(CHANGELOG):
+        yield from details or [(("changelog",), "on", CHANGELOG)]

@@ -1,0 +1,139 @@
+"""State backends from the file to the model: `state:`, the keys about state in `checkpoint:`, and Flink's own keys."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.scenario import ScenarioError, loads
+
+S, MIB = 1_000_000_000, 1 << 20
+TEXT = """\
+job:
+  a: {{source: {{rate: 1k/s, record: 100 B}}}}
+  b: {{input: {{a: hash}}, state: {{size: 4 GiB{state}}}}}
+checkpoint: {{interval: 5 s{checkpoint}}}
+run: {{duration: 60 s}}
+"""
+
+
+def study(state="", checkpoint="", flink=()):
+    text = TEXT.format(state=state and f", {state}", checkpoint=checkpoint and f", {checkpoint}")
+    return loads(text + ("flink:\n" if flink else "") + "".join(f"  {line}\n" for line in flink), "s")
+
+
+def model(state="", checkpoint="", flink=()):
+    scenario = study(state, checkpoint, flink).scenarios[0]
+    return scenario.job.vertex("b").state, scenario.checkpoint.state
+
+
+def refusal(state="", checkpoint="", flink=()):
+    with pytest.raises(ScenarioError) as refused:
+        study(state, checkpoint, flink)
+    return str(refused.value)
+
+
+def test_state_is_on_the_heap_unless_said_otherwise():
+    assert (State(4 << 30), StateOptions()) == model()
+
+
+@pytest.mark.parametrize(("state", "expected"), [
+    ("backend: rocksdb, update: 30 %, value: 2 kB", State(4 << 30, "rocksdb", Fraction(3, 10), 2000)),
+    ("freeze: 10 ms, serialize: 150 MB/s", State(4 << 30, sync_ns=S // 100, serialize_bytes_per_second=150_000_000)),
+    ("changelog: on", State(4 << 30, changelog=Changelog())),
+    ("changelog: off", State(4 << 30)),
+    ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
+    (
+        "backend: rocksdb, lsm: {memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, table: 2 MiB, "
+        "flush: 1 GB/s, compaction: 50 MB/s}",
+        State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 1_000_000_000, 50_000_000)),
+    ),
+])  # fmt: skip
+def test_a_backend_as_it_is_written(state, expected):
+    assert expected == model(state)[0]
+
+
+@pytest.mark.parametrize(("checkpoint", "expected"), [
+    ("incremental: true, transfer-threads: 8", StateOptions(incremental=True, transfer_threads=8)),
+    ("savepoint-rate: 10 MB/s, savepoint-cpu: 40 %", StateOptions(savepoint_bytes_per_second=10**7, savepoint_cpu=Fraction(2, 5))),
+    ("savepoint-rate: unlimited", StateOptions(savepoint_bytes_per_second=None)),
+    ("incremental: true, savepoint-keeps-base: false", StateOptions(incremental=True, savepoints_keep_base=False)),
+    ("local-recovery: true, restore-rate: 100 MB/s", StateOptions(local_recovery=True, load_bytes_per_second=10**8)),
+])  # fmt: skip
+def test_snapshots_as_they_are_written(checkpoint, expected):
+    assert expected == model(checkpoint=checkpoint)[1]
+
+
+def test_incremental_is_an_axis():
+    """Two runs of one file."""
+    told = study("backend: rocksdb", "incremental: [false, true]").scenarios
+
+    assert [False, True] == [one.checkpoint.state.incremental for one in told]
+
+
+@pytest.mark.parametrize(("state", "checkpoint", "told"), [
+    ("value: 0 B", "", "s:3:46: job.b.state.value: an entry has at least 1 B"),
+    ("backend: rocksdb, lsm: {memtable: 0 B}", "", "job.b.state.lsm.memtable: must be more than 0"),
+    ("backend: rocksdb, lsm: {flush: unlimited}", "", "job.b.state.lsm.flush: cannot be unlimited: write a rate"),
+    ("backend: rocksdb, lsm: {multiplier: 1}", "", "job.b.state.lsm.multiplier: is 1"),
+    ("backend: rocksdb, lsm: {level0-files: 0}", "", "0 is out of range"),
+    ("backend: rocksdb, lsm: {write-buffer: 1 MB}", "", "did you mean memtable?"),
+    ("changelog: {threshold: 0 B}", "", "job.b.state.changelog.threshold: must be more than 0"),
+    ("incremental: true", "", "incremental stands in checkpoint:"),
+    ("", "incremental: yes please", "s:4:29: checkpoint.incremental: expected true or false"),
+    ("", "savepoint-cpu: 100 %", "leaves the task nothing to work with"),
+    ("", "transfer-threads: 0", "0 is out of range"),
+])  # fmt: skip
+def test_a_mistake_is_told_where_it_stands(state, checkpoint, told):
+    assert told in refusal(state, checkpoint)
+
+
+def test_what_a_backend_does_not_have_is_told():
+    """Not wrong: both backends may be swept."""
+    warnings = [str(w) for w in study("lsm: {base: 1 GB}").warnings] + [str(w) for w in study("backend: rocksdb, serialize: 1 GB/s").warnings]
+
+    assert ["only rocksdb has one", "rocksdb writes its files as they are"] == [w.split("has no effect: ")[1] for w in warnings]
+
+
+@pytest.mark.parametrize(("flink", "expected"), [
+    (["execution.checkpointing.incremental: true"], StateOptions(incremental=True)),
+    (["state.backend.incremental: true"], StateOptions(incremental=True)),
+    (["state.backend.rocksdb.checkpoint.transfer.thread.num: 2"], StateOptions(transfer_threads=2)),
+    (["state.backend.local-recovery: true"], StateOptions(local_recovery=True)),
+    (
+        ["execution.checkpointing.local-backup.enabled: true", "execution.state-recovery.from-local: true"],
+        StateOptions(local_recovery=True),
+    ),
+    (["execution.checkpointing.local-backup.enabled: true"], StateOptions()),
+])  # fmt: skip
+def test_flink_keys_about_all_state(flink, expected):
+    assert expected == model(flink=flink)[1]
+
+
+def test_a_copy_nobody_reads_is_told():
+    """Local backup and local recovery are two options; one alone does nothing."""
+    (warning,) = study(flink=["execution.checkpointing.local-backup.enabled: true"]).warnings
+
+    assert "has no effect without execution.state-recovery.from-local: true" in str(warning)
+
+
+@pytest.mark.parametrize(("flink", "expected"), [
+    (
+        ["state.backend.type: rocksdb", "state.backend.rocksdb.writebuffer.size: 16mb", "state.backend.rocksdb.memory.fixed-per-slot: 64mb"],
+        State(4 << 30, "rocksdb", lsm=Lsm(16 * MIB, 64 * MIB)),
+    ),
+    (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog())),
+    (
+        ["state.changelog.enabled: true", "state.changelog.periodic-materialize.interval: 1 min"],
+        State(4 << 30, changelog=Changelog(60 * S)),
+    ),
+    (["state.changelog.enabled: false"], State(4 << 30)),
+])  # fmt: skip
+def test_flink_keys_about_each_backend(flink, expected):
+    assert expected == model(flink=flink)[0]
+
+
+def test_a_key_about_another_backend_is_told():
+    (warning,) = study(flink=["state.backend.rocksdb.writebuffer.size: 16mb"]).warnings
+
+    assert "has no effect: no vertex has state it is about" in str(warning)
