@@ -5,9 +5,17 @@ Times are ns on the run's clock, -1 = did not happen (yet, or because a later fa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["RecoveryStats"]
+import pandas as pd
+
+from sim.metrics.schema import RECOVERIES
+
+__all__ = ["RecoveryStats", "recoveries_table"]
+
+_MS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -27,3 +35,19 @@ class RecoveryStats:
     running_ns: int = -1  # all of them run
     replayed_records: int = 0  # emitted again by restarted sources
     caught_up_ns: int = -1  # their backlog is what it was at the failure
+
+
+def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
+    """One row per restart, in their order."""
+    return pd.DataFrame.from_records([_row(row) for row in stats], columns=[column.name for column in RECOVERIES])
+
+
+def _row(row: RecoveryStats) -> tuple[Any, ...]:
+    times = (
+        row.failed_ns, row.detected_ns, row.cancelled_ns, row.deployed_ns, row.first_record_ns, row.running_ns, row.caught_up_ns,
+    )  # fmt: skip
+    downtime = -1.0 if row.running_ns < 0 else (row.running_ns - row.failed_ns) / _MS
+    return (
+        row.number, row.kind, row.what, *(-1.0 if ns < 0 else ns / _MS for ns in times), downtime, row.tasks, row.checkpoint,
+        row.restored_bytes, row.recovered_bytes, row.replayed_records,
+    )  # fmt: skip

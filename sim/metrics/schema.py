@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CHECKPOINTS", "COMMITS", "SERIES", "SUBTASKS", "TABLES", "TASKS", "Column"]
+__all__ = ["CHECKPOINTS", "COMMITS", "FILES", "RECOVERIES", "RESTORES", "SERIES", "SNAPSHOTS", "SUBTASKS", "TABLES", "TASKS", "Column"]
 
 
 class Column(NamedTuple):
@@ -59,7 +59,7 @@ SUBTASKS = (
 TASKS = (
     Column("vertex", "", ""),
     Column("index", "", "subtask index"),
-    Column("numRecordsIn", "records", "records served (a source: emitted)"),
+    Column("numRecordsIn", "records", "records served (a source: emitted), over all attempts: those served again count again"),
     Column("numRecordsOut", "records", "copies written to all outputs"),
     Column("numBytesIn", "bytes", "bytes taken from the input gates"),
     Column("numBytesOut", "bytes", "bytes written to the outputs"),
@@ -80,6 +80,8 @@ SERIES = (
     Column("backPressured", "share", "soft and hard"),
     Column("inputQueueSize", "bytes", "received and not yet taken, sum over subtasks"),
     Column("outputQueueSize", "bytes", "written and not yet sent, sum over subtasks"),
+    Column("backlog", "records", "sources: due and not yet emitted, sum over subtasks; 0 of others and of unlimited sources"),
+    Column("lag", "s", "sources: how long the oldest of them has been due, maximum over subtasks"),
 )
 COMMITS = (
     Column("checkpoint", "", "whose completion the commit answers"),
@@ -96,4 +98,72 @@ COMMITS = (
     Column("lost_records", "records", "of transactions open for longer than their timeout"),
     Column("missing_files", "", "named by the output and not there in full"),
 )
-TABLES = {"checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS}
+RECOVERIES = (
+    Column("restart", "", "number of the restart"),
+    Column("kind", "", "task, task-manager, job-manager, checkpoints (more failed ones than tolerated) or rescale"),
+    Column("cause", "", "in words"),
+    Column("failed", "ms", "when it happened, since the start of the run"),
+    Column("detected", "ms", "when the job went to RESTARTING"),
+    Column("cancelled", "ms", "when none of the restarted tasks ran; -1 here and below: not yet, or a later failure took them over"),
+    Column("deployed", "ms", "restart delay over, slots there, tasks deployed: download begins"),
+    Column("first_record", "ms", "first record a restarted task served, recovered ones included"),
+    Column("running", "ms", "when all of them ran"),
+    Column("caught_up", "ms", "when the backlog of their sources was what it was at the failure"),
+    Column("downtime", "ms", "failure -> all of them run"),
+    Column("tasks", "", "restarted"),
+    Column("restored_checkpoint", "", "id; 0: from the beginning"),
+    Column("restored_bytes", "bytes", "state downloaded"),
+    Column("recovered_bytes", "bytes", "in-flight data read back"),
+    Column("replayed_records", "records", "emitted again: position of the sources when they stopped minus restored position"),
+)
+FILES = (
+    Column("owner", "", "job instance that wrote it, from 0"),
+    Column("checkpoint", "", "snapshot it was written for"),
+    Column("path", "", ""),
+    Column("size", "bytes", ""),
+    Column("scope", "", "exclusive (its checkpoint's directory), shared (the job's) or savepoint (its savepoint's)"),
+    Column("job", "", "newest job instance that named it; the next two are checkpoints of that one"),
+    Column("created_by", "", "first checkpoint that named it"),
+    Column("last_used", "", "last checkpoint that named it"),
+    Column("deleted", "ms", "-1: it is there"),
+)
+SNAPSHOTS = (
+    Column("job", "", "job instance that took it, from 0"),
+    Column("id", "", "checkpoint id"),
+    Column("type", "", "checkpoint, full (reuses nothing), canonical or native (savepoints)"),
+    Column("directory", "", "of its metadata"),
+    Column("files_total", "", "files its metadata names"),
+    Column("bytes_total", "bytes", "in them"),
+    Column("files_outside_chk_dir", "", "in other directories than its own"),
+    Column("files_outside_job_dir", "", "in the directories of other jobs"),
+    Column("owners", "", "job instances that wrote one of the files"),
+    Column("chain_length", "", "owners that are older than its own job"),
+    Column("absolute_paths", "", "files its metadata names by an absolute path"),
+    Column("self_contained", "bool", "every file lies in its own directory"),
+    Column("relocatable_own_dir", "bool", "restorable from a copy of its own directory alone"),
+    Column("relocatable_job_dir", "", "... of its job's directory alone: yes or no; n/a: a savepoint lies in none"),
+    Column("relocatable_root", "bool", "... of the whole checkpoint directory, all jobs'"),
+    Column("restorable", "bool", "every file its metadata names is there"),
+    Column("would_break", "", "job/id of what is lost with it if it is disposed of, all files its metadata names"),
+    Column("would_break_job", "", "job/id of what other jobs lose if the directory of its job is removed"),
+)
+RESTORES = (
+    Column("job", "", "job instance that began from a snapshot"),
+    Column("claim", "", "claim, no-claim or legacy"),
+    Column("restored_job", "", "instance that took the snapshot"),
+    Column("restored_id", "", "its checkpoint id"),
+    Column("restored_type", "", ""),
+    Column("begun", "ms", "when the instance began"),
+    Column("first_id", "", "its first completed checkpoint; -1: none"),
+    Column("first_type", "", ""),
+    Column("first_checkpointed_size", "bytes", "written for it"),
+    Column("first_duration", "ms", "its end_to_end_duration"),
+    Column("bytes_reuploaded_first_full", "bytes", "written again because nothing of the restored snapshot may be reused; 0 if it may"),
+    Column("first_full_duration", "ms", "-1: the first checkpoint was not a full one"),
+    Column("time_until_old_snapshot_deletable", "ms", "begun -> nothing this instance keeps needs the restored snapshot; -1: never"),
+    Column("deletable", "bool", "at the end: nothing newer would be lost with the restored snapshot, and it is the user's to delete"),
+)
+TABLES = {
+    "checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS, "recoveries": RECOVERIES,
+    "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES,
+}  # fmt: skip

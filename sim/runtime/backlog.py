@@ -17,7 +17,7 @@ def due_records(source: Source, now: int) -> int:
         return 0
     i = _in_force(source.segments, now)
     segment = source.segments[i]
-    due = segment.first + (now - segment.start_ns) * segment.num // segment.den_ns + 1
+    due = segment.first + ((now - segment.start_ns + 1) * segment.num - 1) // segment.den_ns + 1
     if i + 1 < len(source.segments):
         due = min(due, source.segments[i + 1].first)
     return due if source.total < 0 else min(due, source.total)

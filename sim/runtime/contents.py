@@ -43,12 +43,13 @@ class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
 
-    def cut(self, checkpoint: int, task: int) -> None:
+    def cut(self, checkpoint: int, task: int, committables: Any = None) -> None:
         """The task stands at its cut now: its barrier has just been forwarded."""
         if not hasattr(self.plane, "position"):
             return  # TEMPORARY
         here = self.plane.position(task)
-        held = Held(here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken)))
+        nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
+        held = Held(nothing, committables=committables)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
 
     def of(self, checkpoint: int, task: int) -> Held | None:
@@ -63,6 +64,16 @@ class Contents:
                 captured=here.captured if captured else held.position.captured,
                 overtaken=here.overtaken if overtaken else held.position.overtaken,
             )
+
+    def stored(self, checkpoint: int, task: int, state_bytes: int) -> None:
+        """Its state is durable."""
+        if (held := self.of(checkpoint, task)) is not None:
+            held.state_bytes = state_bytes
+
+    def completed(self, checkpoint: int, retained: tuple[int, ...]) -> None:
+        """What older checkpoints left behind goes: late cuts of aborted ones too."""
+        for number in [number for number in self.checkpoints if number < checkpoint and number not in retained]:
+            del self.checkpoints[number]
 
     def forget(self, checkpoint: int) -> None:
         """Aborted or subsumed."""

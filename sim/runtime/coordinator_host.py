@@ -135,6 +135,7 @@ class CoordinatorHost:
 
     @carry_out.register
     def _discard_state(self, command: say.DiscardState) -> None:
+        self.world.contents.forget(command.checkpoint)
         self.tell(say.StateDiscarded(self.env.now, command.checkpoint))
 
     @carry_out.register
@@ -144,7 +145,7 @@ class CoordinatorHost:
     @carry_out.register
     def _fail_job(self, command: say.FailJob) -> None:
         self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
-        self.world.fail(f"tolerable failed checkpoints exceeded: {command.reason.name}")
+        self.world.recovery.fail_job(f"tolerable failed checkpoints exceeded: {command.reason.name}", command.task)
 
     @carry_out.register
     def _record_refused(self, command: say.RecordRefused) -> None:
@@ -160,6 +161,7 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
+        self.world.contents.completed(command.checkpoint, self.machine.retained)
         if self.world.checking is not None:
             self.world.checking.completed(command.checkpoint)
 

@@ -24,6 +24,11 @@ class Counters:
         for task, position in positions.items():
             self._before[task] += int(served[task]) - position
 
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where the tasks of these rows stand: records served, each counted once."""
+        here: np.ndarray = rows["served"] - self._before
+        return here
+
     def rows(self) -> np.ndarray:
         """The plane's rows of tasks, `served` over all attempts: records served again count again."""
         rows = self.plane.tasks()

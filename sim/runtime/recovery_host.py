@@ -72,9 +72,10 @@ class RecoveryHost:
         self.stop(lost)
         self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
 
-    def fail_job(self, reason: str) -> None:
-        """Everything restarts: a failure of no task in particular."""
-        self.report(range(len(self.world.layout.vertex)), "checkpoints", reason, self.env.now)
+    def fail_job(self, reason: str, task: int | None) -> None:
+        """Too many failed checkpoints: the job fails, or the task that declined the last one."""
+        everybody = range(len(self.world.layout.vertex))
+        self.report(everybody if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """The JobManager learns of a failure."""

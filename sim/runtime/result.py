@@ -28,6 +28,7 @@ class Result:
     tasks: pd.DataFrame  # one row per subtask, totals of the run
     series: pd.DataFrame  # one row per second and vertex
     commits: pd.DataFrame  # one row per commit of a transactional sink
+    recoveries: pd.DataFrame  # one row per restart
     journal: Journal
     manifest: dict[str, Any]
     job_status: str  # RUNNING, or FAILED: and the reason
@@ -37,6 +38,7 @@ class Result:
     def tables(self) -> dict[str, pd.DataFrame]:
         return {
             "checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series, "commits": self.commits,
+            "recoveries": self.recoveries,
         }  # fmt: skip
 
     def write(self, folder: Path) -> None:

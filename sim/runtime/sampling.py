@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
+from sim.runtime.backlog import due_records, due_time_ns
+
 if TYPE_CHECKING:
     from sim.runtime.world import World
 
@@ -33,12 +35,14 @@ class Sampler:
         world.env.process(self._run())
 
     def _run(self) -> Generator[simpy.Event, None, None]:
-        before = self.world.plane.tasks()
+        before = self.world.counters.rows()
         while True:
             yield self.world.env.timeout(SAMPLE_NS)
-            after, channels = self.world.plane.tasks(), self.world.plane.channels()
+            after, channels = self.world.counters.rows(), self.world.plane.channels()
+            emitted = self.world.counters.positions(after)
             for v, vertex in enumerate(self.world.scenario.job.vertices):
-                self.rows.append((self.world.env.now / _SECOND, vertex.name, *self._rates(v, before, after), *self._queues(v, channels)))
+                done, waiting = self._rates(v, before, after), self._queues(v, channels)
+                self.rows.append((self.world.env.now / _SECOND, vertex.name, *done, *waiting, *self._behind(v, emitted)))
             before = after
             if self.progress is not None:
                 self.progress(self.world.env.now)
@@ -57,6 +61,17 @@ class Sampler:
         received = (channels["arrived"] - channels["taken"])[self._in[v]].sum()
         unsent = (channels["written"] - channels["sent"])[self._out[v]].sum()
         return int(received), int(unsent)
+
+
+    def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
+        """(records due and not emitted, age of the oldest of them in s) of a source."""
+        source, now = self.world.spec.vertices[v].source, self.world.env.now
+        if source is None or not source.segments:
+            return 0, 0.0
+        due, here = due_records(source, now), emitted[self._tasks[v]]
+        behind = np.maximum(due - here, 0)
+        oldest = int(here.min())
+        return int(behind.sum()), (now - due_time_ns(source, oldest)) / _SECOND if oldest < due else 0.0
 
 
 def _channels(groups: Iterable[Iterable[int]]) -> np.ndarray:

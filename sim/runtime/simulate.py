@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sim.metrics.commits import commits_table
+from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
 from sim.runtime.manifest import manifest
 from sim.runtime.result import Result
@@ -47,9 +48,10 @@ def simulate(
         scenario=scenario,
         checkpoints=checkpoints_table(stats),
         subtasks=subtasks_table(stats, world.names()),
-        tasks=tasks_table(world.plane.tasks(), world.names()),
+        tasks=tasks_table(world.counters.rows(), world.names()),
         series=series_table(sampler.rows),
         commits=commits_table(world.commits, world.names()),
+        recoveries=recoveries_table(world.recovery.stats.values()),
         journal=world.journal,
         manifest=manifest(scenario),
         job_status=world.job_status,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.faults import Restart
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.runtime.world import World
@@ -53,6 +54,7 @@ def scenario(
         cluster=Cluster(latency_ns=latency_ns, network=network),
         storage=storage,
         overheads=Overheads(trigger_ns=MS, barrier_ns=0, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS),
+        restart=Restart("none"),
     )
 
 

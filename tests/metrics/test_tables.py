@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sim.metrics.commits import commits_table
+from sim.metrics.recoveries import RecoveryStats, recoveries_table
 from sim.metrics.schema import TABLES
 from sim.metrics.stats import CheckpointStats, SubtaskStats
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
@@ -57,6 +58,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "tasks": tasks_table(none, []),
         "series": series_table([]),
         "commits": commits_table([], NAMES),
+        "recoveries": recoveries_table([]),
     }
 
     assert [column.name for column in TABLES[name]] == list(empty[name].columns)
@@ -108,9 +110,24 @@ def test_tasks_are_named_and_in_ms():
     assert ["map", 0, 1, 2, 3, 4, 5, 6, 7.0, 8.0, 9.0, 10.0] == table.iloc[1].tolist()
 
 
+def test_recoveries_are_in_ms_and_say_what_did_not_happen():
+    """The second failure takes the tasks of the first one over: that one never gets far."""
+    taken_over = RecoveryStats(1, "task", "why", failed_ns=100 * MS, detected_ns=150 * MS, tasks=3, cancelled_ns=150 * MS)
+    done = RecoveryStats(
+        2, "task-manager", "why not", failed_ns=200 * MS, detected_ns=250 * MS, tasks=3, cancelled_ns=260 * MS, deployed_ns=300 * MS,
+        checkpoint=7, restored_bytes=10, recovered_bytes=20, first_record_ns=400 * MS, running_ns=500 * MS, replayed_records=30,
+        caught_up_ns=600 * MS,
+    )  # fmt: skip
+    table = recoveries_table([taken_over, done])
+
+    assert [column.name for column in TABLES["recoveries"]] == list(table.columns)
+    assert [1, "task", "why", 100.0, 150.0, 150.0, -1.0, -1.0, -1.0, -1.0, -1.0, 3, -1, 0, 0, 0] == table.iloc[0].tolist()
+    assert [200.0, 250.0, 260.0, 300.0, 400.0, 500.0, 600.0, 300.0, 3, 7, 10, 20, 30] == table.iloc[1].tolist()[3:]
+
+
 def test_every_column_is_described_once():
     """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
-    assert {"checkpoints", "subtasks", "tasks", "series", "commits"} == set(TABLES)
+    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries"} == set(TABLES)
     for columns in TABLES.values():
         names, units = [column.name for column in columns], {column.unit for column in columns}
 

@@ -11,7 +11,8 @@ from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
-FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "manifest.json", "journal.jsonl"}
+FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
+         "manifest.json", "journal.jsonl"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
