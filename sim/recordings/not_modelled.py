@@ -14,8 +14,6 @@ def not_modelled(config: Configuration) -> list[str]:
     """One phrase per feature, in the order of the configuration."""
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
     phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in config.actions]
-    if config.flink.get("state.backend.type") == "rocksdb":
-        phrases.append("how RocksDB writes, compacts and uploads its files: its state is written as one full file per subtask")
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
     if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
         phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")

@@ -196,8 +196,8 @@ class _Move:
                 for place, value, key in state_values(state.get("backend"), given):
                     self._put(("job", vertex, "state", *place), value, key)
                     used.add(key)
-        for key in given:
-            if given[key] not in (None, False) and key not in used and key != CHANGELOG:
+        for key, value in given.items():
+            if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has state it is about")
 
     def _local_recovery(self) -> None:

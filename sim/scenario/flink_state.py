@@ -37,6 +37,8 @@ def state_values(backend: object, given: Mapping[str, Any]) -> Iterator[tuple[tu
     """(place inside `state:`, value, key) of every key that says something about a vertex with this backend."""
     if backend == "rocksdb":
         yield from ((("lsm", name), given[key], key) for key, name in _ROCKSDB.items() if key in given)
-    details = [(("changelog", name), given[key], key) for key, name in _CHANGELOG.items() if key in given]
     if given.get(CHANGELOG):
-        yield from details or [(("changelog",), "on", CHANGELOG)]
+        details = [key for key in _CHANGELOG if key in given]
+        yield from ((("changelog", _CHANGELOG[key]), given[key], key) for key in details)
+        if not details:
+            yield ("changelog",), "on", CHANGELOG

@@ -44,8 +44,8 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("changelog: off", State(4 << 30)),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
     (
-        "backend: rocksdb, lsm: {memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, table: 2 MiB, "
-        "flush: 1 GB/s, compaction: 50 MB/s}",
+        "backend: rocksdb, lsm: {memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, "
+        + "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s}",
         State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 1_000_000_000, 50_000_000)),
     ),
 ])  # fmt: skip
@@ -90,9 +90,9 @@ def test_a_mistake_is_told_where_it_stands(state, checkpoint, told):
 
 def test_what_a_backend_does_not_have_is_told():
     """Not wrong: both backends may be swept."""
-    warnings = [str(w) for w in study("lsm: {base: 1 GB}").warnings] + [str(w) for w in study("backend: rocksdb, serialize: 1 GB/s").warnings]
+    warnings = [*study("lsm: {base: 1 GB}").warnings, *study("backend: rocksdb, serialize: 1 GB/s").warnings]
 
-    assert ["only rocksdb has one", "rocksdb writes its files as they are"] == [w.split("has no effect: ")[1] for w in warnings]
+    assert ["only rocksdb has one", "rocksdb writes its files as they are"] == [str(w).split("has no effect: ")[1] for w in warnings]
 
 
 @pytest.mark.parametrize(("flink", "expected"), [
@@ -119,7 +119,7 @@ def test_a_copy_nobody_reads_is_told():
 
 @pytest.mark.parametrize(("flink", "expected"), [
     (
-        ["state.backend.type: rocksdb", "state.backend.rocksdb.writebuffer.size: 16mb", "state.backend.rocksdb.memory.fixed-per-slot: 64mb"],
+        ["state.backend.type: rocksdb", *(f"state.backend.rocksdb.{key}" for key in ("writebuffer.size: 16mb", "memory.fixed-per-slot: 64mb"))],
         State(4 << 30, "rocksdb", lsm=Lsm(16 * MIB, 64 * MIB)),
     ),
     (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog())),
