@@ -1,4 +1,4 @@
-"""Checkpoint storage as its users see it: write, open, read, delete, rename; what it costs is the medium's business.
+"""Checkpoint storage as its users see it: write, open, read, delete, rename; what that costs is the medium's business.
 
 Knows bytes and files; what they hold is the caller's business.
 """
@@ -9,47 +9,69 @@ from collections.abc import Iterable
 
 import simpy
 
-from sim.model.storage import Storage
+from sim.model.storage import Disk, Retry, Storage
 from sim.storage.attempts import Attempts
+from sim.storage.cards import Cards
+from sim.storage.dfs import DistributedFileSystem
+from sim.storage.disk import LocalDisk
 from sim.storage.flat import FlatStorage
-from sim.storage.ledger import FileId, FileLedger
+from sim.storage.ledger import FileId, FileLedger, Name
 from sim.storage.medium import Medium
+from sim.storage.merging import MergedFiles
+from sim.storage.network import Network
+from sim.storage.object_store import ObjectStorage
+from sim.storage.parallel import in_parallel
 from sim.storage.stream import Stream
 from sim.storage.work import Work
 
-__all__ = ["CheckpointStorage", "FileSystem"]
+__all__ = ["CheckpointStorage", "Disks", "FileSystem"]
 
 
 class FileSystem:
     """The verbs of one medium.  `name` = (kind, vertex, index, checkpoint, ...), `host` = task manager (-1: the JobManager)."""
 
-    def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, disk: bool = False) -> None:
+    def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, threads: int = 1, disk: bool = False) -> None:
         self.attempts = attempts
         self.medium = medium
         self.files = files
+        self.threads = threads
+        self.merged: MergedFiles | None = None
         self._disk = disk
 
     def open(self, *name: str | int, host: int = 0) -> Stream:
         """A file to write to, piece by piece."""
         return Stream(self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk)
 
-    def write(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[FileId]:
-        """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed."""
+    def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: str | int | None = None) -> Work[FileId]:
+        """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
+
+        With file merging on, files of the same `merge` (a checkpoint) and task manager may share a physical file; None: never.
+        """
+        if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
+            return (yield from self.merged.write(size_bytes, name, host, merge))
         stream = self.open(*name, host=host)
         yield from stream.write(size_bytes)
         return (yield from stream.close())
+
+    def write_all(
+        self, files: Iterable[tuple[int, Name]], *, host: int = 0, threads: int | None = None, merge: str | int | None = None
+    ) -> Work[list[FileId]]:
+        """Process: (bytes, name) of each file, a few at a time, the next one begun when one is done.  Raises StorageFailed."""
+        works = [self.write(size_bytes, *name, host=host, merge=merge) for size_bytes, name in files]
+        return (yield from in_parallel(self.attempts.env, works, self._threads(threads)))
 
     def read(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[None]:
         """Process: read so much of the file of this name.  Raises StorageFailed."""
         yield from self.medium.read(size_bytes, name, host)
 
-    def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]:
-        """Process: delete files one after the other; a file is gone from the moment it is asked for.  Raises StorageFailed."""
-        for file in files:
-            stored = self.files[file]
-            if stored.deleted_ns is None:
-                self.files.delete(file, self.attempts.now)
-                yield from self.medium.remove(stored.name, stored.size_bytes, host)
+    def read_all(self, files: Iterable[tuple[int, Name]], *, host: int = 0, threads: int | None = None) -> Work[None]:
+        """Process: (bytes, name) of each file, a few at a time.  Raises StorageFailed."""
+        works = [self.read(size_bytes, *name, host=host) for size_bytes, name in files]
+        yield from in_parallel(self.attempts.env, works, self._threads(threads))
+
+    def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
+        """Process: delete files, each gone from the moment it is asked for.  Raises StorageFailed."""
+        yield from in_parallel(self.attempts.env, [self._delete(file, host) for file in files], threads)
 
     @property
     def renames(self) -> bool:
@@ -63,29 +85,61 @@ class FileSystem:
         yield from self.medium.rename(self.files[file].name, host)
         self.files[file].name = name
 
+    def _delete(self, file: FileId, host: int) -> Work[None]:
+        stored = self.files[file]
+        if stored.deleted_ns is None:
+            self.files.delete(file, self.attempts.now)
+            if stored.inside is not None and self.merged is not None:
+                yield from self.merged.delete(stored, stored.inside, host)
+            else:
+                yield from self.medium.remove(stored.name, stored.size_bytes if stored.whole else 0, host)
+
+    def _threads(self, threads: int | None) -> int:
+        return self.threads if threads is None else threads
+
 
 class CheckpointStorage(FileSystem):
     """Where the checkpoints of one job lie (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
     def __init__(self, env: simpy.Environment, options: Storage, seed: int) -> None:
         attempts = Attempts(env, options.retry)
-        super().__init__(attempts, FlatStorage(attempts, options, seed), FileLedger())
+        super().__init__(attempts, _medium(attempts, options, seed), FileLedger(), threads=options.threads)
         self.env = env
         self.options = options
         self.seed = seed
+        self.merged = None if options.merging is None else MergedFiles(self, options.merging)
+        self._disks = Disks(env, options.disk, self.files)
 
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
         """Process: the _metadata file of a checkpoint (Flink: on the coordinator's I/O thread).  Raises StorageFailed."""
-        stored = self.files.create(("_metadata", checkpoint), -1, self.attempts.now)
-        stored.size_bytes = size_bytes
+        stream = self.open("_metadata", checkpoint, host=-1)
         if self.options.metadata_ns:
-            yield from self.attempts.insist(lambda _: self._wait(self.options.metadata_ns))
-        self.files.close(stored, self.attempts.now)
-        return stored.id
+            yield from self.attempts.insist(self._metadata_latency)
+        if isinstance(self.medium, FlatStorage):
+            return stream.closed(size_bytes)
+        yield from stream.write(size_bytes)
+        return (yield from stream.close())
 
     def is_inlined(self, size_bytes: int) -> bool:
         """Small state travels in the acknowledgement (FsCheckpointStreamFactory): no file, no latency."""
         return size_bytes <= self.options.inline_threshold_bytes
+
+    def end_merging(self, by: str | int) -> Work[None]:
+        """Process: nothing more is written for this checkpoint; physical files that its small files share are closed."""
+        if self.merged is not None:
+            yield from self.merged.end(by)
+
+    def may_reuse(self, file: FileId) -> bool:
+        """Whether a later checkpoint may refer to the file instead of writing its bytes again (space amplification of merged files)."""
+        return self.merged is None or self.merged.may_reuse(file)
+
+    def disk(self, host: int) -> FileSystem:
+        """The local disk of a task manager: the same verbs; `DiskFull` when its space runs out."""
+        return self._disks.of(host)
+
+    def lose_disk(self, host: int) -> None:
+        """A task manager is gone and its disk with it: its files are deleted, whoever takes its number starts with an empty one."""
+        self._disks.lose(host)
 
     def fail_until(self, until_ns: int) -> None:
         """An outage begins now: what is under way breaks off, nothing is reached before `until_ns`; clients retry."""
@@ -101,5 +155,36 @@ class CheckpointStorage(FileSystem):
         """Bytes in them."""
         return self.files.bytes_written
 
-    def _wait(self, delay_ns: int) -> Work[None]:
-        yield self.attempts.wait(delay_ns)
+    def _metadata_latency(self, _: int) -> Work[None]:
+        yield self.attempts.wait(self.options.metadata_ns)
+
+
+class Disks:
+    """Local disks by task manager; their files stand in the ledger of the storage beside them."""
+
+    def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger) -> None:
+        self.env = env
+        self.options = options
+        self.files = files
+        self._systems: dict[int, FileSystem] = {}
+
+    def of(self, host: int) -> FileSystem:
+        if host not in self._systems:
+            attempts = Attempts(self.env, Retry())  # of its own: outages of storage do not reach it
+            self._systems[host] = FileSystem(attempts, LocalDisk(attempts, self.options), self.files, disk=True)
+        return self._systems[host]
+
+    def lose(self, host: int) -> None:
+        self._systems.pop(host, None)
+        for stored in self.files:
+            if stored.disk and stored.host == host and stored.deleted_ns is None:
+                stored.deleted_ns = int(self.env.now)
+
+
+def _medium(attempts: Attempts, options: Storage, seed: int) -> Medium:
+    network, cards = Network(attempts), Cards(options.nic_bytes_per_second)
+    if options.dfs is not None:
+        return DistributedFileSystem(attempts, network, cards, options.dfs, seed)
+    if options.object_store is not None:
+        return ObjectStorage(attempts, network, cards, options.object_store, seed)
+    return FlatStorage(attempts, options, seed)

@@ -25,6 +25,7 @@ class StoredFile:
     durable_ns: int | None = None  # closed: readable in full from here on
     deleted_ns: int | None = None
     given_up_ns: int | None = None  # its writer stopped before it was closed
+    inside: FileId | None = None  # the physical file that holds it, where small files are merged
 
     @property
     def whole(self) -> bool:
@@ -37,7 +38,7 @@ class FileLedger:
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
-        self.written = 0  # files closed so far
+        self.written = 0  # files closed so far, merged ones as one
         self.bytes_written = 0  # in them
 
     def __iter__(self) -> Iterator[StoredFile]:
@@ -54,8 +55,8 @@ class FileLedger:
         stored = self._files[file]
         return stored.whole and stored.deleted_ns is None
 
-    def create(self, name: Name, host: int, now: int, *, disk: bool = False) -> StoredFile:
-        stored = StoredFile(FileId(len(self._files)), name, host, disk, now)
+    def create(self, name: Name, host: int, now: int, *, disk: bool = False, inside: FileId | None = None) -> StoredFile:
+        stored = StoredFile(FileId(len(self._files)), name, host, disk, now, inside=inside)
         self._files.append(stored)
         return stored
 
@@ -63,8 +64,9 @@ class FileLedger:
         """It is durable, unless its writer gave it up before."""
         if stored.given_up_ns is None:
             stored.durable_ns = now
-            self.written += 1
-            self.bytes_written += stored.size_bytes
+            if stored.inside is None:
+                self.written += 1
+                self.bytes_written += stored.size_bytes
 
     def delete(self, file: FileId, now: int) -> None:
         if self._files[file].deleted_ns is None:

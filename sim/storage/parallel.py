@@ -1,0 +1,60 @@
+"""Several pieces of work by a few threads: each thread takes the next piece when it is done with one (list scheduling)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import simpy
+
+from sim.storage.failures import StorageFailed
+from sim.storage.work import Work
+
+__all__ = ["in_parallel"]
+
+T = TypeVar("T")
+
+
+def in_parallel(env: simpy.Environment, works: Sequence[Work[T]], threads: int) -> Work[list[T]]:
+    """Process: all of them; their results in the order given.  The first failure stops everything, and is raised."""
+    if threads <= 1 or len(works) <= 1:
+        results = {}
+        for i, work in enumerate(works):
+            results[i] = yield from work
+        return list(results.values())
+    return (yield from _Threads(env, works, threads).all())
+
+
+class _Threads:
+    def __init__(self, env: simpy.Environment, works: Sequence[Work[T]], threads: int) -> None:
+        self.env = env
+        self.works = works
+        self.threads = min(threads, len(works))
+        self._results: dict[int, object] = {}
+        self._next = 0
+        self._over = env.event()  # all done, or one failed
+
+    def all(self) -> Work[list[T]]:
+        running = [self.env.process(self._thread()) for _ in range(self.threads)]
+        try:
+            yield self._over
+        except BaseException:
+            for process in running:
+                if process.is_alive:
+                    process.interrupt()
+            raise
+        return [self._results[i] for i in range(len(self.works))]  # type: ignore[misc]
+
+    def _thread(self) -> Work[None]:
+        try:
+            while self._next < len(self.works):
+                i, self._next = self._next, self._next + 1
+                self._results[i] = yield from self.works[i]
+        except StorageFailed as failure:
+            if not self._over.triggered:
+                self._over.fail(failure)
+        except simpy.Interrupt:
+            return
+        else:
+            if len(self._results) == len(self.works) and not self._over.triggered:
+                self._over.succeed()

@@ -1,0 +1,96 @@
+"""Outages, time limits and retries: what fails for the moment is tried again, what fails too often fails for good."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.model.storage import Retry, Storage
+from tests.storage.lab import MB, MS, Lab, dfs
+
+FLAT = Storage(bytes_per_second=100 * MB, close_ns=10 * MS, metadata_ns=20 * MS)
+PATIENT = Retry(attempts=4, backoff_ns=100 * MS)
+
+
+def outage(lab, at_ms, until_ms):
+    lab.env.timeout(at_ms * MS).callbacks.append(lambda _: lab.storage.fail_until(until_ms * MS))
+
+
+@pytest.mark.parametrize("options", [FLAT, dfs()])
+def test_a_write_survives_a_short_outage(options):
+    """A second's write breaks off at 400 ms; tried at 500 (down until 600), and at 700: 1000 ms from there, and a close."""
+    lab = Lab(replace(options, retry=PATIENT))
+    lab.start("a", lab.storage.write(100 * MB, "a"))
+    outage(lab, 400, 600)
+
+    assert {"a": 1700 + options.close_ns / MS} == lab.run()
+    assert {} == lab.failed
+    assert [True] == [stored.whole for stored in lab.storage.files]
+
+
+@pytest.mark.parametrize("options", [FLAT, dfs()])
+def test_a_long_outage_is_a_failure(options):
+    """Attempts at 0, 500, 700 and 1100 ms (100, 200, 400 ms apart), down until 2000: given up half-written."""
+    lab = Lab(replace(options, retry=PATIENT))
+    lab.start("a", lab.storage.write(100 * MB, "a"))
+    outage(lab, 400, 2000)
+
+    assert {"a": 400 + 100 + 200 + 400} == lab.run()
+    assert {"a": "storage is down until 2 s (4 attempts)"} == lab.failed
+    (stored,) = lab.storage.files
+    assert (False, None, 1100 * MS) == (stored.whole, stored.durable_ns, stored.given_up_ns)
+    assert not lab.storage.files.exists(stored.id)
+
+
+def test_pauses_double_up_to_a_limit():
+    lab = Lab(replace(FLAT, retry=Retry(attempts=6, backoff_ns=100 * MS, most_backoff_ns=300 * MS)))
+    lab.storage.fail_until(10**15)
+    lab.start("a", lab.storage.write(1, "a"))
+
+    assert {"a": 100 + 200 + 300 + 300 + 300} == lab.run()
+
+
+def test_one_attempt_fails_at_once():
+    lab = Lab(replace(FLAT, retry=Retry(attempts=1)))
+    lab.storage.fail_until(10**15)
+    lab.start("a", lab.storage.write(1, "a"))
+
+    assert {"a": 0} == lab.run()
+    assert ["a"] == list(lab.failed)
+
+
+def test_reads_metadata_and_deletes_fail_too():
+    """Every verb insists, and then raises."""
+    lab = Lab(replace(dfs(latency_ms=10), retry=Retry(attempts=2, backoff_ns=MS)))
+    file = lab.env.run(until=lab.env.process(lab.storage.write(1, "x")))
+    lab.storage.fail_until(10**15)
+    lab.start("read", lab.storage.read(1, "x"))
+    lab.start("metadata", lab.storage.write_metadata(1))
+    lab.start("delete", lab.storage.delete([file]))
+    lab.start("rename", lab.storage.rename(file, "y"))
+    lab.run()
+
+    assert {"read", "metadata", "delete", "rename"} == set(lab.failed)
+
+
+def test_an_attempt_has_a_time_limit():
+    """A second's write with 300 ms per attempt never gets through: 3 x 300 and the pauses between."""
+    lab = Lab(replace(FLAT, retry=Retry(attempts=3, backoff_ns=100 * MS, timeout_ns=300 * MS)))
+    lab.start("a", lab.storage.write(100 * MB, "a"))
+
+    assert {"a": 3 * 300 + 100 + 200} == lab.run()
+    assert {"a": "no answer within 0.3 s (3 attempts)"} == lab.failed
+
+
+def test_what_is_in_time_is_not_limited():
+    lab = Lab(replace(FLAT, retry=Retry(attempts=3, timeout_ns=1001 * MS)))
+
+    assert 1010 == lab.took_ms(lab.storage.write(100 * MB, "a"))
+
+
+def test_the_local_disk_knows_no_outage():
+    lab = Lab(replace(FLAT, disk=replace(FLAT.disk, bytes_per_second=100 * MB)))
+    lab.start("a", lab.storage.disk(0).write(100 * MB, "a"))
+    outage(lab, 400, 10_000)
+
+    assert {"a": 1000} == lab.run()
+    assert {} == lab.failed

@@ -1,0 +1,203 @@
+"""A distributed file system: blocks through pipelines, requests to one server, everything shared fairly."""
+
+from dataclasses import replace
+from math import comb
+
+import pytest
+
+from sim.model.job import Distribution
+from sim.model.storage import Dfs, Retry
+from sim.storage.placement import replicas
+from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
+
+MIB = 1 << 20
+
+
+def test_time_of_one_file():
+    """create + 3 x (add a block + 40 ms) + close, the last block half full: 5 requests of 10 ms and 2.5 blocks of 40 ms."""
+    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
+
+    assert 5 * 10 + 2.5 * 40 == lab.took_ms(lab.storage.write(10 * MB, "keyed", "map", 0, 1))
+
+
+def test_an_empty_file_is_created_and_closed():
+    lab = Lab(dfs(latency_ms=10))
+
+    assert 20 == lab.took_ms(lab.storage.write(0, "operator"))
+
+
+def test_pieces_go_on_in_the_same_block():
+    """Two writes of half a block: one block, created once."""
+    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
+    stream = lab.storage.open("channel-state", 0, 1)
+
+    assert [10 + 10 + 20, 20, 10] == [lab.took_ms(work) for work in (stream.write(2 * MB), stream.write(2 * MB), stream.close())]
+    assert (1, 4 * MB) == (lab.storage.files.written, lab.storage.files.bytes_written)
+
+
+def test_two_streams_share_the_card_of_their_task_manager():
+    """100 MB/s for both, nodes to spare: twice as long; another task manager has a card of its own."""
+    lab = Lab(dfs(nodes=50, rate=None, nic=100 * MB))
+    for name in "ab":
+        lab.start(name, lab.storage.write(50 * MB, name, host=0))
+    lab.start("c", lab.storage.write(50 * MB, "c", host=1))
+
+    assert {"a": 1000, "b": 1000, "c": 500} == lab.run()
+
+
+def test_two_streams_share_a_node():
+    """One node only: both files lie there."""
+    lab = Lab(dfs(nodes=1))
+    for name in "ab":
+        lab.start(name, lab.storage.write(50 * MB, name, host=ord(name)))
+
+    assert {"a": 1000, "b": 1000} == lab.run()
+
+
+def test_one_slow_replica_sets_the_pace():
+    """Three nodes, three replicas: all of them in every pipeline; one slow by 20 makes the file slow by 20."""
+    healthy = Lab(dfs(replication=3))
+    limping = Lab(dfs(replication=3))
+    limping.storage.medium._nodes[1].disk = limping.storage.medium._nodes[1].disk.__class__(5 * MB)
+
+    assert [1000, 20_000] == [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in (healthy, limping)]
+
+
+def test_a_replica_close_by_needs_no_card():
+    """local_first: the first replica stands beside the writer, and with one replica nothing leaves the machine."""
+    near, far = (Lab(dfs(nodes=5, nic=10 * MB, local_first=local)) for local in (True, False))
+
+    assert [100, 1000] == [lab.took_ms(lab.storage.write(10 * MB, "a", host=3)) for lab in (near, far)]
+    assert [3, 3] == [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"]
+
+
+def test_replicas_forward_through_their_own_cards():
+    """The card of a node carries a block in once and out once, each way on its own: a pipeline of three is no slower than one."""
+    lab = Lab(dfs(rate=None, replication=3, nic_bytes_per_second=50 * MB))
+
+    assert 1000 == lab.took_ms(lab.storage.write(50 * MB, "a"))
+
+
+def test_one_stream_can_have_a_limit_of_its_own():
+    lab = Lab(dfs(nodes=50, stream_bytes_per_second=25 * MB))
+
+    assert 1000 == lab.took_ms(lab.storage.write(25 * MB, "a"))
+
+
+def test_reading_takes_the_node_and_the_card():
+    """One request, then 100 MB from one replica at 50 MB/s into the card of the reader."""
+    lab = Lab(dfs(nic=50 * MB, latency_ms=10, replication=3))
+
+    assert 10 + 2000 == lab.took_ms(lab.storage.read(100 * MB, "a", host=2))
+
+
+def test_delete_and_rename_are_one_request_each():
+    lab = Lab(dfs(latency_ms=10))
+    files = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
+
+    assert 10 == lab.took_ms(lab.storage.rename(files[0], "c"))
+    assert ("c",) == lab.storage.files[files[0]].name
+    assert 20 == lab.took_ms(lab.storage.delete(files))
+    assert [False, False] == [lab.storage.files.exists(file) for file in files]
+    assert 0 == lab.took_ms(lab.storage.delete(files)), "gone files are not asked for again"
+
+
+def test_replicas_are_distinct_and_every_set_is_equally_likely():
+    """All 20 sets of 3 out of 6 nodes within five standard deviations, none with a node twice."""
+    sets = [frozenset(replicas(6, 3, 1, ("keyed", "map", i, n), 0)) for i in range(20) for n in range(200)]
+    expected, deviation = 4000 / comb(6, 3), (4000 / 20 * 19 / 20) ** 0.5
+
+    assert {3} == {len(one) for one in sets}
+    assert comb(6, 3) == len(set(sets))
+    assert all(abs(sets.count(one) - expected) < 5 * deviation for one in set(sets))
+
+
+def test_fewer_nodes_than_replicas_are_all_used():
+    assert {0, 1} == set(replicas(2, 3, 1, ("a",), 0))
+
+
+@pytest.mark.parametrize(("share", "writers", "blocks"), [("1/200", 20, 1), ("1/50", 8, 2)])
+def test_how_often_some_block_meets_a_slow_node(share, writers, blocks):
+    """P(any slow | m slow nodes) = 1 - (1 - q)^(nk) with q = 1 - C(N - m, 3) / C(N, 3), and m binomial: each node is slow on its own.
+
+    Over 400 seeds, within four standard deviations.
+    """
+    kind = Dfs(100, 100 * MB, latency=Distribution(0), block_bytes=MB, slow=slow(share, 20, lasts_s=1800))
+    hit = 0
+    for seed in range(400):
+        lab = Lab(replace(dfs(), dfs=kind), seed)
+        for w in range(writers):
+            lab.start(w, lab.storage.write(blocks * MB, "keyed", w, host=w))
+        hit += max(lab.run().values()) > 100  # 10 ms a block; 20 times as long if slow, shared by a few at most
+    f, n = float(kind.slow.share), kind.nodes
+    binomial = [comb(n, m) * f**m * (1 - f) ** (n - m) for m in range(n + 1)]
+    some = 1 - sum(p * (comb(n - m, 3) / comb(n, 3)) ** (writers * blocks) for m, p in enumerate(binomial))
+
+    assert abs(hit - 400 * some) < 4 * (400 * some * (1 - some)) ** 0.5
+
+
+def test_a_block_that_takes_too_long_goes_to_other_nodes():
+    """One of two nodes is slow by 100; with a time limit no file waits for it: 100 ms limit, 50 ms pause, 10 ms on the other."""
+    options = replace(dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS))
+    lab = Lab(options)
+    node = lab.storage.medium._nodes[0]
+    node.disk = node.disk.__class__(MB)
+    took = [lab.took_ms(lab.storage.write(MB, name)) for name in "abcdefgh"]
+
+    assert {10.0} < set(took)
+    assert all(ms % 150 == 10 for ms in took)
+
+
+def test_a_larger_factor_is_never_faster_in_the_mean():
+    """Law 30: the mean time of 60 files over 30 seeds grows with the slow factor."""
+
+    def mean_ms(factor):
+        total = 0
+        for seed in range(30):
+            lab = Lab(dfs(nodes=20, replication=3, slow=slow("1/20", factor, lasts_s=30)), seed)
+            for i in range(60):
+                lab.start(str(i), lab.storage.write(20 * MB, "keyed", i, host=i % 4), at_ms=i * 100)
+            total += sum(ms - i * 100 for i, ms in enumerate(map(lab.run().get, map(str, range(60)))))
+        return total / 30 / 60
+
+    times = [mean_ms(factor) for factor in (1, 2, 5, 20)]
+
+    assert sorted(times) == times
+    assert times[-1] > 1.5 * times[0]
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_all_times_by_k_and_bandwidths_by_one_kth_scale_all_durations(k):
+    """Law 28, storage part: to the nanosecond rounding of each step."""
+
+    def ended(k):
+        kind = Dfs(
+            10, 840 * MB // k, replication=3, block_bytes=4 * MB, nic_bytes_per_second=2520 * MB // k,
+            latency=Distribution(MS * k), requests_per_second=None,
+        )  # fmt: skip
+        lab = Lab(replace(dfs(), dfs=kind, nic_bytes_per_second=1260 * MB // k))
+        for i in range(12):
+            lab.start(i, lab.storage.write(10 * MB, "keyed", i, host=i % 3), at_ms=i * k)
+        return [round(ms * MS) for _, ms in sorted(lab.run().items())]
+
+    assert all(abs(k * once - scaled) <= 40 * k for once, scaled in zip(ended(1), ended(k), strict=True))
+
+
+def test_what_is_interrupted_is_half_written():
+    """Given up in the second block: the card is free for others, the file never becomes durable."""
+    lab = Lab(dfs(block_bytes=10 * MB))
+    process = lab.start("a", lab.storage.write(100 * MB, "a"))
+    process.callbacks.append(lambda event: setattr(event, "defused", True))
+    lab.env.timeout(150 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.run()
+    (stored,) = lab.storage.files
+
+    assert (False, None, 150 * MS) == (stored.whole, stored.durable_ns, stored.given_up_ns)
+    assert 100 == lab.took_ms(lab.storage.write(10 * MB, "b"))
+
+
+def test_sizes_at_which_nothing_is_left_over():
+    """Exactly one block is one block."""
+    lab = Lab(dfs(latency_ms=1, block_bytes=128 * MIB))
+
+    assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5)

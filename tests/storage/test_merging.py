@@ -1,0 +1,142 @@
+"""Small files of a checkpoint in one physical file: fewer files, later deletes."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.model.storage import FileMerging
+from tests.storage.lab import MB, Lab, dfs
+
+ON = FileMerging(max_file_bytes=4 * MB)
+
+
+def lab(merging=ON):
+    """1 MB takes 10 ms, a request 1 ms: a file of its own is 3 requests."""
+    return Lab(replace(dfs(latency_ms=1), merging=merging))
+
+
+def written(here, *names, size=MB, merge=1, host=0):
+    return [here.env.run(until=here.env.process(here.storage.write(size, name, host=host, merge=merge))) for name in names]
+
+
+def physical(here):
+    return [stored for stored in here.storage.files if stored.name[0] == "merged"]
+
+
+def test_one_after_the_other_into_one_file():
+    """Created and given a block once: 2 + 10 ms, then 10 ms each."""
+    here = lab()
+
+    assert [12, 10, 10] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abc"]
+    assert [3 * MB] == [stored.size_bytes for stored in physical(here)]
+
+
+def test_off_every_file_is_its_own():
+    here = lab(merging=None)
+
+    assert [13, 13] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "ab"]
+    assert [] == physical(here)
+
+
+def test_large_files_and_others_never_share():
+    here = lab()
+    written(here, "large", size=4 * MB)
+    here.took_ms(here.storage.write(MB, "alone"))
+
+    assert [] == physical(here)
+
+
+def test_a_full_file_is_closed():
+    """The fourth MB fills it: its writer closes it (1 ms), the fifth begins another."""
+    here = lab()
+
+    assert [12, 10, 10, 11, 12] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abcde"]
+    assert [True, False] == [stored.whole for stored in physical(here)]
+
+
+def test_what_is_appended_is_durable():
+    here = lab()
+    (file,) = written(here, "a")
+
+    assert here.storage.files.exists(file)
+    assert not physical(here)[0].whole
+
+
+def test_two_at_a_time_need_two_files():
+    """The pool does not block: who finds no idle file makes one."""
+    here = lab()
+    here.start("a", here.storage.write(MB, "a", merge=1))
+    here.start("b", here.storage.write(MB, "b", merge=1))
+    here.run()
+
+    assert 2 == len(physical(here))
+
+
+def test_task_managers_and_checkpoints_do_not_share():
+    here = lab()
+    written(here, "a")
+    written(here, "b", host=1)
+    written(here, "c", merge=2)
+
+    assert 3 == len(physical(here))
+
+
+def test_across_checkpoints_they_do():
+    here = lab(replace(ON, across=True))
+    written(here, "a")
+    written(here, "b", merge=2)
+    here.took_ms(here.storage.end_merging(1))
+
+    assert [(2 * MB, False)] == [(stored.size_bytes, stored.whole) for stored in physical(here)]
+
+
+def test_the_end_of_a_checkpoint_closes_its_files():
+    here = lab()
+    written(here, "a")
+    written(here, "b", merge=2)
+
+    assert 1 == here.took_ms(here.storage.end_merging(1))
+    assert [True, False] == [stored.whole for stored in physical(here)]
+
+
+def test_the_last_delete_deletes_the_physical_file():
+    """Space is free only then; a delete before it is no request."""
+    here = lab()
+    a, b = written(here, "a", "b")
+    here.took_ms(here.storage.end_merging(1))
+
+    assert [0, 1] == [here.took_ms(here.storage.delete([file])) for file in (a, b)]
+    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]
+
+
+def test_what_was_deleted_before_the_end_goes_with_it():
+    here = lab()
+    (a,) = written(here, "a")
+
+    assert 0 == here.took_ms(here.storage.delete([a]))
+    assert 2 == here.took_ms(here.storage.end_merging(1)), "close, delete"
+
+
+def test_space_that_is_wasted_is_not_kept_by_reuse():
+    """Three of 1 MB, two deleted: 3 MB hold 1, more than twice: a later checkpoint writes its bytes again."""
+    here = lab(replace(ON, max_space_amplification=Fraction(2)))
+    a, b, c = written(here, "a", "b", "c")
+
+    assert here.storage.may_reuse(a)
+    here.took_ms(here.storage.delete([b]))
+
+    assert here.storage.may_reuse(a)
+    here.took_ms(here.storage.delete([c]))
+
+    assert not here.storage.may_reuse(a)
+    assert here.storage.may_reuse(here.env.run(until=here.env.process(here.storage.write(1, "own"))))
+
+
+def test_a_flood_of_small_files_is_a_few():
+    """100 files by four threads: 4 creates and blocks instead of 100 of each and as many closes."""
+    sizes = [(10_000, ("op", i)) for i in range(100)]
+    merged, apart = lab(), lab(None)
+    times = [here.took_ms(here.storage.write_all(sizes, merge=1)) for here in (merged, apart)]
+
+    assert 4 == merged.storage.files.written + len(physical(merged))
+    assert 100 == apart.storage.files.written
+    assert times[0] < times[1] / 2

@@ -1,0 +1,82 @@
+"""Files by a few threads: list scheduling, in the order given."""
+
+import pytest
+
+from sim.model.storage import Retry, Storage
+from tests.storage.lab import MB, MS, Lab, dfs
+
+FLAT = Storage(bytes_per_second=100 * MB, close_ns=10 * MS)
+
+
+def files(*sizes_mb):
+    return [(size * MB, ("sst", i)) for i, size in enumerate(sizes_mb)]
+
+
+@pytest.mark.parametrize(
+    ("threads", "ms"),
+    [
+        (1, 40 + 20 + 30 + 10 + 4 * 10),
+        (2, 40 + 10 + 10 + 10),  # one has 40 and 10, the other 20 and 30: 60 and 2 closes
+        (4, 50),
+        (9, 50),
+    ],
+)
+def test_list_scheduling(threads, ms):
+    """4, 2, 3 and 1 MB at 100 MB/s and 10 ms to close: whoever is free takes the next one."""
+    lab = Lab(FLAT)
+
+    assert max(ms, 70 if threads == 2 else 0) == lab.took_ms(lab.storage.write_all(files(4, 2, 3, 1), threads=threads))
+
+
+def test_results_come_in_the_order_given():
+    lab = Lab(FLAT)
+    ids = lab.env.run(until=lab.env.process(lab.storage.write_all(files(4, 2, 3, 1), threads=3)))
+
+    assert [("sst", i) for i in range(4)] == [lab.storage.files[file].name for file in ids]
+
+
+def test_threads_are_those_of_the_options():
+    lab = Lab(Storage(bytes_per_second=100 * MB, threads=2))
+
+    assert 20 == lab.took_ms(lab.storage.write_all(files(1, 1, 1, 1)))
+    assert 20 == lab.took_ms(lab.storage.write_all(files(1, 1, 1, 1), threads=2))
+
+
+def test_nothing_to_write():
+    assert 0 == Lab(FLAT).took_ms(Lab(FLAT).storage.write_all([]))
+
+
+def test_reading_back():
+    lab = Lab(Storage(read_bytes_per_second=100 * MB))
+
+    assert 20 == lab.took_ms(lab.storage.read_all(files(1, 1, 1, 1), threads=2))
+
+
+def test_deletes_go_side_by_side():
+    lab = Lab(dfs(latency_ms=10))
+    ids = lab.env.run(until=lab.env.process(lab.storage.write_all(files(0, 0, 0, 0))))
+
+    assert 20 == lab.took_ms(lab.storage.delete(ids, threads=2))
+
+
+def test_the_first_failure_stops_the_others():
+    """Down from 15 ms on, one attempt: nothing more is begun, what is under way is given up."""
+    lab = Lab(Storage(bytes_per_second=100 * MB, retry=Retry(attempts=1)))
+    lab.start("all", lab.storage.write_all(files(1, 5, 5, 5), threads=2))
+    lab.env.timeout(15 * MS).callbacks.append(lambda _: lab.storage.fail_until(10**15))
+    lab.run()
+
+    assert {"all": 15} == lab.ended
+    assert ["all"] == list(lab.failed)
+    assert [(("sst", 0), True), (("sst", 1), False), (("sst", 2), False)] == [(one.name, one.whole) for one in lab.storage.files]
+    assert [None, 15 * MS, 15 * MS] == [one.given_up_ns for one in lab.storage.files]
+
+
+def test_an_interrupt_stops_all_threads():
+    lab = Lab(FLAT)
+    process = lab.start("all", lab.storage.write_all(files(100, 100, 100), threads=2))
+    process.callbacks.append(lambda event: setattr(event, "defused", True))
+    lab.env.timeout(5 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.env.run()
+
+    assert [(False, 5 * MS), (False, 5 * MS)] == [(one.whole, one.given_up_ns) for one in lab.storage.files]
