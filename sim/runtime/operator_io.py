@@ -1,9 +1,9 @@
-"""What an operator of one task does with the outside: its files and its transactions end an epoch together, at the cut of a snapshot."""
+"""What the operator of one task does with the outside: its files and its transactions end an epoch together, at the cut of a snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.protocol.vocabulary import Work as Piece
 from sim.protocol.writer import Writer
@@ -15,56 +15,72 @@ from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
 if TYPE_CHECKING:
-    from sim.model.job import Vertex
     from sim.protocol.committables import Committable
+    from sim.protocol.task_vocabulary import RunPreBarrier
+    from sim.runtime.contents import Held
     from sim.runtime.task_host import TaskHost
     from sim.runtime.world import World
 
-__all__ = ["OperatorIO", "operator_io"]
+__all__ = ["OperatorIO", "Uncommitted"]
 
 
-def operator_io(world: World, host: TaskHost, vertex: Vertex) -> OperatorIO | None:
-    """Of a task that writes files or transactions, or commits them; most do neither."""
-    return OperatorIO(world, host, vertex) if vertex.flush or vertex.commit or vertex.committer_of else None
+class Uncommitted(NamedTuple):
+    """What a checkpoint holds of a committer."""
+
+    checkpoint: int
+    committables: tuple[Committable, ...]
 
 
 class OperatorIO:
-    def __init__(self, world: World, host: TaskHost, vertex: Vertex) -> None:
+    """Of every task; most write no files and no transactions."""
+
+    def __init__(self, world: World, host: TaskHost) -> None:
+        vertex = world.scenario.job.vertices[world.layout.vertex[host.task]]
         self.world = world
         self.host = host
         self.files: OperatorFiles | None = None
         self.writer: SinkWriter | None = None
         self.committer: SinkCommitter | None = None
-        self._channels = [c for gate in world.layout.task_gates[host.task] for c in world.layout.gates[gate][2]]
+        self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._bytes_at_cut = 0
         self._last_checkpoint = 0
-        records, _ = self._read()  # where it stands: after a restart not at the beginning
+        commit = world.scenario.job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
+        if commit is not None and (vertex.committer_of or commit.committer == "chained"):
+            self.committer = SinkCommitter(world, host, commit)
+            host.on_restore.append(self._restored)
+        if self._ends_epochs:
+            records, _ = self._read()  # where it stands: after a restart not at the beginning
+            if vertex.commit is not None:
+                self.writer = SinkWriter(world, Writer(host.task, records, host.env.now), vertex.name, self.committer)
         if vertex.flush is not None:
             self.files = OperatorFiles(world, host.task, vertex.flush, _space(world, world.hosts[host.task]))
-            host.on_abort.append(self.files.abort)
-        commit = world.scenario.job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
-        if commit is not None:
-            if vertex.committer_of or commit.committer == "chained":
-                self.committer = SinkCommitter(world, host, commit)
-            if not vertex.committer_of:
-                self.writer = SinkWriter(world, Writer(host.task, records, host.env.now), vertex.name, self.committer)
-        if self.files is not None:
             host.on_complete.append(self.files.complete)  # after the commit
+            host.on_abort.append(self.files.abort)
 
-    def cut(self, checkpoint: int) -> None:
-        """The task's snapshot begins: what was written since the last goes to the committer, before the barrier."""
-        records, names, size_bytes = self._ended(checkpoint)
-        if self.writer is not None:
-            self.writer.end_epoch(self.host.env.now, checkpoint, records, size_bytes, names)
+    # ------------------------------------------------------------------------------------------ a snapshot
+
+    def before_barrier(self, command: RunPreBarrier, own_ns: int, done: Callable[[], None]) -> None:
+        """What was written since the last snapshot goes to the committer; the operator's own work and its files take their time.
+
+        If storage gives up, the task fails.
+        """
+        checkpoint = command.checkpoint
+        if self._ends_epochs:
+            records, names, size_bytes = self._ended(checkpoint)
+            if self.writer is not None:
+                self.writer.end_epoch(self.host.env.now, checkpoint, records, size_bytes, names)
         if self.committer is not None:
             self.committer.take_in(checkpoint)
+        if self.files is None:
+            if own_ns:
+                self.host.thread.occupy()
+            self.host.env.call_in(own_ns, done)
+        else:
+            self._work_on_thread(self._flush(self.files, command.work, own_ns, checkpoint), done)
 
-    def before_barrier(self, pieces: tuple[Piece, ...], own_ns: int, checkpoint: int) -> Work[None]:
-        """Process, on the task thread: the operator's own work, then its files.  Raises StorageFailed."""
-        if own_ns:
-            yield self.host.env.timeout(own_ns)
-        if self.files is not None:
-            yield from self.files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else self.files.stage(checkpoint)
+    def held(self, checkpoint: int) -> Uncommitted | None:
+        """What this snapshot, taken now, keeps of the committer."""
+        return None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.held)
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
@@ -72,46 +88,59 @@ class OperatorIO:
             yield from self.files.upload(checkpoint)
 
     def abort(self, checkpoint: int) -> None:
+        """The snapshot is cancelled."""
         if self.files is not None:
             self.files.abort(checkpoint)
 
+    # ------------------------------------------------------------------------------------------ its end and its beginning
+
     def end_input(self, done: Callable[[], None]) -> None:
         """No record follows: the last files are written on the task thread, and what is open goes to the committer.  Then `done`."""
+        if not self._ends_epochs:
+            done()
+            return
         epoch = self._last_checkpoint + 1
         records, names, size_bytes = self._ended(epoch)
         if self.writer is not None:
             self.writer.end_input(self.host.env.now, records, size_bytes, names)
+        if self.files is None:
+            done()
+            return
 
         def written() -> None:
             self.host.thread.vacate()
             done()
 
         how = Piece.OPERATOR_STAGE if self.world.scenario.checkpoint.operator_io == "async" else Piece.OPERATOR_FLUSH
-        self.work_on_thread(self.before_barrier((how,), 0, epoch), written)
-
-    def work_on_thread(self, work: Work[None], done: Callable[[], None]) -> None:
-        """Hold the thread while the work goes on, then call `done`, which lets it go; if storage gives up, the task fails."""
-
-        def failed(failure: StorageFailed) -> None:
-            self.world.recovery.fail_task(self.host.task, f"flush: {failure}")
-
-        if begin(self.host.env, work, lambda _: done(), failed) is not None:
-            self.host.thread.occupy()
-
-    @property
-    def held(self) -> tuple[Committable, ...]:
-        """The committables a snapshot taken now keeps."""
-        return () if self.committer is None else self.committer.machine.held
-
-    def restored(self, checkpoint: int, committables: tuple[Committable, ...]) -> None:
-        """The task starts from a checkpoint (call at a safe point): what its committer held is committed again."""
-        if self.committer is not None:
-            self.committer.restored(checkpoint, committables)
+        self._work_on_thread(self._flush(self.files, (how,), 0, epoch), written)
 
     def stop(self) -> None:
         """The task is gone, and what it had on its disk."""
         if self.files is not None:
             self.files.stop()
+
+    def _restored(self, held: Held) -> None:
+        if self.committer is not None and isinstance(held.committables, Uncommitted):
+            self.committer.restored(*held.committables)
+
+    # ------------------------------------------------------------------------------------------ details
+
+    def _flush(self, files: OperatorFiles, pieces: tuple[Piece, ...], own_ns: int, checkpoint: int) -> Work[None]:
+        if own_ns:
+            yield self.host.env.timeout(own_ns)
+        yield from files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)
+
+    def _work_on_thread(self, work: Work[None], done: Callable[[], None]) -> None:
+        """Hold the thread while the work goes on, then call `done`, which lets it go."""
+
+        def failed(failure: StorageFailed) -> None:
+            if self.host.stopped:
+                done()
+            else:
+                self.world.fail_task(self.host.task, f"flush: {failure}")
+
+        if begin(self.host.env, work, lambda _: done(), failed) is not None:
+            self.host.thread.occupy()
 
     def _ended(self, epoch: int) -> tuple[tuple[int, ...], tuple[tuple[str | int, ...], ...], int]:
         """Records read so far per channel, and the files (and bytes) of what was read since the last time."""
@@ -124,10 +153,10 @@ class OperatorIO:
 
     def _read(self) -> tuple[tuple[int, ...], int]:
         """Records read so far on each channel, and the bytes read since the last time."""
-        rows = self.world.plane.channels()
-        read_bytes = int(rows["consumed"][self._channels].sum())
+        here = self.world.plane.position(self.host.task)
+        read_bytes = int(here.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
-        return tuple(rows["records_out"][self._channels].tolist()), since
+        return tuple(here.records_out.tolist()), since
 
 
 def _space(world: World, host: int) -> StagingSpace:

@@ -57,8 +57,7 @@ class SinkWriter:
         if self._committer is None:
             vertices = self.world.scenario.job.vertices
             name = next(vertex.name for vertex in vertices if vertex.committer_of == self.vertex)
-            operator = self.world.tasks[self.world.names().index((name, 0))].operator
-            self._committer = None if operator is None else operator.committer
+            self._committer = self.world.tasks[self.world.names().index((name, 0))].operator.committer
         if self._committer is None:
             raise LookupError(f"nobody commits what {self.vertex} writes")
         return self._committer

@@ -118,10 +118,7 @@ class TaskEnding:
         def finished() -> None:
             self.tell(say.OperatorsFinished(self.world.env.now))
 
-        if self.host.operator is None:
-            finished()
-        else:
-            self.host.operator.end_input(finished)
+        self.host.operator.end_input(finished)
 
     @carry_out.register
     def _forward_end_of_data(self, command: say.ForwardEndOfData) -> None:

@@ -53,7 +53,7 @@ class TaskHost:
             self.on_complete.append(state.notify_complete)
         self.on_restore: list[Callable[[Held], None]] = []  # ... when it begins with what a checkpoint holds for it
         self.on_abort: list[Callable[[int], None]] = []
-        self.operator: OperatorIO | None = None  # it writes files or transactions, or commits them
+        self.operator = OperatorIO(world, self)
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # for good: another host takes the task over when it is restarted
         self._when_freed: Callable[[], None] | None = None
@@ -150,6 +150,7 @@ class TaskHost:
         self.thread.stop()
         self.async_thread.stop()
         self.in_flight.stop()
+        self.operator.stop()
 
     def restored(self, held: Held) -> None:
         """Its state is there; the thread begins."""
@@ -251,15 +252,8 @@ class TaskHost:
         self.ending.snapshot_begun(command.checkpoint)
         if self.world.recorder is not None:
             self.world.recorder.snapshot_begun(command.checkpoint, self.task)
-        own_ns = self._thread_ns(command.work, "pre_barrier", command.checkpoint)
-        if self.operator is None:
-            self._occupy(own_ns, command.checkpoint, Phase.PRE_BARRIER)
-        else:
-            self.operator.cut(command.checkpoint)
-            self.operator.work_on_thread(
-                self.operator.before_barrier(command.work, own_ns, command.checkpoint),
-                lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER)),
-            )
+        finished = lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
+        self.operator.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
     @carry_out.register
     def _forward_barrier(self, command: say.ForwardBarrier) -> None:
@@ -275,7 +269,7 @@ class TaskHost:
             if command.options.unaligned:
                 self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
-        self.world.contents.cut(command.checkpoint, self.task)
+        self.world.contents.cut(command.checkpoint, self.task, self.operator.held(command.checkpoint))
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in
@@ -353,8 +347,7 @@ class TaskHost:
     @carry_out.register
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
         self.async_thread.leave(command.checkpoint)
-        if self.operator is not None:
-            self.operator.abort(command.checkpoint)
+        self.operator.abort(command.checkpoint)
         self.state.cancel(command.checkpoint)
         self.in_flight.cancel(command.checkpoint)
         self._stats(command.checkpoint).aborted = True
@@ -384,7 +377,7 @@ class TaskHost:
                 cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
                 if cost_ns:
                     yield self.env.timeout(cost_ns)
-                if work is Work.OPERATOR_FLUSH and self.operator is not None:
+                if work is Work.OPERATOR_FLUSH:
                     yield from self.operator.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.world.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)

@@ -28,7 +28,6 @@ from sim.runtime.counters import Counters
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.job_end import JobEnd
 from sim.runtime.lowering import hosts, plane_spec
-from sim.runtime.operator_io import operator_io
 from sim.runtime.outside import Outside
 from sim.runtime.staging import StagingSpace
 from sim.runtime.recovery_host import RecoveryHost
@@ -134,9 +133,7 @@ class World:
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
         run, options = self.scenario.run, self.scenario.checkpoint.state
         state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task])
-        host = TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
-        host.operator = operator_io(self, host, vertex)
-        return host
+        return TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
 
     def _forced_edges(self) -> frozenset[int]:
         """Numbers of the edges whose barriers are forced to be aligned."""
