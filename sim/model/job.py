@@ -72,6 +72,7 @@ class Vertex:
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
     state: State | None = None
+    union_state: bool = False  # union list state cannot be taken from some of its tasks only
     snapshot: Snapshot = Snapshot()
     flush: Flush | None = None  # files it writes per snapshot
     commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.model.actions import Action
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Storage
+from sim.model.directories import Directories
 from sim.model.faults import Fault, Rescale, Restart
 from sim.model.job import Job
 
@@ -45,8 +47,10 @@ class Scenario:
     cluster: Cluster = Cluster()
     storage: Storage = Storage()
     overheads: Overheads = Overheads()
+    actions: tuple[Action, ...] = ()  # in the order of time
     faults: tuple[Fault, ...] = ()
     restart: Restart = Restart()
     rescale: tuple[Rescale, ...] = ()  # in the order of time
+    directories: Directories = Directories()  # of checkpoint storage
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values

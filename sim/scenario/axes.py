@@ -57,6 +57,9 @@ def _sweeps(node: Any, path: Path) -> Iterator[Path]:
     elif isinstance(node, dict):
         for key, value in node.items():
             yield from _sweeps(value, (*path, key))
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from _sweeps(value, (*path, i))
 
 
 def _at(plain: Any, path: Path) -> Any:
@@ -69,16 +72,18 @@ def _replace(plain: Any, path: Path, value: Any) -> Any:
     """A copy with one value replaced; what is not on the path is shared."""
     if not path:
         return value
+    if isinstance(plain, list):
+        return [_replace(item, path[1:], value) if i == path[0] else item for i, item in enumerate(plain)]
     copy = Mapping(plain).at(plain.path)
     copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
     return copy
 
 
 def _position(plain: Any, path: Path) -> tuple[int, ...]:
-    """Where the path stands in the file, as positions among the keys of each mapping."""
+    """Where the path stands in the file, as positions among the keys of each mapping and in each list."""
     position: tuple[int, ...] = ()
     for step in path:
-        position = (*position, list(plain).index(step))
+        position = (*position, step if isinstance(step, int) else list(plain).index(step))
         plain = plain[step]
     return position
 

@@ -14,6 +14,7 @@ from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
+from sim.scenario.build_actions import build_actions
 from sim.scenario.build_faults import build_faults, build_rescale, build_restart
 from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
@@ -43,6 +44,7 @@ def build(
         run=_run(document.run, reading),
         storage=_storage(document.storage or doc.Storage()),
         overheads=_overheads(document.overheads or doc.Overheads()),
+        actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), job, cluster.placement, reading, folder),
         restart=build_restart(document.restart),
         rescale=build_rescale(document.rescale, job, reading),
@@ -66,7 +68,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
         CheckpointOptions(given.interval or None, barriers),
         timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
         tolerable_failed=given.tolerable_failed, subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
-        forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
+        finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
         operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
         state=build_state_options(given, reading),

@@ -44,6 +44,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         state=build_state(given.state, name, reading),
+        union_state=given.union_state == "true",
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
+from sim.scenario.document_actions import Action
 from sim.scenario.document_faults import Fault, RescaleField, Restart
 from sim.scenario.document_job import Vertex
 from sim.scenario.document_sink import Staging
@@ -49,7 +50,7 @@ class Checkpoint(StateKeys):
     """execution.checkpointing.*"""
 
     LATER: ClassVar[Words] = {
-        "finish": "how the last checkpoint comes about", "interval-during-backlog": "FLIP-309",
+        "interval-during-backlog": "FLIP-309",
     }
 
     interval: Axis[Interval]
@@ -69,6 +70,8 @@ class Checkpoint(StateKeys):
     staging: Staging | None = None
     lost_notifications: Axis[Share] | None = None
     """Share of the notifications of a completed checkpoint that never reach their task."""
+    finish: Axis[Annotated[str, choice("flink", "naive", "commit-at-finish", "discard", "off")]] | None = None
+    """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
     forced_aligned: list[EdgeName] | None = None
     """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""
 
@@ -192,6 +195,8 @@ class Document(Section):
     expect: dict[str, Conditions] | None = None
     """Metric -> condition, or several."""
     overheads: Overheads | None = None
+    actions: list[Action] | None = None
+    """Savepoints, and the stop of the job."""
     faults: list[Fault] | None = None
     """What goes wrong, and when."""
     restart: Restart | None = None

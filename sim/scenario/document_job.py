@@ -184,6 +184,8 @@ class Vertex(Section):
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
     state: State | None = None
+    union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
+    """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""
     snapshot: Snapshot | None = None
     flush: Flush | None = None
     commit: Axis[CommitField] | None = None

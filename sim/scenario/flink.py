@@ -269,6 +269,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "integer": _integer,
     "percent": lambda value: f"{_integer(value)} %",
     "boolean": _boolean,
+    "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch
     "mode": _one_of("exactly_once", "at_least_once"),
     "backend": _one_of("hashmap", "rocksdb"),
     "failover": _one_of("region", "full"),

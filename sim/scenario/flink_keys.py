@@ -12,6 +12,7 @@ __all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECI
 # key -> (where it goes, how Flink writes it)
 SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.interval": (("checkpoint", "interval"), "interval"),
+    "execution.checkpointing.checkpoints-after-tasks-finish": (("checkpoint", "finish"), "finish"),
     "execution.checkpointing.timeout": (("checkpoint", "timeout"), "duration"),
     "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
     "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
@@ -68,6 +69,7 @@ SPECIAL: dict[str, str] = {
 ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.checkpointing.unaligned": "execution.checkpointing.unaligned.enabled",
     "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
+    "execution.checkpointing.checkpoints-after-tasks-finish.enabled": "execution.checkpointing.checkpoints-after-tasks-finish",
     "execution.checkpointing.max-concurrent": "execution.checkpointing.max-concurrent-checkpoints",
     "execution.buffer-timeout": "execution.buffer-timeout.interval",
     "restart-strategy": "restart-strategy.type",
@@ -87,8 +89,8 @@ CONSTANT_IN_2 = frozenset({("cluster", "network", key) for key in (
 NOT_MODELLED = frozenset(
     """
 execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
-execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory execution.checkpointing.checkpoints-after-tasks-finish
-execution.checkpointing.checkpoints-after-tasks-finish.enabled execution.checkpointing.cleaner.parallel-mode
+execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory
+execution.checkpointing.cleaner.parallel-mode
 execution.checkpointing.create-subdir execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.across-checkpoint-boundary
 execution.checkpointing.file-merging.enabled execution.checkpointing.file-merging.max-file-size

@@ -38,7 +38,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "misspelt key": (but(("parallelism: 2}\n  b", "paralelism: 2}\n  b")), (
         "s:4:44: job.a.paralelism: unknown key 'paralelism' (did you mean 'parallelism'?)",)),
     "misspelt section": (ending("storrage: {}\n"), ("s:8:1: storrage: unknown key 'storrage' (did you mean 'storage'?)",)),
-    "unlike any key": (ending("zzz: 1\n"), ("s:8:1: zzz: unknown key 'zzz'; known keys are checkpoint, cluster, expect",)),
+    "unlike any key": (ending("zzz: 1\n"), ("s:8:1: zzz: unknown key 'zzz'; known keys are actions, checkpoint, cluster, expect",)),
     "duplicate key": (ending("run: {duration: 1 s}\n"), ("s:8:1: run: key is given twice; the first is on line 7",)),
     "duplicate vertex": (but(("checkpoint:", "  a: {}\ncheckpoint:")), ("s:6:3: job.a: key is given twice; the first is on line 4",)),
     "key without a value": (but(("service: 10 us", "service: null")), ("s:5:25: job.b.service: has no value",)),
@@ -59,8 +59,16 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:4:60: job.a.commit: a source commits nothing",)),
     "name of a committer": (but(("  b: {input: {a: hash}", '  "b: committer": {input: {a: hash}}\n  b: {commit: {committer: global}, input: {a: hash}')), (
         "s:5:3: job.b: committer: is the name of the global committer of b",)),
-    "operator-io and finish": (but(("5 s}", "5 s, operator-io: [pre-barrier, async], finish: flink}")), (
-        "s:6:29: checkpoint.operator-io: known but not modelled yet (FLINK-37375)", "s:6:64: checkpoint.finish: known but not modelled yet")),
+    "way of finishing": (but(("5 s}", "5 s, finish: [flink, flip]}")), (
+        "s:6:45: checkpoint.finish[1]: expected flink, naive, commit-at-finish, discard or off, not 'flip'",)),
+    "two requests in one": (ending("actions: [{savepoint: native, stop: drain, at: 5 s}]\n"), (
+        "s:8:11: actions[0]: write exactly one of savepoint and stop",)),
+    "request for nothing": (ending("actions: [{at: 5 s}]\n"), ("s:8:11: actions[0]: write exactly one of savepoint and stop",)),
+    "request without a time": (ending("actions: [{stop: drain}]\n"), ("s:8:11: actions[0].at: required key is missing",)),
+    "two formats": (ending("actions: [{savepoint: native, format: canonical, at: 5 s}]\n"), (
+        "s:8:31: actions[0].format: a savepoint says its format itself",)),
+    "request of a job that has stopped": (ending("actions: [{stop: drain, at: 5 s}, {savepoint: native, at: 6 s}]\n"), (
+        "s:8:11: actions[0]: the job has stopped before the other actions are due",)),
     "dfs": (ending("storage: {dfs: {nodes: 50}}\n"), ("s:8:11: storage.dfs: known but not modelled yet",)),
     # faults
     "two faults in one": (ending("faults:\n- {kill: b, slow: a, factor: 2, at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill, task-manager",)),

@@ -1,0 +1,49 @@
+"""How a job ends and what is asked of it meanwhile, as written and as read."""
+
+import pytest
+
+from sim.model.actions import Action
+from sim.scenario import loads
+from tests.scenario.broken import but, ending
+
+S = 10**9
+
+
+def read(text):
+    return [scenario for scenario in loads(text, name="s").scenarios]
+
+
+def test_actions_stand_in_the_order_of_time():
+    text = ending("actions:\n- {stop: drain, format: native, at: 27 s}\n- {savepoint: canonical, at: 22 s}\n- {savepoint: native, at: 9 s}\n")
+
+    assert (Action(9 * S, "native"), Action(22 * S, "canonical"), Action(27 * S, "native", "drain")) == read(text)[0].actions
+
+
+def test_no_actions_unless_asked():
+    assert () == read(ending(""))[0].actions
+
+
+def test_ways_to_stop_are_an_axis():
+    text = ending("actions: [{stop: [drain, no-drain, savepoint-then-finish], at: 20 s}]\n")
+
+    assert ["drain", "no-drain", "savepoint-then-finish"] == [scenario.actions[0].stop for scenario in read(text)]
+
+
+def test_ways_to_finish_are_an_axis():
+    assert ["flink", "naive", "off"] == [s.checkpoint.finish for s in read(but(("5 s}", "5 s, finish: [flink, naive, off]}")))]
+    assert "flink" == read(ending(""))[0].checkpoint.finish
+
+
+@pytest.mark.parametrize("suffix", ["", ".enabled"])
+@pytest.mark.parametrize(("value", "finish"), [("true", "flink"), ("false", "off")])
+def test_flinks_own_switch(suffix, value, finish):
+    """On since 1.15."""
+    key = f"execution.checkpointing.checkpoints-after-tasks-finish{suffix}"
+
+    assert finish == read(ending(f"flink: {{{key}: {value}}}\n"))[0].checkpoint.finish
+
+
+def test_union_state_is_said_of_a_vertex():
+    first, second = read(but(("service: 10 us", "union-state: true")))[0].job.vertices
+
+    assert (False, True) == (first.union_state, second.union_state)
