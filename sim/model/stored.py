@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["ClaimMode", "PathPolicy", "Scope", "SnapshotType", "StateFile", "StoredSnapshot"]
+__all__ = ["ClaimMode", "Scope", "SnapshotType", "StateFile", "StoredSnapshot", "Verdict"]
 
 Scope = Literal["exclusive", "shared", "savepoint"]
 """Where a file lies (CheckpointedStateScope): in the directory of its checkpoint, in the job's directory of shared files, or in the
@@ -20,11 +20,6 @@ SnapshotType = Literal["checkpoint", "full", "canonical", "native"]
 
 ClaimMode = Literal["claim", "no-claim", "legacy"]
 """Who owns the snapshot a job starts from (RecoveryClaimMode, FLIP-193)."""
-
-
-PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
-"""How metadata names files.  absolute: as Flink does, relative only inside the snapshot's own directory; relative-to-metadata: all of them;
-relative-to-job: all inside the job's directory, absolute beyond it."""
 
 
 class StateFile(NamedTuple):
@@ -57,3 +52,19 @@ class StoredSnapshot:
     def owns(self, file: StateFile) -> bool:
         """Whether a file lies in the directory of this snapshot."""
         return file.scope != "shared" and (file.instance, file.checkpoint) == (self.instance, self.checkpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one snapshot depends on."""
+
+    files_total: int  # that its metadata names
+    bytes_total: int
+    files_outside_chk_dir: int
+    files_outside_job_dir: int  # a savepoint: outside its own directory
+    owners: tuple[int, ...]  # job instances that wrote one of the files
+    chain_length: int  # owners older than the snapshot's own job
+    absolute_paths: int
+    self_contained: bool  # every file lies in its own directory
+    relocatable_own_dir: bool  # restorable from a copy of its own directory alone
+    relocatable_job_dir: bool | None  # ... of its job's directory alone; None: a savepoint does not lie in one

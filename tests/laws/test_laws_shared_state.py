@@ -6,8 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
+from sim.model.directories import Directories
 from sim.model.stored import StateFile
-from sim.protocol.relocation import Layout, restorable, verdict
+from sim.protocol.relocation import restorable, verdict
 from sim.protocol.snapshot_store import (
     DeleteDirectory,
     FailedOver,
@@ -19,7 +20,7 @@ from sim.protocol.snapshot_store import (
 )
 
 TASKS = (0, 1)
-LAYOUTS = (Layout(), Layout("relative-to-metadata"), Layout("relative-to-job"), Layout(create_subdir=False))
+EVERYWHERE = (Directories(), Directories("relative-to-metadata"), Directories("relative-to-job"), Directories(create_subdir=False))
 
 
 class Backend:
@@ -248,12 +249,12 @@ class Law37(Chain):
     def checkpoint_completed(self, snapshot):
         if self.claim == "no-claim" and self.origin is not None:
             assert {self.instance} == {file.instance for file in snapshot.files}
-            assert 0 == verdict(snapshot, Layout()).files_outside_job_dir
+            assert 0 == verdict(snapshot, Directories()).files_outside_job_dir
 
     @invariant()
     def the_restored_snapshot_stays_before(self):
         if hasattr(self, "storage") and self.claim == "no-claim" and self.origin is not None and not self.retained_here():
-            assert restorable(self.origin, Layout(), exists=self.exists)
+            assert restorable(self.origin, Directories(), exists=self.exists)
 
     def exists(self, file):
         return file.key in self.storage
@@ -261,8 +262,8 @@ class Law37(Chain):
 
 class Law39(Chain):
     def savepoint_completed(self, snapshot):
-        for layout in LAYOUTS:
-            judged = verdict(snapshot, layout)
+        for directories in EVERYWHERE:
+            judged = verdict(snapshot, directories)
 
             assert (0, 0) == (judged.files_outside_chk_dir, judged.absolute_paths)
             assert judged.self_contained
@@ -271,9 +272,9 @@ class Law39(Chain):
     def checkpoint_completed(self, snapshot):
         """Shared files have absolute paths: a copy of everything works only as long as the old root is there."""
         for everything in ("/checkpoints", "/checkpoints/job-" + str(self.instance)):
-            assert restorable(snapshot, Layout(), copied=everything, old_readable=True)
-            assert not restorable(snapshot, Layout(), copied=everything)
-        assert not verdict(snapshot, Layout()).relocatable_own_dir
+            assert restorable(snapshot, Directories(), copied=everything, old_readable=True)
+            assert not restorable(snapshot, Directories(), copied=everything)
+        assert not verdict(snapshot, Directories()).relocatable_own_dir
 
 
 class Law40(Chain):
@@ -283,9 +284,9 @@ class Law40(Chain):
         """What each snapshot would restore, with and without one file."""
         lost = data.draw(st.sampled_from(sorted(self.storage)))
         for snapshot in self.held():
-            for layout in LAYOUTS:
-                before = restorable(snapshot, layout, exists=lambda file: file.key in self.storage)
-                after = restorable(snapshot, layout, exists=lambda file: file.key in self.storage and file.key != lost)
+            for directories in EVERYWHERE:
+                before = restorable(snapshot, directories, exists=lambda file: file.key in self.storage)
+                after = restorable(snapshot, directories, exists=lambda file: file.key in self.storage and file.key != lost)
 
                 assert before
                 assert after == (lost not in {file.key for file in snapshot.files})
@@ -302,7 +303,7 @@ def test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkp
 
 
 def test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot():
-    """Whatever the layout; with absolute paths the old root must remain readable."""
+    """Whatever the directories; with absolute paths the old root must remain readable."""
     run_state_machine_as_test(Law39, settings=settings(stateful_step_count=40))
 
 

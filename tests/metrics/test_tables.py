@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sim.metrics.commits import commits_table
+from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.recoveries import RecoveryStats, recoveries_table
 from sim.metrics.schema import TABLES
 from sim.metrics.stats import CheckpointStats, SubtaskStats
@@ -59,6 +60,9 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "series": series_table([]),
         "commits": commits_table([], NAMES),
         "recoveries": recoveries_table([]),
+        "files": files_table([]),
+        "snapshots": snapshots_table([]),
+        "restores": restores_table([]),
     }
 
     assert [column.name for column in TABLES[name]] == list(empty[name].columns)
@@ -127,7 +131,7 @@ def test_recoveries_are_in_ms_and_say_what_did_not_happen():
 
 def test_every_column_is_described_once():
     """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
-    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries"} == set(TABLES)
+    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores"} == set(TABLES)
     for columns in TABLES.values():
         names, units = [column.name for column in columns], {column.unit for column in columns}
 

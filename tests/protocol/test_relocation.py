@@ -2,8 +2,9 @@
 
 import pytest
 
+from sim.model.directories import Directories
 from sim.model.stored import StateFile, StoredSnapshot
-from sim.protocol.relocation import Layout, broken_by, restorable, verdict
+from sim.protocol.relocation import broken_by, restorable, verdict
 
 OWN = StateFile(1, 1, 7, "exclusive", 10)
 SHARED = StateFile(1, 2, 5, "shared", 100)
@@ -15,8 +16,8 @@ INCREMENTAL = StoredSnapshot(1, 7, "checkpoint", (OWN, SHARED))
 CLAIMED = StoredSnapshot(1, 7, "checkpoint", (OWN, SHARED, FOREIGN))
 SAVEPOINT = StoredSnapshot(1, 8, "native", (SAVED,))
 
-FLINK, TO_METADATA, TO_JOB = Layout(), Layout("relative-to-metadata"), Layout("relative-to-job")
-ENTROPY = Layout(entropy=True)
+FLINK, TO_METADATA, TO_JOB = Directories(), Directories("relative-to-metadata"), Directories("relative-to-job")
+ENTROPY = Directories(entropy=True)
 
 
 def test_paths():
@@ -24,29 +25,29 @@ def test_paths():
     assert "/checkpoints/job-1/chk-7/1-1" == FLINK.path(OWN)
     assert "/checkpoints/job-1/shared/1-2" == FLINK.path(SHARED)
     assert "/savepoints/savepoint-1-8/1-4" == FLINK.path(SAVED)
-    assert "/checkpoints/shared/1-2" == Layout(create_subdir=False).path(SHARED)
+    assert "/checkpoints/shared/1-2" == Directories(create_subdir=False).path(SHARED)
     assert ENTROPY.path(OWN).endswith("/checkpoints/job-1/chk-7/1-1")
     assert ENTROPY.path(OWN) != FLINK.path(OWN)
 
 
 @pytest.mark.parametrize(
-    ("layout", "references"),
+    ("directories", "references"),
     [
         (FLINK, ["1-1", "/checkpoints/job-1/shared/1-2", "/checkpoints/job-0/shared/0-3"]),
         (TO_METADATA, ["1-1", "../shared/1-2", "../../job-0/shared/0-3"]),
         (TO_JOB, ["chk-7/1-1", "shared/1-2", "/checkpoints/job-0/shared/0-3"]),
     ],
 )
-def test_references(layout, references):
+def test_references(directories, references):
     """Each policy writes other paths into the metadata; where nothing moves all mean the same file."""
-    paths = [layout.path(file) for file in CLAIMED.files]
+    paths = [directories.path(file) for file in CLAIMED.files]
 
-    assert references == [layout.reference(path, CLAIMED) for path in paths]
-    assert paths == [layout.resolved(reference, layout.directory(CLAIMED), CLAIMED) for reference in references]
+    assert references == [directories.reference(path, CLAIMED) for path in paths]
+    assert paths == [directories.resolved(reference, directories.directory(CLAIMED), CLAIMED) for reference in references]
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "layout", "own", "job"),
+    ("snapshot", "directories", "own", "job"),
     [
         (SAVEPOINT, FLINK, True, None),
         (HEAP, FLINK, True, True),
@@ -64,9 +65,9 @@ def test_references(layout, references):
         (SAVEPOINT, TO_JOB, True, None),
     ],
 )
-def test_relocatable(snapshot, layout, own, job):
+def test_relocatable(snapshot, directories, own, job):
     """The rows of Flink's table; relative paths help a job directory as long as nothing lies outside it."""
-    judged = verdict(snapshot, layout)
+    judged = verdict(snapshot, directories)
 
     assert (own, job) == (judged.relocatable_own_dir, judged.relocatable_job_dir)
 
