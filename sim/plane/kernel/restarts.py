@@ -125,10 +125,11 @@ def stand(w: World, t: int) -> None:
 def seek_due(w: World, t: int) -> None:
     """When record `served` is due (W1)."""
     task = w.tasks[t]
-    if task.first_segment == task.last_segment:
-        return
     words = w.words
     i = task.first_segment
+    task.segment = i
+    if i == task.last_segment:
+        return
     while i + SEGMENT < task.last_segment and words[i + SEGMENT] <= task.served:
         i += SEGMENT
     n = task.served - words[i]

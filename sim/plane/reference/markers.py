@@ -85,7 +85,7 @@ class Markers:
                     channel.received.remove(element)
                     task.priority.append((channel, element))
                     moved = True
-            if not channel.received:
+            if not self.plane.thread.pollable(channel):
                 self.plane.receiving.leave_ready(channel)
         if moved:
             self.plane.wake_if_idle_or_soft(task)

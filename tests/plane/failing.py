@@ -1,0 +1,180 @@
+"""Generated failures: tasks halted and started anew at random moments, at positions that fit together or do not.
+
+``Failing`` is the tiny control plane of `worlds` that also loses tasks; ``drive_failing`` executes a script with failures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sim.plane import build
+from sim.plane.interface import DataPlane, Notice, PlaneSpec, Position
+from sim.plane.layout import Layout, layout
+from sim.plane.positions import channels_in, channels_out
+from tests.plane.worlds import Driver, Script, Step, scripts
+
+__all__ = ["Failing", "FailingScript", "drive_failing", "failing_scripts", "parting", "region", "zero"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    at: int
+    tasks: tuple[int, ...]  # halted, modulo tasks
+    down_ns: int  # later, their regions start
+    old_ns: int  # at the positions of so long before the failure; -1: at the beginning
+    share: tuple[int, int] | None  # quarters of what was written that are recovered input and, of the rest, output; None: as captured
+    stagger_ns: int  # between two releases
+
+
+@dataclass(frozen=True)
+class FailingScript(Script):
+    faults: tuple[Fault, ...] = ()
+
+
+faults = st.builds(
+    Fault,
+    at=st.integers(0, 1500),
+    tasks=st.lists(st.integers(0, 11), min_size=1, max_size=4).map(tuple),
+    down_ns=st.sampled_from((0, 0, 1, 40, 300)),
+    old_ns=st.sampled_from((-1, 0, 0, 100, 500)),
+    share=st.one_of(st.none(), st.tuples(st.integers(0, 4), st.integers(0, 4))),
+    stagger_ns=st.sampled_from((0, 0, 25)),
+)
+
+
+def failing_scripts() -> st.SearchStrategy[FailingScript]:
+    """Any script, and up to three failures."""
+    some = st.lists(faults, min_size=1, max_size=3).map(tuple)
+    return st.builds(lambda script, faults: FailingScript(**vars(script), faults=faults), scripts(), some)
+
+
+def region(plan: Layout, tasks: set[int]) -> list[int]:
+    """The tasks and all that are connected with them by channels."""
+    while more := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair} - tasks:
+        tasks = tasks | more
+    return sorted(tasks)
+
+
+def zero(plan: Layout, task: int) -> Position:
+    """The beginning."""
+    inputs, outputs = ([0] * len(channels(plan, task)) for channels in (channels_in, channels_out))
+    return Position(0, *(np.array(column, np.int64) for column in (inputs, inputs, inputs, outputs, outputs, outputs)))
+
+
+@dataclass
+class Failing(Driver):
+    script: FailingScript
+    plan: Layout = field(init=False)
+    attempt: Counter[int] = field(default_factory=Counter)  # by task
+    halted: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.plan = layout(self.spec)
+        for fault in self.script.faults:
+            self.schedule(fault)
+
+    def schedule(self, fault: Fault) -> None:
+        noted: dict[int, Position] = {}
+        if fault.old_ns >= 0:
+            self.call(max(0, fault.at - fault.old_ns), lambda: self.note(noted))
+        self.call(fault.at, lambda: self.halt({t % len(self.tasks) for t in fault.tasks}))
+        self.call(fault.at + fault.down_ns, lambda: self.restore(fault, noted))
+
+    def note(self, positions: dict[int, Position]) -> None:
+        for task in self.tasks:
+            positions[task] = self.plane.position(task)
+            self.log("position", task, positions[task].served, *(column.tolist() for column in positions[task][1:]))
+
+    def halt(self, tasks: set[int]) -> None:
+        self.plane.halt(tasks)
+        self.halted |= tasks
+        self.after()
+
+    def restore(self, fault: Fault, noted: dict[int, Position]) -> None:
+        tasks = region(self.plan, {t % len(self.tasks) for t in fault.tasks})
+        self.start(self.sound({t: noted.get(t) or zero(self.plan, t) for t in tasks}, fault.share), fault.stagger_ns)
+
+    def sound(self, positions: dict[int, Position], share: tuple[int, int] | None) -> dict[int, Position]:
+        """No more in flight than was written."""
+        positions = {t: Position(p.served, *(column.copy() for column in p[1:])) for t, p in positions.items()}
+        for t, position in positions.items():
+            for place, c in enumerate(channels_out(self.plan, t)):
+                reader = self.plan.reader[c]
+                at = channels_in(self.plan, reader).index(c)
+                captured, written = positions[reader].captured, int(position.written[place])
+                wanted = (int(captured[at]), int(position.overtaken[place]))
+                if share is not None:
+                    wanted = (written * share[0] // 4, (written - written * share[0] // 4) * share[1] // 4)
+                captured[at] = min(wanted[0], written)
+                position.overtaken[place] = min(wanted[1], written - captured[at])
+        return positions
+
+    def start(self, positions: dict[int, Position], stagger_ns: int = 0) -> None:
+        """The driver forgets what it knew of the tasks, too."""
+        self.plane.start(positions)
+        self.halted -= positions.keys()
+        self.ended -= positions.keys()
+        self.held |= positions.keys()
+        self.delivered = {key: gates for key, gates in self.delivered.items() if key[0] not in positions}
+        self.begun = {key for key in self.begun if key[0] not in positions}
+        for i, task in enumerate(positions):
+            self.attempt[task] += 1
+            self.mail.pop(task, None)
+            self.release_later(task, i * stagger_ns)
+        self.after()
+
+    # -------------------------------------------------------------------------------------------- holding
+
+    def hold(self, task: int, length: int) -> None:
+        if length > 0 and task not in self.held and task not in self.halted:
+            self.held.add(task)
+            self.plane.hold(task)
+            self.release_later(task, length)
+
+    def release_later(self, task: int, delay: int) -> None:
+        attempt = self.attempt[task]
+        self.later(delay, lambda: self.release_attempt(task, attempt))
+
+    def release_attempt(self, task: int, attempt: int) -> None:
+        if attempt == self.attempt[task] and task in self.held:
+            self.held.remove(task)
+            if task not in self.halted:
+                self.plane.release(task)
+
+    def on(self, notice: Notice) -> None:
+        assert notice.task not in self.halted, "a halted task reports nothing"
+        super().on(notice)
+
+
+def drive_failing(
+    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False
+) -> list[Step]:
+    """Execute the script; with `to_the_end` go on until nothing moves."""
+    driver = Failing(plane, spec, script, after=after)
+    driver.run(script.until, script.step_ns)
+    if to_the_end:
+        driver.wind_down()
+    return driver.steps
+
+
+def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
+    """The first step in which an engine leaves the reference, to be read; empty: none."""
+    expected, actual = (drive_failing(build(spec, name), spec, script) for name in ("reference", engine))
+    for i, (left, right) in enumerate(zip(expected, actual, strict=False)):
+        if left != right:
+            lines = [f"{engine} parts at step {i}", f"  after {expected[i - 1][:2]}"]
+            for a, b in zip(left, right, strict=True):
+                if isinstance(a, tuple) and isinstance(a[0], list):
+                    for name, rows, others in zip(("tasks", "channels", "partitions", "gates"), a, b, strict=True):
+                        pairs = enumerate(zip(rows, others, strict=True))
+                        lines += [f"  {name}[{n}]: {row} and {other}" for n, (row, other) in pairs if row != other]
+                elif a != b:
+                    lines.append(f"  {a} and {b}")
+            return "\n".join(lines)
+    return ""
