@@ -31,11 +31,9 @@ def _of_node(config: Configuration, node: Node) -> list[str]:
         phrases.append("asynchronous I/O: its records in flight are neither limited nor part of a checkpoint")
     if node.total:
         phrases.append("the end of its input: finished tasks and the final checkpoint")
-    if node.commit == "independent":
-        phrases.append("the commit of its transactions on completion")
     if node.commit == "cascade":
-        phrases.append("records held back until their checkpoint is complete")
-    if node.commit_ms:
+        phrases.append("records held back until their checkpoint is complete: they pass at once")
+    if node.commit_ms and node.commit == "none":
         phrases.append(f"{node.commit_ms:g} ms of work per commit")
     if node.fail_at_ms:
         phrases.append(f"the failure of subtask {node.fail_subtask} {node.fail_at_ms:g} ms after submission, and the recovery")

@@ -105,6 +105,8 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
     if node.state_keys * node.state_value_bytes:
         vertex["state"] = _state(config, node)
     vertex["snapshot"] = _snapshot(node)
+    if node.commit != "none":
+        vertex["commit"] = {"time": format_duration(round(node.commit_ms * 10**6))} if node.commit_ms else "two-phase"
     return vertex
 
 
