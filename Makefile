@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow lint nightly clean
+.PHONY: run test test-slow lint mutations nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -26,6 +26,10 @@ test-slow: .venv/.made-slow
 lint: .venv/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
+mutations: .venv/.made-test
+	PYTHONPATH=. $(BIN)/python -m tests.mutations.runner
 
 nightly: .venv/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup

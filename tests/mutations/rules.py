@@ -1,0 +1,351 @@
+"""Rules of the protocols as data: where each is written, how one line breaks it, and which test notices.
+
+A rule that nobody would miss is not held by the tests.  `text` stands in `file` exactly once; `broken` takes its place in a copy.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["RULES", "Rule"]
+
+
+class Rule(NamedTuple):
+    rule: str  # what holds
+    file: str  # of the package
+    text: str
+    broken: str
+    test: str  # must fail then
+
+
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_"
+
+BARRIERS = (
+    Rule(
+        "an aligned snapshot begins with the last barrier, not the first",
+        "protocol/barriers/aligned.py",
+        "        if pending.complete:\n",
+        "        if pending.seen:\n",
+        f"{PROTOCOL}aligned_barriers.py::test_two_of_three_gates_wait",
+    ),
+    Rule(
+        "channels are unblocked only after the sync phase",
+        "protocol/snapshot.py",
+        "    return after, (*timer, *closing, RunSync(",
+        "    return after, (*timer, *closing, ResumeInputs(snapshot.checkpoint), RunSync(",
+        f"{PROTOCOL}task_checkpointing.py::test_the_phases_of_an_aligned_snapshot",
+    ),
+    Rule(
+        "a newer barrier gives the older alignment up",
+        "protocol/barriers/handler.py",
+        "    if handler.pending is not None:\n        handler, commands = _aborted(",
+        "    if handler.pending is None:\n        handler, commands = _aborted(",
+        f"{PROTOCOL}aligned_barriers.py::test_a_newer_barrier_subsumes_the_alignment",
+    ),
+    Rule(
+        "an obsolete barrier changes nothing",
+        "protocol/barriers/handler.py",
+        "return checkpoint < handler.current or",
+        "return checkpoint < handler.completed or",
+        f"{PROTOCOL}aligned_barriers.py::test_an_obsolete_barrier_changes_nothing",
+    ),
+    Rule(
+        "a checkpoint given up is declined and its cancellation is passed on",
+        "protocol/barriers/handler.py",
+        "done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))",
+        "done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason))",
+        f"{PROTOCOL}aligned_barriers.py::test_a_cancellation_aborts_the_alignment",
+    ),
+    Rule(
+        "a cancellation of something old is ignored",
+        "protocol/barriers/handler.py",
+        "        if event.checkpoint > self.current or (event.checkpoint == self.current and begun):\n",
+        "        if event.checkpoint <= self.current or begun:\n",
+        f"{PROTOCOL}aligned_barriers.py::test_an_old_cancellation_is_ignored",
+    ),
+    Rule(
+        "a closed gate counts as its barrier",
+        "protocol/barriers/handler.py",
+        "        pending = changed(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)\n",
+        "        pending = changed(self.pending, first_barrier_ns=first)\n",
+        f"{PROTOCOL}aligned_barriers.py::test_a_closed_gate_counts_as_arrived",
+    ),
+    Rule(
+        "an unaligned snapshot keeps what is on its way before anything else runs",
+        "protocol/barriers/alternating.py",
+        "    return CaptureInput(pending.checkpoint), pending.snapshot(options.as_unaligned(), now)\n",
+        "    return (pending.snapshot(options.as_unaligned(), now),)\n",
+        f"{PROTOCOL}alternating_barriers.py::test_the_first_unaligned_barrier_starts_the_snapshot",
+    ),
+    Rule(
+        "capturing ends with the last barrier",
+        "protocol/barriers/alternating.py",
+        "        done = FinishCapture(pending.checkpoint), pending.inputs_complete(now), ResumeInputs(pending.checkpoint)\n",
+        "        done = pending.inputs_complete(now), ResumeInputs(pending.checkpoint)\n",
+        f"{PROTOCOL}alternating_barriers.py::test_the_last_unaligned_barrier_ends_the_capture",
+    ),
+    Rule(
+        "a complete alignment is aligned, however late",
+        "protocol/barriers/alternating.py",
+        "        if pending.complete:  # looked at before the clock: a complete alignment is aligned, however late\n",
+        "        if pending.complete and not pending.timed_out(options, now):\n",
+        f"{PROTOCOL}alternating_barriers.py::test_a_complete_alignment_is_aligned_however_late",
+    ),
+    Rule(
+        "a barrier after the deadline goes unaligned without waiting for the timer",
+        "protocol/barriers/alternating.py",
+        "        if pending.timed_out(options, now):\n",
+        "        if options.unaligned:\n",
+        f"{PROTOCOL}alternating_barriers.py::test_a_late_barrier_times_out_without_the_timer",
+    ),
+    Rule(
+        "the deadline counts from the trigger, in every task",
+        "protocol/barriers/handler.py",
+        "ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns))",
+        "ArmAlignmentTimer(checkpoint, now + options.deadline_ns - options.trigger_ns)",
+        f"{PROTOCOL}alternating_barriers.py::test_the_timer_is_armed_at_the_first_announcement",
+    ),
+    Rule(
+        "an output barrier still queued at the deadline is converted",
+        "protocol/snapshot.py",
+        "self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting",
+        "self._output_done(event, ()) if waiting",
+        f"{PROTOCOL}task_checkpointing.py::test_barriers_still_there_at_the_deadline_are_converted",
+    ),
+    Rule(
+        "a forced aligned edge aligns, and the reader goes on as the checkpoint was meant",
+        "protocol/snapshot.py",
+        "        options = start.options.restored()\n",
+        "        options = start.options\n",
+        f"{PROTOCOL}task_checkpointing.py::test_a_forced_aligned_barrier_goes_on_as_it_was_meant",
+    ),
+    Rule(
+        "pointwise and broadcast edges carry no unaligned barriers",
+        "protocol/forced.py",
+        'frozenset({"forward", "rescale", "broadcast"})',
+        'frozenset({"forward", "rescale"})',
+        f"{PROTOCOL}forced.py::test_pointwise_and_broadcast_edges_are_forced",
+    ),
+    Rule(
+        "savepoints are aligned",
+        "protocol/strategies/__init__.py",
+        "    if savepoint and chosen.alignment is not Alignment.AT_LEAST_ONCE:\n",
+        "    if savepoint and chosen.alignment is Alignment.AT_LEAST_ONCE:\n",
+        f"{PROTOCOL}strategies.py::test_savepoints_are_always_aligned",
+    ),
+    Rule(
+        "an at-least-once task snapshots when it has counted the last barrier",
+        "protocol/barriers/tracker.py",
+        "        return _completed(after, known, event.now) if known.complete else (after, ())\n",
+        "        return _completed(after, known, event.now) if known.seen else (after, ())\n",
+        f"{PROTOCOL}barrier_tracker.py::test_checkpoints_overlap",
+    ),
+)
+
+SNAPSHOTS = (
+    Rule(
+        "the barrier leaves before the state snapshot",
+        "protocol/snapshot.py",
+        "            return changed(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)\n",
+        "            return changed(after, pre_barrier_ns=spent), (RunSync(self.checkpoint, ()), ForwardBarrier(self.checkpoint, self.options))\n",
+        f"{PROTOCOL}task_checkpointing.py::test_the_phases_of_an_aligned_snapshot",
+    ),
+    Rule(
+        "the acknowledgement waits for the asynchronous work",
+        "protocol/snapshot.py",
+        "    if snapshot.phase is Phase.ASYNC and not snapshot.missing and",
+        "    if snapshot.phase is Phase.ASYNC and",
+        f"{PROTOCOL}task_checkpointing.py::test_the_channel_state_alone_is_not_enough",
+    ),
+    Rule(
+        "the acknowledgement waits for the channel state",
+        "protocol/snapshot.py",
+        "not snapshot.missing and snapshot.channel_state is not False:",
+        "not snapshot.missing:",
+        f"{PROTOCOL}task_checkpointing.py::test_barriers_still_there_at_the_deadline_are_converted",
+    ),
+    Rule(
+        "a timeoutable snapshot waits until its barriers have left the outputs",
+        "protocol/strategies/aligned_timeout.py",
+        "finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS}),",
+        "finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT}),",
+        f"{PROTOCOL}task_checkpointing.py::test_a_timeoutable_snapshot_waits_until_its_barriers_have_left",
+    ),
+    Rule(
+        "the barrier of an aborted checkpoint becomes a cancellation",
+        "protocol/task.py",
+        "    known = checkpoint in task.aborted or",
+        "    known = checkpoint + 10**9 in task.aborted or",
+        f"{PROTOCOL}task_checkpointing.py::test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation",
+    ),
+    Rule(
+        "an abort is heard after the synchronous part, not during it",
+        "protocol/snapshot.py",
+        "                if self.holds_task:  # a mail",
+        "                if self.ended:  # a mail",
+        f"{PROTOCOL}task_checkpointing.py::test_an_abort_during_the_synchronous_part_is_heard_afterwards",
+    ),
+    Rule(
+        "a failure of the asynchronous part declines the checkpoint",
+        "protocol/snapshot.py",
+        "                done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)\n",
+        "                done = (CancelSnapshot(self.checkpoint),)\n",
+        f"{PROTOCOL}task_checkpointing.py::test_a_failed_asynchronous_part_declines",
+    ),
+    Rule(
+        "with async-operate an operator's files are written behind the barrier",
+        "protocol/phases.py",
+        "out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)\n",
+        "out_of=Phase.PRE_BARRIER, into=Phase.SYNC)\n",
+        f"{PROTOCOL}task_checkpointing.py::test_operators_flush_in_the_asynchronous_phase",
+    ),
+    Rule(
+        "a channel-state file closes when every subtask of its group has completed",
+        "runtime/channel_state.py",
+        " and not file.incomplete and not file.failed:\n",
+        " and not file.failed:\n",
+        f"{RUNTIME}channel_state.py::test_the_file_closes_when_all_members_completed",
+    ),
+    Rule(
+        "captured buffers stay pinned until they are written",
+        "runtime/in_flight.py",
+        "        if part.writes == 0:\n",
+        "        if part.writes >= 0:\n",
+        f"{RUNTIME}in_flight.py::test_buffers_are_released_after_the_write",
+    ),
+)
+
+COORDINATOR = (
+    Rule(
+        "min-pause counts from completion",
+        "protocol/requests.py",
+        "earliest_ns = last_completion_ns + self.min_pause_ns",
+        "earliest_ns = first.request_ns + self.min_pause_ns",
+        f"{PROTOCOL}coordinator.py::test_law_19_a_pause_drops_the_request_and_moves_the_grid",
+    ),
+    Rule(
+        "a failure imposes no pause",
+        "protocol/coordinator.py",
+        "    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)\n",
+        "    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
+        f"{PROTOCOL}coordinator.py::test_a_failure_imposes_no_pause",
+    ),
+    Rule(
+        "no more checkpoints are pending than configured",
+        "protocol/requests.py",
+        "        if pending >= self.max_concurrent:\n",
+        "        if pending > self.max_concurrent:\n",
+        f"{PROTOCOL}coordinator.py::test_law_18_one_slot_holds_back_the_next",
+    ),
+    Rule(
+        "savepoints go first",
+        "protocol/requests.py",
+        "return (kind is not RequestKind.SAVEPOINT, not",
+        "return (kind is RequestKind.SAVEPOINT, not",
+        f"{PROTOCOL}coordinator.py::test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints",
+    ),
+    Rule(
+        "slow deletions hold back triggers",
+        "protocol/requests.py",
+        " or cleaning > self.max_concurrent:",
+        ":",
+        f"{PROTOCOL}coordinator.py::test_slow_deletions_hold_back_triggers",
+    ),
+    Rule(
+        "a checkpoint is acknowledged by every task of its plan",
+        "protocol/pending.py",
+        "        all_here = len(acknowledged) == len(self.plan.wait_for)\n",
+        "        all_here = len(acknowledged) == max(1, len(self.plan.wait_for) - 1)\n",
+        f"{LAWS}coordinator.py::test_law_22_who_acknowledged_is_the_plan",
+    ),
+    Rule(
+        "a savepoint commits nothing",
+        "protocol/coordinator.py",
+        "    if one.kind is RequestKind.SAVEPOINT:\n        return after, commands\n",
+        "    if one.kind is RequestKind.SAVEPOINT:\n        return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for))\n",
+        f"{PROTOCOL}coordinator.py::test_a_savepoint_is_aligned_and_commits_nothing",
+    ),
+    Rule(
+        "a completion subsumes older pending checkpoints",
+        "protocol/coordinator.py",
+        "        if older.checkpoint < one.checkpoint and",
+        "        if older.checkpoint > one.checkpoint and",
+        f"{PROTOCOL}coordinator.py::test_a_completion_subsumes_older_ones",
+    ),
+    Rule(
+        "retained checkpoints are bounded, the latest stays",
+        "protocol/coordinator.py",
+        "    subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]\n",
+        "    subsumed, kept = retained[after.num_retained :], retained[: after.num_retained]\n",
+        f"{PROTOCOL}coordinator.py::test_law_23_retained_checkpoints_are_bounded",
+    ),
+    Rule(
+        "nothing expires while metadata is written",
+        "protocol/coordinator.py",
+        "        if one is None or one.state is PendingState.WRITING_METADATA:\n            return self, ()\n"
+        "        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED",
+        "        if one is None:\n            return self, ()\n        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED",
+        f"{PROTOCOL}coordinator.py::test_nothing_expires_while_metadata_is_written",
+    ),
+    Rule(
+        "the job fails with the first counted failure beyond the tolerated ones",
+        "protocol/failures.py",
+        "        if after.count > after.tolerable:\n",
+        "        if after.count > after.tolerable + 1:\n",
+        f"{PROTOCOL}coordinator.py::test_law_21_the_first_counted_failure_too_many_fails_the_job",
+    ),
+    Rule(
+        "a success forgives",
+        "protocol/failures.py",
+        "        return replace(self.forgiven(), last_success=checkpoint) if",
+        "        return replace(self, last_success=checkpoint) if",
+        f"{PROTOCOL}coordinator.py::test_law_21_a_success_forgives",
+    ),
+    Rule(
+        "triggers follow a grid that does not drift",
+        "protocol/timer.py",
+        "        return Grid(self.next_ns + self.interval_ns, self.interval_ns)\n",
+        "        return Grid(self.next_ns + self.interval_ns + 1, self.interval_ns)\n",
+        f"{PROTOCOL}coordinator.py::test_the_grid_does_not_drift",
+    ),
+)
+
+SINKS = (
+    Rule(
+        "a commit covers every epoch up to its checkpoint: aborted committables are carried over",
+        "protocol/committer.py",
+        "    ready = [one for one in committer.held if one.epoch <= checkpoint]\n",
+        "    ready = [one for one in committer.held if one.epoch == checkpoint]\n",
+        f"{PROTOCOL}sink.py::test_commits_coalesce",
+    ),
+    Rule(
+        "what a snapshot held is committed again after a restore",
+        "protocol/committer.py",
+        "                return _committed(restored, event.now, event.checkpoint, again=True)\n",
+        "                return restored, ()\n",
+        f"{PROTOCOL}sink.py::test_what_a_snapshot_held_is_committed_again",
+    ),
+    Rule(
+        "the barrier closes the transaction",
+        "protocol/writer.py",
+        "        after, commands = self._closed(event, event.checkpoint)\n",
+        "        after, commands = self._closed(event, event.checkpoint + 1)\n",
+        f"{PROTOCOL}sink.py::test_a_barrier_closes_the_transaction_and_opens_the_next",
+    ),
+    Rule(
+        "a transaction open for longer than its timeout is lost",
+        "protocol/committer.py",
+        "now - one.opened_ns > timeout_ns)",
+        "now - one.opened_ns < timeout_ns)",
+        f"{PROTOCOL}sink.py::test_a_transaction_open_for_too_long_is_lost",
+    ),
+    Rule(
+        "what is committed is held no longer",
+        "protocol/committer.py",
+        "held=tuple(one for one in committer.held if one.epoch > checkpoint)",
+        "held=committer.held",
+        f"{PROTOCOL}sink.py::test_a_completion_commits_what_it_covers",
+    ),
+)
+
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS)

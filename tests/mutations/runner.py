@@ -1,0 +1,108 @@
+"""Breaks one rule after the other in a copy of the package and runs the test that must notice."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutations.rules import RULES, Rule
+
+__all__ = ["Outcome", "mistakes", "run_all", "table"]
+
+ROOT = Path(__file__).parents[2]
+TABLE = Path(__file__).with_name("README.md")
+PASSED, FAILED = 0, 1  # pytest's exit codes
+
+
+class Outcome(NamedTuple):
+    rule: Rule
+    code: int
+
+    @property
+    def noticed(self) -> bool:
+        return self.code == FAILED
+
+    @property
+    def verdict(self) -> str:
+        return {PASSED: "survives", FAILED: "fails"}.get(self.code, f"error {self.code}")
+
+
+def mistakes(rule: Rule) -> Iterator[str]:
+    """Why a rule's row cannot be used: its text has moved, its break does not compile, its test is gone."""
+    path = ROOT / "sim" / rule.file
+    source = path.read_text() if path.exists() else ""
+    if (count := source.count(rule.text)) != 1:
+        yield f"{rule.rule}: its text stands {count} times in {rule.file}"
+        return
+    try:
+        ast.parse(source.replace(rule.text, rule.broken))
+    except SyntaxError as error:
+        yield f"{rule.rule}: its break is no Python: {error}"
+    file, _, name = rule.test.partition("::")
+    tests = ROOT / file
+    if not tests.exists() or f"def {name.rpartition('::')[2].partition('[')[0]}(" not in tests.read_text():
+        yield f"{rule.rule}: there is no {rule.test}"
+
+
+def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, told: Callable[[Outcome], None] = lambda _: None) -> list[Outcome]:
+    """In the order of the rules."""
+
+    def one(rule: Rule) -> Outcome:
+        outcome = Outcome(rule, run(rule.test, rule))
+        told(outcome)
+        return outcome
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, rules))
+
+
+def run(test: str, rule: Rule | None = None) -> int:
+    """Exit code of a test on a copy of the package, broken if a rule is given."""
+    with tempfile.TemporaryDirectory(prefix="ckptsim-mutation-") as folder:
+        copy = Path(folder)
+        shutil.copytree(ROOT / "sim", copy / "sim", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "scenarios", copy / "scenarios")
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        if rule is not None:
+            path = copy / "sim" / rule.file
+            path.write_text(path.read_text().replace(rule.text, rule.broken))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, test]
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        return done.returncode
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """What is committed beside the rules."""
+    lines = [
+        "# Broken rules and who notices",
+        "",
+        "Written by `make mutations`: each rule is broken by one line in a copy of the package, then the named test runs.",
+        "",
+        "| rule | file | test | with the rule broken |",
+        "|---|---|---|---|",
+    ]
+    rows = [f"| {one.rule.rule} | {one.rule.file} | {_short(one.rule.test)} | {one.verdict} |" for one in outcomes]
+    noticed = sum(one.noticed for one in outcomes)
+    return "\n".join([*lines, *rows, "", f"{noticed} of {len(outcomes)} broken rules are noticed."]) + "\n"
+
+
+def _short(test: str) -> str:
+    file, _, name = test.partition("::")
+    return f"{Path(file).stem}::{name}"
+
+
+if __name__ == "__main__":
+    done = run_all(told=lambda one: print(f"{one.verdict:>10}  {one.rule.rule}", flush=True))
+    TABLE.write_text(table(done))
+    print(TABLE.read_text().splitlines()[-1])
+    sys.exit(0 if all(one.noticed for one in done) else 1)

@@ -1,0 +1,36 @@
+"""Every rule in the list is held by a named test: break the rule, and the test fails."""
+
+import pytest
+
+from tests.mutations.rules import RULES
+from tests.mutations.runner import FAILED, PASSED, TABLE, mistakes, run
+
+
+def test_the_rows_can_be_used():
+    """Each text stands in its file once, each break is Python, each test exists."""
+    assert [] == [mistake for rule in RULES for mistake in mistakes(rule)]
+
+
+def test_rules_are_told_apart():
+    assert len(RULES) == len({rule.rule for rule in RULES})
+    assert 30 <= len(RULES)
+
+
+def test_the_table_is_that_of_the_rules():
+    """`make mutations` was run after the last change of the list, and no break went unnoticed."""
+    rows = [line.split(" | ") for line in TABLE.read_text().splitlines() if line.startswith("| ")][1:]
+
+    assert [rule.rule for rule in RULES] == [row[0].removeprefix("| ") for row in rows]
+    assert {"fails |"} == {row[-1] for row in rows}
+
+
+@pytest.mark.slow
+def test_without_a_break_the_tests_pass():
+    """A test that fails anyway notices nothing."""
+    assert {PASSED} == {run(test) for test in sorted({rule.test for rule in RULES})}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_a_broken_rule_is_noticed(rule):
+    assert FAILED == run(rule.test, rule)
