@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits
+from sim.checkers.cut import Cut, Cuts
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
-from sim.runtime.cut_recorder import CutRecorder
 
 if TYPE_CHECKING:
+    from sim.plane.layout import Layout
     from sim.runtime.world import World
 
 __all__ = ["Checking"]
@@ -24,19 +27,32 @@ CONSERVED = "credits, buffers, segments and bytes are conserved"
 class Checking:
     def __init__(self, world: World, *, keep_cuts: bool = False) -> None:
         self.world = world
-        self.keep_cuts = keep_cuts  # of all checkpoints, for those who look closer
-        self.recorder = CutRecorder(world.plane, world.layout)
+        self.keep_cuts = keep_cuts  # of all completed checkpoints, for those who look closer
+        self.cuts = Cuts(list(zip(world.layout.writer, world.layout.reader, strict=True)))
         self.teller = Teller(world.journal, world.names())
+        self._inputs, self._outputs = _channels(world.layout)
         self._found: list[Violation] = []
 
     def completed(self, checkpoint: int) -> None:
         """Its metadata is durable: from now on it may be restored."""
+        self._fill(self.cuts.of(checkpoint), checkpoint)
         exactly_once = self.world.scenario.checkpoint.barriers.kind != "at-least-once"
-        found = self.recorder.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
+        found = self.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
         if found is not None:
             self._found.append(found)
         if not self.keep_cuts:
-            self.recorder.cuts.forget(lambda number: number <= checkpoint)
+            self.cuts.forget(lambda number: number <= checkpoint)
+
+    def _fill(self, cut: Cut, checkpoint: int) -> None:
+        """From what the checkpoint holds: exactly what would be restored.  Finished tasks took no part: they stand at their end."""
+        held = self.world.contents.checkpoints.get(checkpoint, {})
+        for task, part in held.items():
+            into, out = self._inputs[task], self._outputs[task]
+            cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
+            cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
+        for task in self.world.job_end.finished - held.keys():
+            position = self.world.plane.position(task)
+            cut.consumed[self._inputs[task]], cut.written[self._outputs[task]] = position.consumed, position.written
 
     def violations(self) -> tuple[Violation, ...]:
         """At the end of the run, in the order of their times."""
@@ -52,3 +68,11 @@ class Checking:
         except AssertionError as error:
             found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda one: one.time_ns))
+
+
+def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """(input channels, output channels) of each task, in the order of its position."""
+    tasks = range(len(layout.vertex))
+    inputs = [np.array([c for g in layout.task_gates[t] for c in layout.gates[g][2]], np.int64) for t in tasks]
+    outputs = [np.array([c for p in layout.task_partitions[t] for c in layout.partitions[p][2]], np.int64) for t in tasks]
+    return inputs, outputs

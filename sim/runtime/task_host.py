@@ -199,8 +199,6 @@ class TaskHost:
 
     def _end_capture(self, checkpoint: int) -> None:
         if self.in_flight.capturing(checkpoint):
-            if self.world.recorder is not None:
-                self.world.recorder.input_captured(checkpoint, self.task)
             self.in_flight.finish_capture(checkpoint)
 
     @carry_out.register
@@ -250,8 +248,6 @@ class TaskHost:
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
         self.ending.snapshot_begun(command.checkpoint)
-        if self.world.recorder is not None:
-            self.world.recorder.snapshot_begun(command.checkpoint, self.task)
         finished = lambda: self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
         self.operator.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
@@ -264,10 +260,6 @@ class TaskHost:
             watched = watched or options.traits.announced
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
-        if self.world.recorder is not None:
-            self.world.recorder.barrier_forwarded(command.checkpoint, self.task)
-            if command.options.unaligned:
-                self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
         self.world.contents.cut(command.checkpoint, self.task, self.operator.held(command.checkpoint))
         self.state.begin(command.checkpoint, command.options.snapshot_type)
@@ -279,8 +271,6 @@ class TaskHost:
     def _convert_output(self, command: say.ConvertOutput) -> None:
         overtaken_bytes = self.plane.convert_output(self.task, command.checkpoint)
         self._note(Happening.OUTPUT_CONVERTED, command.checkpoint, overtaken_bytes)
-        if self.world.recorder is not None:
-            self.world.recorder.output_captured(command.checkpoint, self.task)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
 
     @carry_out.register

@@ -61,7 +61,6 @@ class World:
         self.job_end = JobEnd(self, FINISHING[scenario.checkpoint.finish])
         self.job_status = "RUNNING"
         self.checking = Checking(self, keep_cuts=record_cuts) if check or record_cuts else None
-        self.recorder = None if self.checking is None else self.checking.recorder
         self._forced = self._forced_edges()
         self._writers = self._channel_state_writers()
         self.contents = Contents(self.plane)

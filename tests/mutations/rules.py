@@ -147,7 +147,8 @@ SNAPSHOTS = (
         "the barrier leaves before the state snapshot",
         "protocol/snapshot.py",
         "            return changed(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)\n",
-        "            return changed(after, pre_barrier_ns=spent), (RunSync(self.checkpoint, ()), ForwardBarrier(self.checkpoint, self.options))\n",
+        "            return changed(after, pre_barrier_ns=spent), (\n                RunSync(self.checkpoint, ()),\n"
+        "                ForwardBarrier(self.checkpoint, self.options),\n            )\n",
         f"{PROTOCOL}task_checkpointing.py::test_the_phases_of_an_aligned_snapshot",
     ),
     Rule(
@@ -259,10 +260,10 @@ COORDINATOR = (
         f"{LAWS}coordinator.py::test_law_22_who_acknowledged_is_the_plan",
     ),
     Rule(
-        "a savepoint commits nothing",
+        "a savepoint commits nothing, unless the job stops with it",
         "protocol/coordinator.py",
-        "    if one.kind is RequestKind.SAVEPOINT:\n        return after, commands\n",
-        "    if one.kind is RequestKind.SAVEPOINT:\n        return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for))\n",
+        " if one.stops else commands\n",
+        "\n",
         f"{PROTOCOL}coordinator.py::test_a_savepoint_is_aligned_and_commits_nothing",
     ),
     Rule(

@@ -101,8 +101,17 @@ def _short(test: str) -> str:
     return f"{Path(file).stem}::{name}"
 
 
-if __name__ == "__main__":
-    done = run_all(told=lambda one: print(f"{one.verdict:>10}  {one.rule.rule}", flush=True))
+def main() -> int:
+    done = run_all(told=lambda one: say(f"{one.verdict:>10}  {one.rule.rule}"))
     TABLE.write_text(table(done))
-    print(TABLE.read_text().splitlines()[-1])
-    sys.exit(0 if all(one.noticed for one in done) else 1)
+    say(TABLE.read_text().splitlines()[-1])
+    return 0 if all(one.noticed for one in done) else 1
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
