@@ -35,7 +35,7 @@ class StagingSpace:
             self._waiting.append((size_bytes, turn))
             for upload in self.when_short:
                 upload()
-            yield from self._taken(turn)
+            yield from self._granted(size_bytes, turn)
         else:
             self._take(size_bytes)
 
@@ -46,13 +46,15 @@ class StagingSpace:
             self._take(size)
             turn.succeed()
 
-    def _taken(self, turn: simpy.Event) -> Work[None]:
+    def _granted(self, size_bytes: int, turn: simpy.Event) -> Work[None]:
         try:
             yield turn
-        except BaseException:  # whoever waited is gone
-            mine = next((row for row in self._waiting if row[1] is turn), None)
-            if mine is not None:
-                self._waiting.remove(mine)
+        except BaseException:  # whoever waited is gone: the next may go on
+            if turn.triggered:
+                self.release(size_bytes)
+            else:
+                self._waiting.remove((size_bytes, turn))
+                self.release(0)
             raise
 
     def _fits(self, size_bytes: int) -> bool:
