@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["bytes_text", "change_text", "ms_text", "per_second_text", "share_text"]
+__all__ = ["NONE", "bytes_text", "change_text", "count_text", "ms_text", "per_second_text", "share_text"]
 
 NONE = "-"
 """Where there is no number."""
@@ -41,6 +41,18 @@ def per_second_text(rate: float) -> str:
         if rate >= 0.9995 * scale:
             return f"{rate / scale:.3g}{unit}/s"
     return f"{rate:.3g}/s"
+
+
+def count_text(count: float) -> str:
+    """``count_text(52_340) == "52.3k"``: small numbers in full, large ones with three digits."""
+    if math.isnan(count):
+        return NONE
+    if count < 9_999.5:
+        return f"{count:.1f}".removesuffix(".0")
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= 0.9995 * scale:
+            return f"{count / scale:.3g}{unit}"
+    return f"{count:.0f}"
 
 
 def share_text(share: float) -> str:

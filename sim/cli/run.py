@@ -119,6 +119,9 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     if comparison.strategies:
         show(*texts(comparison.strategies))
         print(f"\n{comparison.verdict}")
+    if (consequences := comparison.consequences_texts()) is not None:
+        print()
+        show(*consequences)
     for name, error in comparison.errors.items():
         say(f"{name}: {error}")
     for name, stories in comparison.violations.items():

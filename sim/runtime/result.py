@@ -29,16 +29,20 @@ class Result:
     series: pd.DataFrame  # one row per second and vertex
     commits: pd.DataFrame  # one row per commit of a transactional sink
     recoveries: pd.DataFrame  # one row per restart
+    files: pd.DataFrame  # one row per file of a snapshot
+    snapshots: pd.DataFrame  # one row per snapshot kept at the end: what it depends on, what breaks with it
+    restores: pd.DataFrame  # one row per job instance that began from a snapshot
     journal: Journal
     manifest: dict[str, Any]
     job_status: str  # RUNNING, or FAILED: and the reason
+    ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         return {
             "checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series, "commits": self.commits,
-            "recoveries": self.recoveries,
+            "recoveries": self.recoveries, "files": self.files, "snapshots": self.snapshots, "restores": self.restores,
         }  # fmt: skip
 
     def write(self, folder: Path) -> None:

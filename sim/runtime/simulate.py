@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sim.metrics.commits import commits_table
+from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
 from sim.runtime.manifest import manifest
 from sim.runtime.result import Result
 from sim.runtime.sampling import Sampler
+from sim.runtime.snapshot_files import snapshot_rows
 from sim.runtime.world import World
 
 if TYPE_CHECKING:
@@ -52,9 +54,13 @@ def simulate(
         series=series_table(sampler.rows),
         commits=commits_table(world.commits, world.names()),
         recoveries=recoveries_table(world.recovery.stats.values()),
+        files=files_table(world.files.file_rows()),
+        snapshots=snapshots_table(snapshot_rows(world.files.held(), scenario.directories, world.files.exists)),
+        restores=restores_table([]),
         journal=world.journal,
         manifest=manifest(scenario),
         job_status=world.job_status,
+        ended_ns=world.env.now,
         violations=() if world.checking is None else world.checking.violations(),
     )
 

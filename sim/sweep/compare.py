@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.compare import Strategy, table, texts
+from sim.analysis.consequences import Consequences, consequences, consequences_texts
 from sim.analysis.summary import summarize
 from sim.analysis.verdict import verdict
+from sim.analysis.words import ms_text
 from sim.model.scenario import Scenario
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
@@ -41,6 +43,22 @@ class Comparison:
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
         return tuple(self._strategy(name, results) for name, results in self.results.items())
+
+    @cached_property
+    def consequences(self) -> dict[str, Consequences]:
+        """By label of the strategy: what became visible when, what failures cost."""
+        return {
+            name: consequences([result.tables for result in results], [result.ended_ns / 1e6 for result in results])
+            for name, results in self.results.items()
+        }
+
+    def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
+        """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
+        rows = list(self.consequences.values())
+        ends = [_end(results) for results in self.results.values()]
+        if all(row.nothing_happened for row in rows) and not any(ends):
+            return None
+        return consequences_texts(list(self.consequences), [end or "runs on" for end in ends], rows)
 
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
@@ -132,6 +150,16 @@ def run_folder(study: Study) -> str:
     """``<name>-<id>``: the same study with the same code has the same folder."""
     names = "".join(cell.id for cell in cells(study.scenarios))
     return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
+
+
+def _end(results: Sequence[Result]) -> str:
+    """How the runs of one strategy ended; empty: they were cut off."""
+    ended = [result for result in results if result.job_status != "RUNNING"]
+    if not ended:
+        return ""
+    first = ended[0]
+    often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
+    return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
 
 
 def _simulate(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Result | str:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.analysis.words import bytes_text, change_text, ms_text, per_second_text, share_text
+from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,8 @@ def test_rates_and_shares():
     """Throughputs differ by little: three digits."""
     assert ["19.8k/s", "2/s", "1.5M/s"] == [per_second_text(rate) for rate in (19_834, 2, 1_500_000)]
     assert ["99 %", "-"] == [share_text(share) for share in (0.987, math.nan)]
+
+
+def test_counts():
+    """Small ones in full."""
+    assert ["7", "0.5", "9999", "10k", "52.3k", "-"] == [count_text(count) for count in (7, 0.5, 9_999, 9_999.9, 52_340, math.nan)]

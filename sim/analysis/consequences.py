@@ -1,0 +1,99 @@
+"""What a strategy costs beyond its checkpoints: when output becomes visible, what failures take, when the job is over.
+
+Several runs of one strategy are pooled: medians over all their commits and restarts, sums as means per run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sim.analysis.summary import Tables
+from sim.analysis.words import NONE, count_text, ms_text
+
+__all__ = ["Consequences", "consequences", "consequences_texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """NaN where nothing happened, e.g. a downtime without a failure."""
+
+    runs: int
+    commits: float  # per run
+    committed_records: float  # per run
+    visible_p50_ms: float  # first write of a transaction -> its output visible
+    visible_p99_ms: float
+    lost_records: float  # per run: of transactions that timed out, or whose files are not there
+    restarts: float  # per run
+    downtime_ms: float  # failure -> all tasks run again, median over restarts
+    replayed_records: float  # median over restarts
+    caught_up_ms: float  # failure -> the backlog is what it was, median over restarts; NaN: not within the run
+    disturbed_share: float  # of the run: between a failure and being caught up again
+
+    @property
+    def nothing_happened(self) -> bool:
+        return not self.commits and not self.restarts
+
+
+def consequences(runs: Sequence[Tables], durations_ms: Sequence[float]) -> Consequences:
+    """From the `commits` and `recoveries` of replications; `durations_ms`: how long each run lasted."""
+    commits = pd.concat([run["commits"] for run in runs], ignore_index=True)
+    restarts = pd.concat([run["recoveries"] for run in runs], ignore_index=True)
+    fresh = commits[~commits["again"].astype(bool)]
+    over = restarts[restarts["running"] >= 0]
+    caught_up = restarts[restarts["caught_up"] >= 0]
+    return Consequences(
+        runs=len(runs),
+        commits=len(fresh) / len(runs),
+        committed_records=fresh["records"].sum() / len(runs),
+        visible_p50_ms=float(fresh["visible_latency"].median()) if len(fresh) else math.nan,
+        visible_p99_ms=float(fresh["visible_latency"].quantile(0.99)) if len(fresh) else math.nan,
+        lost_records=fresh["lost_records"].sum() / len(runs),
+        restarts=len(restarts) / len(runs),
+        downtime_ms=float(over["downtime"].median()) if len(over) else math.nan,
+        replayed_records=float(restarts["replayed_records"].median()) if len(restarts) else math.nan,
+        caught_up_ms=float((caught_up["caught_up"] - caught_up["failed"]).median()) if len(caught_up) else math.nan,
+        disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
+    )
+
+
+def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
+    """Time between a failure and being caught up; failures that overlap count once, an open end lasts until the end of the run."""
+    total = 0.0
+    for run, duration_ms in zip(runs, durations_ms, strict=True):
+        until = 0.0
+        for failed, caught_up in run["recoveries"].sort_values("failed")[["failed", "caught_up"]].itertuples(index=False, name=None):
+            end = duration_ms if caught_up < 0 else caught_up
+            total += max(0.0, end - max(failed, until))
+            until = max(until, end)
+    return total
+
+
+def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences]) -> tuple[list[str], list[list[str]]]:
+    """(header, rows) for a terminal: columns about commits or failures only where there were any."""
+    columns = [("strategy", list(labels)), ("job", list(statuses))]
+    if any(row.commits for row in rows):
+        columns += [
+            ("commits", [count_text(row.commits) for row in rows]),
+            ("committed", [count_text(row.committed_records) for row in rows]),
+            ("visible p50", [ms_text(row.visible_p50_ms) for row in rows]),
+            ("visible p99", [ms_text(row.visible_p99_ms) for row in rows]),
+        ]
+    if any(row.lost_records for row in rows):
+        columns.append(("lost", [count_text(row.lost_records) for row in rows]))
+    if any(row.restarts for row in rows):
+        columns += [
+            ("restarts", [count_text(row.restarts) for row in rows]),
+            ("downtime", [ms_text(row.downtime_ms) for row in rows]),
+            ("replayed", [NONE if math.isnan(row.replayed_records) else count_text(row.replayed_records) for row in rows]),
+            ("caught up after", [_caught_up(row) for row in rows]),
+            ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
+        ]
+    return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
+
+
+def _caught_up(row: Consequences) -> str:
+    return "not yet" if row.restarts and math.isnan(row.caught_up_ms) else ms_text(row.caught_up_ms)

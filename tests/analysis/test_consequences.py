@@ -1,0 +1,60 @@
+"""What commits and failures cost, pooled over replications, and how it is told."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from sim.analysis.consequences import consequences, consequences_texts
+
+COMMITS = ["records", "visible_latency", "again", "lost_records"]
+RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
+
+
+def run(commits=(), recoveries=()):
+    return {"commits": pd.DataFrame(commits, columns=COMMITS), "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES)}
+
+
+def test_commits_are_counted_once():
+    """What is committed again after a restore was visible before."""
+    row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 10), (300, 0.0, True, 0)])], [60_000.0])
+
+    assert (2, 400, 10) == (row.commits, row.committed_records, row.lost_records)
+    assert (5_000.0, 5_980.0) == (row.visible_p50_ms, pytest.approx(row.visible_p99_ms))
+
+
+def test_replications_are_pooled():
+    """Sums are means per run, latencies and downtimes medians over all."""
+    runs = [run(recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)]), run(recoveries=[(1_000.0, 7_000.0, 9_000.0, 6_000.0, 70)])]
+    row = consequences(runs, [20_000.0, 20_000.0])
+
+    assert (1.0, 4_000.0, 60.0, 6_000.0) == (row.restarts, row.downtime_ms, row.replayed_records, row.caught_up_ms)
+    assert (4_000 + 8_000) / 40_000 == pytest.approx(row.disturbed_share)
+
+
+def test_failures_that_overlap_disturb_once():
+    """The second strikes before the first is caught up with; the third is never caught up with."""
+    rows = [(1_000.0, 3_000.0, 6_000.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
+
+    assert (6_000 + 1_000) / 10_000 == pytest.approx(consequences([run(recoveries=rows)], [10_000.0]).disturbed_share)
+
+
+def test_where_nothing_happens_nothing_is_claimed():
+    row = consequences([run()], [1_000.0])
+
+    assert row.nothing_happened
+    assert all(math.isnan(value) for value in (row.visible_p50_ms, row.downtime_ms, row.replayed_records, row.disturbed_share))
+
+
+def test_columns_are_those_that_say_something():
+    """Commits without failures, failures without commits, and a failure the run is too short to recover from."""
+    committing = consequences([run([(12_345, 4_000.0, False, 0)])], [1.0])
+    failing = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])
+
+    header, rows = consequences_texts(["a"], ["runs on"], [committing])
+
+    assert ["strategy", "job", "commits", "committed", "visible p50", "visible p99"] == header
+    assert [["a", "runs on", "1", "12.3k", "4 s", "4 s"]] == rows
+    assert [["b", "runs on", "1", "2 s", "50", "not yet", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
