@@ -6,8 +6,9 @@ Keyed state and operator state of a subtask go one after the other through the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 import simpy
@@ -15,12 +16,13 @@ import simpy
 from sim.model.job import Snapshot, Vertex
 from sim.model.random import draw, stream
 from sim.model.state import StateOptions
-from sim.model.stored import SnapshotType
-from sim.runtime.side_by_side import side_by_side
+from sim.model.stored import Scope, SnapshotType
+from sim.runtime.background import begin
 from sim.state.backends import backend
-from sim.state.files import File, Handle, Step, Taken
-from sim.state.rocksdb import RocksDb
-from sim.storage import CheckpointStorage
+from sim.state.files import File, Handle, Part, Step, Taken
+from sim.state.key_groups import key_groups
+from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
+from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
 __all__ = ["StateSnapshot", "SubtaskState"]
@@ -32,9 +34,12 @@ _NOTHING = Taken()
 class StateSnapshot:
     """What one subtask stores for one checkpoint; complete when both parts are written."""
 
+    type: SnapshotType
     keyed: Taken
     operator_bytes: int
-    handles: list[Handle] = field(default_factory=list)  # written so far; files reused come first
+    handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
+    operator: list[Handle] = field(default_factory=list)
+    local: FileId | None = None  # the copy on the disk of its task manager
 
     @property
     def full_bytes(self) -> int:
@@ -44,30 +49,37 @@ class StateSnapshot:
     def written_bytes(self) -> int:
         return self.keyed.written_bytes + self.operator_bytes
 
+    @property
+    def all_handles(self) -> list[Handle]:
+        return [*self.handles, *self.operator]
+
 
 class SubtaskState:
-    """`host`: the task manager it runs on."""
+    """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down."""
 
-    def __init__(self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0) -> None:  # noqa: B008  # frozen
+    def __init__(
+        self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
+        slow: Callable[[Fraction], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.vertex = vertex
         self.index = index
         self.seed = seed
         self.options = options
         self.host = host
+        self.slow = slow
         self.backend = None if vertex.state is None or not self.keyed_bytes else backend(vertex.state, self.keyed_bytes, options)
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
         self._types: dict[int, SnapshotType] = {}
+        self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
 
     @property
     def keyed_bytes(self) -> int:
-        """This subtask's share of the keyed state, by key groups (KeyGroupRangeAssignment)."""
+        """This subtask's share of the keyed state, by key groups."""
         if self.vertex.state is None:
             return 0
-        groups, p = self.vertex.max_parallelism, self.vertex.parallelism
-        first = (self.index * groups + p - 1) // p
-        last = ((self.index + 1) * groups - 1) // p
-        return self.vertex.state.bytes * (last - first + 1) // groups
+        groups = self.vertex.max_parallelism
+        return self.vertex.state.bytes * len(key_groups(self.index, self.vertex.parallelism, groups)) // groups
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
         """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
@@ -86,21 +98,23 @@ class SubtaskState:
     @property
     def listens(self) -> bool:
         """Whether the notice of a completed checkpoint makes a difference."""
-        return self.options.incremental and isinstance(self.backend, RocksDb)
+        if self.backend is None or self.vertex.state is None:
+            return False
+        return self.options.local_recovery or (self.options.incremental and self.vertex.state.backend == "rocksdb")
+
+    # ------------------------------------------------------------------------------------------ snapshots
 
     def begin(self, checkpoint: int, type_: SnapshotType) -> None:
         """The barrier is on its way; `type_` is what it asks for."""
         self._types[checkpoint] = type_
 
-    def take(self, checkpoint: int, served: int, now_ns: int) -> int:
+    def take(self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True) -> int:
         """The synchronous part: freeze the state after `served` records; returns what it costs the task thread [ns]."""
-        keyed = _NOTHING
-        if self.backend is not None and self.vertex.state is not None:
-            updates = int(served * self.vertex.state.update_share)
-            self.backend.update(updates - self._updates, now_ns)
-            self._updates = updates
-            keyed = self.backend.take(checkpoint, self._types[checkpoint])
-        self.snapshots[checkpoint] = StateSnapshot(keyed, self._own.operator_state_bytes)
+        keyed, type_ = _NOTHING, self._types.pop(checkpoint)
+        if self.backend is not None:
+            self.backend.update(self._rewritten(served), now_ns)
+            keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, self._own.operator_state_bytes)
         return keyed.sync_ns
 
     def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
@@ -108,55 +122,146 @@ class SubtaskState:
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
             if snapshot.operator_bytes:
-                scope = "savepoint" if self._types[checkpoint] in ("canonical", "native") else "exclusive"
-                file = File("operator", snapshot.operator_bytes, scope)  # type: ignore[arg-type]  # one of three words
-                yield from self._write(storage, snapshot, file, ("operator", self.vertex.name, self.index, checkpoint))
-            return
-        for step in snapshot.keyed.steps:
-            yield from self._write_step(storage, snapshot, step, checkpoint)
-        if self.backend is not None:
+                scope: Scope = "savepoint" if snapshot.type in ("canonical", "native") else "exclusive"
+                file = File("operator", snapshot.operator_bytes, scope)
+                name = ("operator", self.vertex.name, self.index, checkpoint)
+                yield from self._write(storage, snapshot.operator, file, name, self._merge(snapshot, checkpoint))
+        elif self.backend is not None:
+            works = [self._write_keyed(storage, snapshot, checkpoint)]
+            if self.options.local_recovery and snapshot.type in ("checkpoint", "full"):
+                works.append(self._copy(storage, snapshot, checkpoint))
+            yield from in_parallel(storage.env, works, len(works))
             self.backend.stored(checkpoint, [*snapshot.keyed.reused, *snapshot.handles])
 
     def close(self, checkpoint: int) -> StateSnapshot:
         """Everything is written: what this snapshot holds."""
-        self._types.pop(checkpoint, None)
         snapshot = self.snapshots.pop(checkpoint)
         snapshot.handles[:0] = snapshot.keyed.reused
         return snapshot
 
-    def cancel(self, checkpoint: int) -> None:
-        """The snapshot comes to nothing; its files are left behind."""
+    def cancel(self, checkpoint: int) -> list[Handle]:
+        """The snapshot comes to nothing; the files written for it so far are nobody's."""
         self._types.pop(checkpoint, None)
-        self.snapshots.pop(checkpoint, None)
+        snapshot = self.snapshots.pop(checkpoint, None)
+        return [] if snapshot is None else snapshot.all_handles
 
     def notify_complete(self, checkpoint: int) -> None:
-        """The notice of a completed checkpoint, on the task thread."""
+        """The notice of a completed checkpoint, on the task thread; older local copies go (TaskLocalStateStore)."""
         if self.backend is not None:
             self.backend.notify_complete(checkpoint)
+        for older in [number for number in self._copies if number < checkpoint]:
+            disk, copy = self._copies.pop(older)
+            begin(disk.attempts.env, disk.delete([copy], host=self.host), lambda _: None)
+
+    # ------------------------------------------------------------------------------------------ restore
+
+    def restore(
+        self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[tuple[StateSnapshot, Fraction]], served: int,
+    ) -> Work[int]:  # fmt: skip
+        """Process: bring back the state that lies in these parts of a checkpoint, each with the share of its key groups that comes here.
+
+        The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises StorageFailed.
+        """
+        parts = list(parts)
+        self._updates = 0
+        self._rewritten(served)
+        read_bytes = 0
+        if self.backend is not None and (keyed := [_part(snapshot, share) for snapshot, share in parts if snapshot.handles]):
+            restoring = self.backend.restore(checkpoint, keyed, int(storage.env.now))
+            if not (yield from self._from_local_copy(storage, parts, restoring.work_ns)):
+                reads = [_read(storage, handle, size_bytes, self.host) for handle, size_bytes in restoring.reads]
+                reading = in_parallel(storage.env, reads, restoring.threads)
+                yield from _both(storage.env, reading, restoring.work_ns)
+                if restoring.after_ns:
+                    yield storage.env.timeout(restoring.after_ns)
+                read_bytes += sum(size_bytes for _, size_bytes in restoring.reads)
+        for snapshot, share in parts:
+            for handle in snapshot.operator:
+                size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
+                yield from _read(storage, handle, size_bytes, self.host)
+                read_bytes += size_bytes
+        return read_bytes
+
+    def _from_local_copy(self, storage: CheckpointStorage, parts: list[tuple[StateSnapshot, Fraction]], work_ns: int) -> Work[bool]:
+        """Process: the copy on the own disk, if it is there: hard links, or a file that is read like the other."""
+        (snapshot, share), *others = parts
+        if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):
+            return False
+        copy = storage.files[snapshot.local]
+        if copy.host != self.host:
+            return False
+        if copy.size_bytes:
+            yield from _both(storage.env, storage.disk(self.host).read(copy.size_bytes, *copy.name, host=self.host), work_ns)
+        return True
+
+    # ------------------------------------------------------------------------------------------ files
+
+    def _write_keyed(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+        for step in snapshot.keyed.steps:
+            yield from self._write_step(storage, snapshot, step, checkpoint)
+
+    def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+        """A second stream to the local disk; RocksDB keeps the links it has.  A full disk costs the copy, not the checkpoint."""
+        linked = self.vertex.state is not None and self.vertex.state.backend == "rocksdb"
+        disk = storage.disk(self.host)
+        try:
+            size_bytes = 0 if linked else snapshot.keyed.written_bytes
+            snapshot.local = yield from disk.write(size_bytes, "local", self.vertex.name, self.index, checkpoint, host=self.host)
+        except StorageFailed:
+            return
+        self._copies[checkpoint] = disk, snapshot.local
 
     def _write_step(self, storage: CheckpointStorage, snapshot: StateSnapshot, step: Step, checkpoint: int) -> Work[None]:
         name = ("keyed", self.vertex.name, self.index, checkpoint)
-        own = [(*name, file.name) if step.threads > 1 or len(snapshot.keyed.steps) > 1 else name for file in step.files]
-        pieces = [_piece(self._write, storage, snapshot, file, path) for file, path in zip(step.files, own, strict=True)]
-        if not step.work_ns:
-            yield from side_by_side(storage.env, pieces, step.threads)
-            return
-        writing = lambda: side_by_side(storage.env, pieces, step.threads)  # noqa: E731
-        yield from side_by_side(storage.env, [writing, lambda: _wait(storage.env, step.work_ns)], 2)
+        alone = len(snapshot.keyed.steps) == 1 and len(step.files) == 1
+        merge = self._merge(snapshot, checkpoint)
+        works = [self._write(storage, snapshot.handles, file, name if alone else (*name, file.name), merge) for file in step.files]
+        slowed = step.slows_task and step.work_ns and self.options.savepoint_cpu
+        if slowed:
+            self.slow(1 / (1 - self.options.savepoint_cpu))
+        try:
+            yield from _both(storage.env, in_parallel(storage.env, works, step.threads), step.work_ns)
+        finally:
+            if slowed:
+                self.slow(Fraction(1))
 
-    def _write(self, storage: CheckpointStorage, snapshot: StateSnapshot, file: File, path: tuple[str | int, ...]) -> Work[None]:
+    def _write(
+        self, storage: CheckpointStorage, handles: list[Handle], file: File, name: tuple[str | int, ...], merge: int | None,
+    ) -> Work[None]:  # fmt: skip
         """One file; small ones travel in the acknowledgement, in no time."""
-        written = None if storage.is_inlined(file.size_bytes) else (yield from storage.write(file.size_bytes, *path, host=self.host))
-        snapshot.handles.append(Handle(file.name, file.size_bytes, file.scope, written))
+        written = None
+        if not storage.is_inlined(file.size_bytes):
+            written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge)
+        handles.append(Handle(file.name, file.size_bytes, file.scope, written))
+
+    def _merge(self, snapshot: StateSnapshot, checkpoint: int) -> int | None:
+        """Savepoints never share physical files."""
+        return None if snapshot.type in ("canonical", "native") else checkpoint
+
+    def _rewritten(self, served: int) -> int:
+        """Entries rewritten since the last call, the records served being these."""
+        before = self._updates
+        self._updates = 0 if self.vertex.state is None else int(served * self.vertex.state.update_share)
+        return self._updates - before
 
     @property
     def _own(self) -> Snapshot:
         return self.vertex.snapshot
 
 
-def _piece(write: Callable[..., Work[None]], *arguments: object) -> Callable[[], Work[None]]:
-    return lambda: write(*arguments)
+def _part(snapshot: StateSnapshot, share: Fraction) -> Part:
+    return Part(snapshot.type, snapshot.keyed.image, tuple(snapshot.handles), share)
 
 
-def _wait(env: simpy.Environment, delay_ns: int) -> Work[None]:
-    yield env.timeout(delay_ns)
+def _read(storage: CheckpointStorage, handle: Handle, size_bytes: int, host: int) -> Work[None]:
+    """Process: part of a file; what travelled in an acknowledgement is in the metadata."""
+    if handle.file is not None and size_bytes:
+        yield from storage.read(size_bytes, *storage.files[FileId(handle.file)].name, host=host)
+
+
+def _both(env: simpy.Environment, work: Work[object], beside_ns: int) -> Work[None]:
+    """Process: work, and so much time beside it; over when both are."""
+    began_ns = env.now
+    yield from work
+    if (rest_ns := began_ns + beside_ns - env.now) > 0:
+        yield env.timeout(rest_ns)

@@ -1,16 +1,18 @@
-"""The files of a snapshot: what is to be written, in which order, and what was stored where.
+"""The files of a snapshot: what is to be written in which order, what was stored where, what a restore reads.
 
-Flink: StateHandle, CheckpointedStateScope, SnapshotStrategy.
+Flink: StateHandle, CheckpointedStateScope, SnapshotStrategy, RestoreOperation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
-from sim.model.stored import Scope
+from sim.model.stored import Scope, SnapshotType
 
-__all__ = ["File", "Handle", "Step", "Taken"]
+__all__ = ["File", "Handle", "Part", "Restoring", "Step", "Taken"]
 
 
 class File(NamedTuple):
@@ -46,6 +48,7 @@ class Taken:
     sync_ns: int = 0  # what that cost the task thread
     steps: tuple[Step, ...] = ()
     reused: tuple[Handle, ...] = ()  # of earlier snapshots, referred to
+    image: Hashable = None  # what the backend has to know to stand here again
 
     @property
     def written_bytes(self) -> int:
@@ -56,3 +59,21 @@ class Taken:
     def full_bytes(self) -> int:
         """Flink's state size: everything a restore reads."""
         return self.written_bytes + sum(handle.size_bytes for handle in self.reused)
+
+
+class Part(NamedTuple):
+    """The keyed state of one subtask in a snapshot, as somebody restores it."""
+
+    type: SnapshotType
+    image: Hashable
+    handles: tuple[Handle, ...]
+    share: Fraction = Fraction(1)  # of its key groups that go to the restoring subtask
+
+
+class Restoring(NamedTuple):
+    """What bringing a state back takes."""
+
+    reads: tuple[tuple[Handle, int], ...] = ()  # a file, and how many bytes of it
+    threads: int = 1
+    work_ns: int = 0  # processor time beside the reading
+    after_ns: int = 0  # then

@@ -5,12 +5,12 @@ The synchronous part freezes copy-on-write tables and copies no entry, so it cos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sim.model.state import State, StateOptions
 from sim.model.stored import SnapshotType
-from sim.state.backend import canonical
-from sim.state.files import File, Handle, Step, Taken
+from sim.state.backend import canonical, streamed
+from sim.state.files import File, Handle, Part, Restoring, Step, Taken
 
 __all__ = ["Hashmap"]
 
@@ -26,7 +26,7 @@ class Hashmap:
     def update(self, writes: int, now_ns: int) -> None:
         """Entries are rewritten in place: the size stays."""
 
-    def take(self, number: int, type_: SnapshotType) -> Taken:  # noqa: ARG002
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:  # noqa: ARG002
         if type_ == "canonical":
             return canonical(self.size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
@@ -38,3 +38,6 @@ class Hashmap:
 
     def notify_complete(self, number: int) -> None:
         """Nothing is reused."""
+
+    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
+        return streamed(parts, self.options.load_bytes_per_second)

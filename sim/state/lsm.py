@@ -8,11 +8,12 @@ Not modelled: stalls of writing when compaction falls behind, several compaction
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.model.state import Lsm
 from sim.state.tables import Table, distinct, merged
 
-__all__ = ["LsmTree"]
+__all__ = ["LsmTree", "TreeImage"]
 
 _SECOND = 1_000_000_000
 
@@ -25,6 +26,14 @@ class _Compaction:
     into: int  # level
     inputs: tuple[Table, ...]
     outputs: tuple[Table, ...]
+
+
+class TreeImage(NamedTuple):
+    """A tree without a memtable."""
+
+    levels: tuple[tuple[Table, ...], ...]
+    edits: int
+    next_number: int
 
 
 class LsmTree:
@@ -55,6 +64,24 @@ class LsmTree:
 
     def bytes_of(self, table: Table) -> int:
         return table.entries * self.entry_bytes
+
+    @property
+    def image(self) -> TreeImage:
+        """What a snapshot taken now holds; the memtable is flushed before."""
+        return TreeImage(tuple(tuple(level) for level in self.levels), self.edits, self._next)
+
+    def stand(self, image: TreeImage, now_ns: int) -> None:
+        """Be as in a snapshot again; what ran and what was in memory is lost."""
+        self.levels = [list(level) for level in image.levels]
+        self.edits, self._next = image.edits, image.next_number
+        self._writes = self._loaded = 0
+        self._running = None
+        self._cursor.clear()
+        self._compact(now_ns)
+
+    def loaded_anew(self) -> LsmTree:
+        """Another tree of the same keys, written from the beginning."""
+        return LsmTree(self.options, self.keys, self.entry_bytes)
 
     def write(self, writes: int, begin_ns: int, end_ns: int) -> None:
         """So many updates, evenly spread over a time; the memtable is flushed whenever it is full."""

@@ -6,14 +6,14 @@ the stream that lists the state's columns, the new tables by several threads, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sim.model.state import State, StateOptions
 from sim.model.stored import Scope, SnapshotType
-from sim.state.backend import canonical
-from sim.state.files import File, Handle, Step, Taken
+from sim.state.backend import canonical, keyed_bytes, streamed
+from sim.state.files import File, Handle, Part, Restoring, Step, Taken
 from sim.state.increments import Increments
-from sim.state.lsm import LsmTree
+from sim.state.lsm import LsmTree, TreeImage
 
 __all__ = ["RocksDb"]
 
@@ -40,7 +40,7 @@ class RocksDb:
         self.tree.write(writes, self._now_ns, now_ns)
         self._now_ns = now_ns
 
-    def take(self, number: int, type_: SnapshotType) -> Taken:
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
         sync_ns = self._freeze()
         if type_ == "canonical":
             return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
@@ -49,6 +49,7 @@ class RocksDb:
         own: Scope = "savepoint" if type_ == "native" else "exclusive"
         scope: Scope = "shared" if shared else own
         base = self.increments.base if shared and type_ == "checkpoint" else {}
+        base = {name: handle for name, handle in base.items() if handle.file is None or may_reuse(handle.file)}
         live = [(table.name, self.tree.bytes_of(table)) for table in self.tree.live]
         new = tuple(File(name, size_bytes, scope) for name, size_bytes in live if name not in base)
         steps = (
@@ -56,7 +57,7 @@ class RocksDb:
             Step(new, self.options.transfer_threads),
             Step(self._other_files(scope), self.options.transfer_threads),
         )
-        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base))
+        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), self.tree.image)
 
     def stored(self, number: int, files: Sequence[Handle]) -> None:
         if self.options.incremental and self._types.pop(number, None) in ("checkpoint", "full"):
@@ -64,6 +65,25 @@ class RocksDb:
 
     def notify_complete(self, number: int) -> None:
         self.increments.notify_complete(number)
+
+    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
+        """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
+        self._now_ns = now_ns
+        self._types.clear()
+        (only, *others) = parts
+        if others or only.share != 1 or not isinstance(only.image, TreeImage):
+            self.tree = self.tree.loaded_anew()
+            self.increments.restart(0, {})
+            merge_ns = keyed_bytes(parts) * _SECOND // self.state.lsm.compaction_bytes_per_second
+            if any(part.type == "canonical" for part in parts):
+                read = streamed(parts, self.options.load_bytes_per_second)
+                return read._replace(work_ns=max(read.work_ns, merge_ns))
+            reads = tuple((handle, handle.size_bytes) for part in parts for handle in part.handles)  # whole tables, whatever is needed
+            return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
+        self.tree.stand(only.image, now_ns)
+        tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
+        self.increments.restart(number, tables if self.options.incremental and only.type in ("checkpoint", "full") else {})
+        return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
 
     def _freeze(self) -> int:
         """Flush, and link every file; what that costs the task thread."""

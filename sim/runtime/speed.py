@@ -1,0 +1,25 @@
+"""How fast tasks work: everything that slows one down at the moment, multiplied."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sim.plane.interface import DataPlane
+
+__all__ = ["Speed"]
+
+
+class Speed:
+    def __init__(self, plane: DataPlane) -> None:
+        self.plane = plane
+        self._factors: dict[int, dict[str, Fraction]] = {}
+
+    def slow(self, task: int, cause: str, factor: Fraction) -> None:
+        """From the next record on service takes `factor` times as long, for this cause; 1: no longer."""
+        factors = self._factors.setdefault(task, {})
+        factors[cause] = factor
+        product = Fraction(1)
+        for one in factors.values():
+            product *= one
+        product = product.limit_denominator(1 << 10)
+        self.plane.scale(task, product.numerator, product.denominator)
