@@ -45,6 +45,7 @@ class OperatorFiles:
         self._policy = world.scenario.checkpoint.abort_policy
         self._uploads = Uploads(world.env, world.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
         self._flushes: list[_Flush] = []  # not known to be in a complete checkpoint, oldest first
+        self._stopped = False
         space.when_short.append(self._submit_all)
 
     def choose(self, checkpoint: int, read_bytes: int) -> tuple[Name, ...]:
@@ -71,7 +72,13 @@ class OperatorFiles:
         """Process, on the task thread: one file after the other to the local disk, when there is room.  Raises StorageFailed."""
         for file in self._of(checkpoint):
             yield from self.space.reserve(file.size_bytes)
-            file.local = yield from self._disk.write(file.size_bytes, *file.name, host=self.host)
+            try:
+                file.local = yield from self._disk.write(file.size_bytes, *file.name, host=self.host)
+            except BaseException:
+                self.space.release(file.size_bytes)
+                raise
+            if self._stopped:
+                self._forget_local(file)
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process: until all files up to this snapshot's are durable, those of aborted ones too.  Raises StorageFailed."""
@@ -104,12 +111,12 @@ class OperatorFiles:
         self._flushes = [flush for flush in self._flushes if flush.checkpoint > checkpoint]
 
     def stop(self) -> None:
-        """The task is gone, and what it had on its disk."""
+        """The task is gone, and what it had on its disk; what its thread is writing ends for nothing."""
+        self._stopped = True
         for flush in self._flushes:
             for file in flush.files:
                 self._uploads.cancel(file)
                 self._forget_local(file)
-        self._flushes = []
         self.space.when_short.remove(self._submit_all)
 
     def _of(self, checkpoint: int) -> list[StagedFile]:

@@ -1,0 +1,137 @@
+"""Laws 15 to 17 and 29 on sinks that write files and commit with their checkpoint: when, what, and that it is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.metrics.journal import Happening
+from sim.model.cluster import Storage
+from sim.model.job import Distribution, Input, Job, Vertex
+from sim.model.sink import Commit, Flush
+from tests.laws.small_jobs import ALIGNED, MS, barriers, chain, completed, run, scenario
+
+ENGINE = "interpreted"
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+UNRELIABLE = Storage(1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, slow_probability=0.1, slow_factor=5)
+INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_threshold_bytes=0)
+
+
+def sinking(job: Job, flush: Flush | None = Flush(60_000, files=3), commit: Commit | None = Commit()) -> Job:
+    """The last vertex writes files and commits them."""
+    sink = replace(job.vertices[-1], flush=flush, commit=commit)
+    behind = Input(sink.name, "global", service=Distribution(0), record_bytes=Distribution(1))
+    committers = (Vertex("committer", inputs=(behind,), committer_of=sink.name),) if commit and commit.committer == "global" else ()
+    return Job((*job.vertices[:-1], sink, *committers))
+
+
+def unreliable(kind, **options):
+    """Uploads are slow now and then, so checkpoints expire, and notifications get lost."""
+    committer = options.pop("committer", "chained")
+    base = scenario(sinking(chain(2, rate=200), commit=Commit(committer, 3 * MS)), kind, timeout_ns=options.pop("timeout_ns", 120 * MS))
+    lost = options.pop("lost_notifications", Fraction(1, 4))
+    return replace(base, storage=UNRELIABLE, checkpoint=replace(base.checkpoint, lost_notifications=lost, **options))
+
+
+ways = st.fixed_dictionaries({
+    "committer": st.sampled_from(["chained", "global"]),
+    "operator_io": st.sampled_from(["pre-barrier", "async"]),
+    "abort_policy": st.sampled_from(["survive", "reupload"]),
+    "upload_threads": st.integers(1, 3),
+    "staging_bytes": st.sampled_from([None, 60_000]),
+    "timeout_ns": st.sampled_from([80 * MS, 120 * MS, 10_000 * MS]),
+})  # fmt: skip
+
+
+@quick
+@given(barriers(), ways)
+def test_law_15_a_commit_follows_the_completion_of_its_checkpoint(kind, options):
+    """After every acknowledgement and the metadata; each committer's epochs are a prefix of what its writers closed."""
+    world = run(unreliable(kind, **options), ENGINE)
+    at = {(row.happening, row.checkpoint): row.time_ns for row in world.journal}
+    seen: dict[int, int] = {}
+
+    for commit in world.commits:
+        row = world.stats[commit.checkpoint]
+
+        assert "COMPLETED" == row.status
+        assert row.acknowledged == row.tasks
+        assert at[Happening.COMPLETED, commit.checkpoint] < commit.time_ns
+        for one in commit.committed:
+            assert seen.get(one.writer, 0) < one.epoch <= commit.checkpoint
+            seen[one.writer] = one.epoch
+
+
+@quick
+@given(barriers(), ways)
+def test_law_16_what_an_aborted_epoch_wrote_is_committed_once_with_the_next(kind, options):
+    """The records of each channel are committed without a gap and without an overlap, whatever is aborted between."""
+    world = run(unreliable(kind, **options), ENGINE)
+    epochs = [one for commit in world.commits for one in commit.committed]
+
+    for writer in {one.writer for one in epochs}:
+        mine = [one for one in epochs if one.writer == writer]
+
+        assert all(begin == 0 for begin, _ in mine[0].inputs)
+        assert all(earlier.inputs[c][1] == later.inputs[c][0] for earlier, later in pairwise(mine) for c in range(len(later.inputs)))
+
+
+@pytest.mark.parametrize("policy", ["survive", "reupload"])
+@pytest.mark.parametrize("committer", ["chained", "global"])
+def test_law_16_there_is_something_to_carry_over(policy, committer):
+    """The worlds above do abort checkpoints whose output is committed later."""
+    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy=policy), ENGINE)
+    aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
+
+    assert aborted & {one.epoch for commit in world.commits for one in commit.committed}
+
+
+@quick
+@given(barriers(), ways)
+def test_law_17_every_committed_file_exists_in_full(kind, options):
+    """Whatever was aborted meanwhile: the uploads survive, or are done again before the next acknowledgement."""
+    world = run(unreliable(kind, **options), ENGINE)
+
+    assert 0 == sum(one.missing for commit in world.commits for one in commit.committed)
+    assert () == world.checking.violations()
+
+
+@pytest.mark.parametrize("committer", ["chained", "global"])
+def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
+    """Their names travelled before the barrier and are published with the next completion; and the checkers say so."""
+    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy="drop"), ENGINE)
+    named = [name for commit in world.commits for one in commit.committed for name in one.files]
+
+    assert 0 < sum(one.missing for commit in world.commits for one in commit.committed) < len(named)
+    assert {"every file of committed output exists in full when it is committed"} == {one.law for one in world.checking.violations()}
+
+
+@quick
+@given(barriers(), st.sampled_from(["chained", "global"]), st.sampled_from(["survive", "reupload", "drop"]))
+def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer, policy):
+    """Infinite disks and storage: before the barrier or behind it, the same journal, the same output, the same data."""
+    base = replace(scenario(sinking(chain(2, rate=200), commit=Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE)
+    variant = replace(base, checkpoint=replace(base.checkpoint, operator_io="async", abort_policy=policy))
+    one, other = run(base, ENGINE), run(variant, ENGINE)
+
+    assert list(one.journal) == list(other.journal)
+    assert one.stats == other.stats
+    assert one.commits == other.commits
+    assert one.plane.tasks().tolist() == other.plane.tasks().tolist()
+    assert completed(one)
+
+
+def test_law_29_files_that_take_time_differ():
+    """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
+    base = scenario(sinking(chain(2, rate=200)))
+    one, other = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
+    sinks = [t for t, (name, _) in enumerate(one.names()) if name == "sink"]
+
+    assert all(one.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)
+    assert all(other.stats[2].of(t).pre_barrier_ns == 0 for t in sinks)
+    assert all(other.stats[2].of(t).async_ns > 60 * MS for t in sinks)
