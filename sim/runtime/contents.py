@@ -15,6 +15,7 @@ from sim.plane.interface import Position
 if TYPE_CHECKING:
     from sim.plane.interface import DataPlane
     from sim.plane.layout import Layout
+    from sim.runtime.state_snapshot import StateSnapshot
 
 __all__ = ["Contents", "Held", "beginning"]
 
@@ -30,7 +31,7 @@ class Held:
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
     committables: Any = None
     finished: Any = None
-    files: Any = None
+    files: StateSnapshot | None = None
 
     @property
     def in_flight_bytes(self) -> int:
@@ -43,14 +44,13 @@ class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
 
-    def cut(self, checkpoint: int, task: int, committables: Any = None) -> None:
+    def cut(self, checkpoint: int, task: int, committables: Any = None) -> Held:
         """The task stands at its cut now: its barrier has just been forwarded."""
-        if not hasattr(self.plane, "position"):
-            return  # TEMPORARY
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
         held = Held(nothing, committables=committables)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
+        return held
 
     def of(self, checkpoint: int, task: int) -> Held | None:
         """None: that checkpoint is gone, or the task has no part in it (yet)."""
@@ -65,10 +65,10 @@ class Contents:
                 overtaken=here.overtaken if overtaken else held.position.overtaken,
             )
 
-    def stored(self, checkpoint: int, task: int, state_bytes: int) -> None:
+    def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Its state is durable."""
         if (held := self.of(checkpoint, task)) is not None:
-            held.state_bytes = state_bytes
+            held.state_bytes, held.files = state_bytes, files
 
     def completed(self, checkpoint: int, retained: tuple[int, ...]) -> None:
         """What older checkpoints left behind goes: late cuts of aborted ones too."""

@@ -37,6 +37,7 @@ class RecoveryHost:
         self.available_ns: dict[int, int] = {}  # lost task managers: when another one offers their slots
         self._resuming = False  # the scheduler starts as soon as the sources run
         self._heard: deque[say.RecoveryEvent] = deque()
+        self._absent = 0  # JobManagers awaited
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
         self.stats: dict[int, RecoveryStats] = {}
 
@@ -53,15 +54,15 @@ class RecoveryHost:
 
     # ------------------------------------------------------------------------------------------ what fails
 
-    def fail_task(self, task: int, reason: str) -> None:
-        """An exception ends a task; it tells the JobManager."""
-        host = self.world.tasks[task]
-        if host.stopped:
+    def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
+        """Exceptions end tasks; they tell the JobManager.  Those that do not run cannot fail."""
+        failing, failed_ns = [task for task in tasks if not self.world.tasks[task].stopped], self.env.now
+        if not failing:
             return
-        failed_ns = self.env.now
-        self._note(Happening.TASK_FAILED, task, detail=reason)
-        self.stop([task])
-        self.env.call_in(self.overheads.fail_ns, lambda: self.report([task], "task", reason, failed_ns))
+        for task in failing:
+            self._note(Happening.TASK_FAILED, task, detail=reason)
+        self.stop(failing)
+        self.env.call_in(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, after_ns: int) -> None:
         """A task manager is gone; somebody notices `after_ns` from now."""
@@ -70,6 +71,8 @@ class RecoveryHost:
         self._note(Happening.TASK_MANAGER_LOST, number=number)
         self.available_ns[number] = failed_ns + self.world.scenario.restart.replacement_ns
         self.stop(lost)
+        for task in lost:
+            self.world.tasks[task].free()
         self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
 
     def fail_job(self, reason: str, task: int | None) -> None:
@@ -83,10 +86,24 @@ class RecoveryHost:
         self._failure = (kind, what, failed_ns)
         self.tell(say.TasksFailed(self.env.now, frozenset(tasks), what, u))
 
-    def replace_job_manager(self, failed_ns: int) -> None:
-        """A new JobManager takes over."""
-        self._failure = ("job-manager", "job manager lost", failed_ns)
-        self.tell(say.JobManagerReturned(self.env.now))
+    def lose_job_manager(self, down_ns: int) -> None:
+        """Nobody coordinates for so long; without a heartbeat the tasks go on no longer than its timeout."""
+        failed_ns, heartbeat_ns = self.env.now, self.world.scenario.restart.heartbeat_timeout_ns
+        self._note(Happening.JOB_MANAGER_LOST)
+        self._resuming = False
+        self._absent += 1
+        self.world.coordinator.lose()
+        if down_ns > heartbeat_ns:
+            self.env.call_in(heartbeat_ns, lambda: self.stop(range(len(self.world.tasks))))
+
+        def take_over() -> None:
+            self._absent -= 1
+            if self._absent:
+                return  # lost again before it came
+            self._failure = ("job-manager", "job manager lost", failed_ns)
+            self.tell(say.JobManagerReturned(self.env.now))
+
+        self.env.call_in(down_ns, take_over)
 
     def stop(self, tasks: Iterable[int]) -> None:
         """The threads of these tasks stop where they are."""
@@ -101,6 +118,8 @@ class RecoveryHost:
 
     def tell(self, event: say.RecoveryEvent) -> None:
         """One event after the other: what a command brings about is heard when all commands before it are carried out."""
+        if self._absent:
+            return  # nobody hears it; the next JobManager restarts everything anyway
         self._heard.append(event)
         if len(self._heard) > 1:
             return
@@ -117,7 +136,8 @@ class RecoveryHost:
         self._note(Happening.TASK_RUNS, task)
         for restore in self.restores.values():
             restore.task_runs(task)
-        self.tell(say.TaskInitialized(self.env.now, task))
+        if task in self.machine.initializing:
+            self.tell(say.TaskInitialized(self.env.now, task))
         self._resume_if_sources_run()
 
     @singledispatchmethod
@@ -150,18 +170,13 @@ class RecoveryHost:
             self.world.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
         if stuck:
             limit_ns = self.world.scenario.restart.cancellation_timeout_ns
-            self.env.call_in(limit_ns, lambda: self._kill_stuck(command.restart, stuck))
+            self.env.call_in(limit_ns, lambda: self._kill_stuck(stuck))
         else:
             self._cancelled(command.restart)
 
-    def _kill_stuck(self, restart: int, stuck: set[int]) -> None:
+    def _kill_stuck(self, stuck: set[int]) -> None:
         """Tasks that do not stop take their task managers down (TaskCancelerWatchDog)."""
-        if not stuck:
-            return
-        doomed = sorted({self.world.hosts[task] for task in stuck})
-        stuck.clear()
-        self._cancelled(restart)
-        for host in doomed:
+        for host in sorted({self.world.hosts[task] for task in stuck}):
             self.lose_host(host, 0)
 
     def _cancelled(self, restart: int) -> None:
@@ -209,6 +224,7 @@ class RecoveryHost:
 
     @carry_out.register
     def _fail_for_good(self, command: say.FailForGood) -> None:
+        self._note(Happening.GIVEN_UP, detail=command.reason)
         self.world.fail(command.reason)
 
     @property

@@ -7,6 +7,7 @@ runs when that is read, and the stages before it can send only then.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import simpy
@@ -53,6 +54,7 @@ class Restore:
             return
         world, stats = self.world, self.stats
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
+        world.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)
         world.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
         held = {task: self._held(task) for task in tasks}
@@ -72,9 +74,12 @@ class Restore:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         host, place = self.world.hosts[task], self.world.names()[task]
         try:
-            for kind, size_bytes in (("state", held.state_bytes), ("channel-state", held.in_flight_bytes)):
-                if size_bytes:
-                    yield from self.world.storage.read(size_bytes, "restore", kind, *place, self.checkpoint, host=host)
+            if held.files is not None:
+                parts, served = [(held.files, Fraction(1))], held.position.served
+                yield from self.world.tasks[task].state.restore(self.world.storage, self.checkpoint, parts, served)
+            if held.in_flight_bytes:
+                name = ("restore", "channel-state", *place, self.checkpoint)
+                yield from self.world.storage.read(held.in_flight_bytes, *name, host=host)
         except simpy.Interrupt:
             return
         del self._downloads[task]

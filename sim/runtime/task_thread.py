@@ -50,6 +50,15 @@ class TaskThread:
             if not self.mails_only:
                 self.plane.hold(self.task)
 
+    def suspend(self, for_ns: int, call_in: Callable[[int, Callable[[], None]], None]) -> None:
+        """From its next mail on the thread does nothing for so long."""
+
+        def freeze() -> None:
+            self.occupy()
+            call_in(for_ns, self.vacate)
+
+        self.post(freeze)
+
     def vacate(self) -> None:
         """Let the thread go back to mails and records."""
         if self.occupied and not self.stopped:

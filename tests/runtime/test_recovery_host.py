@@ -1,0 +1,285 @@
+"""Whole runs in which something fails: what is stopped, restored and replayed, and when."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.runtime.simulate import simulate
+from sim.runtime.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+
+ENGINE = "interpreted"  # nothing to compile
+FIXED = Restart("fixed-delay", delay_ns=300 * MS, connection_reset_ns=100 * MS, heartbeat_timeout_ns=500 * MS)
+OVERHEADS = {"fail_ns": 50 * MS, "restart_ns": 20 * MS, "deploy_ns": 80 * MS}
+
+
+def failing(*faults, job=None, kind=ALIGNED, restart=FIXED, seconds=4, **options):
+    """A job at rest that takes a checkpoint every 400 ms, from 10 ms on, and what happens to it."""
+    base = scenario(job or chain(2, rate=100), kind, seconds=seconds, interval_ms=400, **options)
+    overheads = replace(base.overheads, **OVERHEADS)
+    return replace(base, restart=restart, overheads=overheads, faults=tuple(Fault(what, When((at_ms * MS,))) for what, at_ms in faults))
+
+
+def run(*faults, engine=ENGINE, **options):
+    return simulate(failing(*faults, **options), engine=engine)
+
+
+def times(result, happening):
+    return [row.time_ns / MS for row in result.journal if row.happening is happening]
+
+
+def only(result):
+    """Its one recovery."""
+    (row,) = result.recoveries.to_dict("records")
+    return row
+
+
+# ---------------------------------------------------------------------------------------------- the timeline
+
+
+def test_the_timeline_of_a_restart():
+    """Failure, report, delay, deployment; 2.x triggers one interval after the sources run; ids go on."""
+    result = run((Kill("stage0", 1), 1500))
+    row = only(result)
+
+    assert (1500, 1550, 1550, 1950) == tuple(row[name] for name in ("failed", "detected", "cancelled", "deployed"))
+    assert [1950 + 400 * i for i in range(1, 6)] == times(result, Happening.TRIGGERED)[4:]
+    assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
+    assert list(range(1, 1 + len(result.checkpoints))) == result.checkpoints["id"].tolist()
+    assert "RUNNING" == result.job_status
+
+
+def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
+    """Positions of the sources at the failure minus those in the checkpoint: about 340 ms of 2 x 100 records/s."""
+    row = only(run((Kill("stage0", 1), 1500)))
+
+    assert (4, 6, 2 * 1000 + 2 * 50) == (row["restored_checkpoint"], row["tasks"], row["restored_bytes"])
+    assert 2 * 32 <= row["replayed_records"] <= 2 * 35, "from 1211 ms to 1550 ms: sources run until they are cancelled"
+    assert row["first_record"] == pytest.approx(1960)
+    assert row["running"] < row["caught_up"] <= row["running"] + 100, "the sources are quick: what they emit waits in queues"
+
+
+def test_without_a_checkpoint_everything_begins_anew():
+    row = only(run((Kill("stage0", 0), 5)))
+
+    assert (0, 0) == (row["restored_checkpoint"], row["restored_bytes"])
+
+
+def ends(job):
+    """Its sources emit 100 records/s for 3 s."""
+    log = Source((Rate(0, Fraction(100)), Rate(3 * SECOND, Fraction(0))))
+    return Job(tuple(vertex if vertex.source is None else replace(vertex, source=log) for vertex in job.vertices))
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize("sink_ns", [2 * MS, 8 * MS])
+def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
+    """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
+    worlds = []
+    for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
+        world = World(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
+        world.start()
+        world.env.run(until=world.env.timeout(12 * SECOND))
+        world.plane.check()
+        worlds.append(world)
+    (calm, hit), (calm_rows, hit_rows) = worlds, [world.counters.rows() for world in worlds]
+
+    assert 2 == len(hit.recovery.stats)
+    for column in ("written", "consumed", "records_in", "records_out"):
+        assert calm.plane.channels()[column].tolist() == hit.plane.channels()[column].tolist()
+    assert calm.counters.positions(calm_rows).tolist() == hit.counters.positions(hit_rows).tolist()
+    assert (hit_rows["served"] >= calm_rows["served"]).all()
+    assert hit_rows["served"].sum() > calm_rows["served"].sum(), "what was read again is counted again"
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+def test_engines_agree_on_failures(kind):
+    """The same tables and journal, to the byte."""
+    story = failing(
+        (Kill("stage0", 1), 700), (TaskManagerLost(2), 1800), (StorageOutage(200 * MS), 2500), kind=kind, job=chain(2, sink_ns=8 * MS)
+    )
+    first, *others = [simulate(story, engine=engine) for engine in ("interpreted", "compiled", "reference")]
+
+    assert 2 == len(first.recoveries)
+    for other in others:
+        assert first.journal == other.journal
+        for name, table in first.tables.items():
+            assert table.equals(other.tables[name]), name
+
+
+# ---------------------------------------------------------------------------------------------- what dies with it
+
+
+def test_a_failure_aborts_what_is_pending():
+    """The sink needs 100 ms for its state; the failure comes in between: the checkpoint is lost, and the one before it is restored."""
+    slow = chain(1, rate=50)
+    slow = Job((*slow.vertices[:-1], replace(slow.vertices[-1], snapshot=Snapshot(async_ns=100 * MS))))
+    result = run((Kill("source", 0), 830), job=slow)
+
+    assert [2] == result.recoveries["restored_checkpoint"].tolist()
+    assert "CHECKPOINT_COORDINATOR_SUSPEND" == result.checkpoints.set_index("id").loc[3, "failure_message"]
+
+
+def test_in_flight_data_is_read_again():
+    """A slow sink, unaligned checkpoints: what they captured is downloaded, read while initializing, and the task runs only then."""
+    result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(2, sink_ns=8 * MS))
+    row = only(result)
+    persisted = result.checkpoints.set_index("id").loc[row["restored_checkpoint"], "persisted_data"]
+
+    assert persisted == row["recovered_bytes"] > 0
+    assert row["running"] > row["deployed"] + 8
+    assert row["first_record"] < row["running"], "a task reads its recovered input before it runs"
+
+
+def test_no_checkpoint_begins_before_every_task_runs():
+    """A sink that takes seconds over its recovered input: triggers are refused meanwhile."""
+    result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
+    refused = [row for row in result.journal if row.happening is Happening.REFUSED]
+
+    assert only(result)["running"] > only(result)["deployed"] + 400
+    assert "NOT_ALL_REQUIRED_TASKS_RUNNING" == refused[0].detail
+    assert all(row.time_ns < only(result)["running"] * MS for row in refused)
+
+
+def test_state_takes_its_time_to_read():
+    """20 kB/s and stream: 1000 bytes of state take 50 ms; the records of the other tasks wait for it."""
+    base = failing((Kill("source", 0), 1500))
+    row = only(simulate(replace(base, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE))
+
+    assert row["deployed"] + 50 <= row["running"] <= row["deployed"] + 60
+
+
+def test_a_thread_at_work_delays_its_cancellation():
+    """The stage is in a second of work before its barrier when the source fails: the restart waits for it, not for its delay alone."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=1000 * MS))
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3)
+    row = only(result)
+
+    assert 550 == row["detected"]
+    assert row["cancelled"] == pytest.approx(10 + 1000, abs=20)
+    assert row["deployed"] == pytest.approx(row["cancelled"] + 80, abs=1), "the delay was over before"
+
+
+def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
+    """After task.cancellation.timeout; the loss is a failure of its own, and the job restarts after it."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=5 * SECOND))
+    restart = replace(FIXED, cancellation_timeout_ns=200 * MS, replacement_ns=700 * MS)
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+
+    assert [750] == times(result, Happening.TASK_MANAGER_LOST)
+    assert [750, 800] == result.recoveries["cancelled"].round().tolist()
+    assert ["task", "task-manager"] == result.recoveries["kind"].tolist()
+    assert 750 + 700 + 80 == result.recoveries["deployed"].iloc[-1]
+
+
+# ---------------------------------------------------------------------------------------------- regions
+
+
+def pipelines():
+    """Two slices that exchange nothing."""
+    return Job((source("source", 2, rate=100), Vertex("sink", 2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),))))
+
+
+def test_other_regions_go_on():
+    """Their records are served once; checkpoints are suspended for all."""
+    result = run((Kill("sink", 1), 1500), job=pipelines())
+    served = result.tasks.set_index(["vertex", "index"])["numRecordsIn"]
+
+    assert 2 == only(result)["tasks"]
+    assert served["sink", 0] == pytest.approx(400, abs=3)
+    assert served["source", 1] == pytest.approx(400 + only(result)["replayed_records"], abs=3)
+    assert 0 < only(result)["replayed_records"]
+    assert 2350 == times(result, Happening.TRIGGERED)[4]
+
+
+def test_full_failover_restarts_all():
+    assert 4 == only(run((Kill("sink", 1), 1500), job=pipelines(), restart=replace(FIXED, failover="full")))["tasks"]
+
+
+# ---------------------------------------------------------------------------------------------- other faults
+
+
+def test_a_lost_task_manager_is_noticed_by_its_peers():
+    row = only(run((TaskManagerLost(2), 1500)))
+
+    assert ("task-manager", 1650) == (row["kind"], row["detected"])
+
+
+def test_a_silent_one_only_by_its_heartbeat():
+    assert 2050 == only(run((TaskManagerLost(2, silent=True), 1500)))["detected"]
+
+
+def test_a_replacement_is_waited_for():
+    row = only(run((TaskManagerLost(2), 1500), restart=replace(FIXED, replacement_ns=SECOND)))
+
+    assert 2500 + 80 == row["deployed"]
+
+
+def test_a_failure_while_restarting_restarts_again():
+    """From the same checkpoint; the first restart comes to nothing."""
+    result = run((Kill("source", 0), 1500), (TaskManagerLost(0), 1700))
+    first, second = result.recoveries.to_dict("records")
+
+    assert -1 == first["deployed"]
+    assert (1850, 2250, 4) == (second["detected"], second["deployed"], second["restored_checkpoint"])
+
+
+def test_a_failure_while_initializing_restarts_again():
+    result = run((Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
+    first, second = result.recoveries.to_dict("records")
+
+    assert (-1, first["restored_checkpoint"]) == (first["running"], second["restored_checkpoint"])
+    assert second["running"] > 0
+    assert () == result.violations
+
+
+def test_a_new_job_manager_restarts_the_job():
+    """No checkpoint while there is none; ids and retained checkpoints survive; no restart is counted."""
+    result = run((JobManagerDown(400 * MS), 1500), restart=Restart("none"))
+    row = only(result)
+
+    assert ("job-manager", 4, 6, 1900) == tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected"))
+    assert [5, 6] == result.checkpoints["id"].tolist()[4:6]
+    assert 2400 == times(result, Happening.TRIGGERED)[4]
+
+
+def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():
+    result = run((Kill("sink", 0), 1500), restart=Restart("none"))
+
+    assert "FAILED: killed" == result.job_status
+    assert 1550 * MS == max(row.time_ns for row in result.journal)
+
+
+def test_more_failed_checkpoints_than_tolerated_restart_the_job():
+    """Flink's default strategy: an expired checkpoint is not the end."""
+    base = failing(restart=FIXED, job=chain(1, sink_ns=20 * MS))
+    result = simulate(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=0, timeout_ns=50 * MS)), engine=ENGINE)
+
+    assert "RUNNING" == result.job_status
+    assert {"checkpoints"} == set(result.recoveries["kind"])
+    assert 61 == result.recoveries["detected"].iloc[0]
+
+
+def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
+    """Shorter than the heartbeat's timeout: its acknowledgements arrive when the network is back."""
+    long = run((NetworkOutage(800 * MS, 2), 1500))
+    short = run((NetworkOutage(300 * MS, 2), 1500))
+
+    assert 1500 + 500 + 50 == only(long)["detected"]
+    assert 0 == len(short.recoveries)
+    assert short.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] >= 1800
+
+
+def test_a_slow_task_is_slow_for_its_time():
+    """Ten times as slow for a second: a sink of 2 ms per record serves 50/s."""
+    result = run((SlowTask("sink", 40, SECOND), 1000), job=chain(1, rate=100))
+    served = result.series[result.series["vertex"] == "sink"].set_index("time")["numRecordsInPerSecond"]
+
+    assert served[2.0] == pytest.approx(1000 / 80, abs=2)
+    assert served[3.0] > 100, "it catches up"
