@@ -110,5 +110,4 @@ class Storage:
     object_store: ObjectStore | None = None
     disk: Disk = Disk()
     nic_bytes_per_second: int | None = None  # of each task manager towards storage, in and out apart; all its streams share it
-    threads: int = 4  # files of one operator written at a time (state.backend.rocksdb.checkpoint.transfer.thread.num)
     merging: FileMerging | None = None

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from typing import TypeVar
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.build_actions import build_actions
@@ -19,6 +19,7 @@ from sim.scenario.build_faults import build_faults, build_rescale, build_restart
 from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
 from sim.scenario.build_state import build_state_options
+from sim.scenario.build_storage import build_storage
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.problems import Reading
 from sim.units import format_duration
@@ -42,7 +43,7 @@ def build(
         question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,
         checkpoint=_checkpoint(document, reading),
         run=_run(document.run, reading),
-        storage=_storage(document.storage or doc.Storage()),
+        storage=build_storage(document.storage or doc.Storage(), reading, folder),
         overheads=_overheads(document.overheads or doc.Overheads()),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), job, cluster.placement, reading, folder),
@@ -152,16 +153,6 @@ def _debloat(given: doc.Debloat | str | None) -> Debloat | None:
 
 def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
     return path in reading.marks and reading.marks[path].path.startswith("flink.")
-
-
-def _storage(given: doc.Storage) -> Storage:
-    slow = given.slow
-    return _given(
-        Storage(),
-        bytes_per_second=given.bandwidth or None, read_bytes_per_second=given.read_bandwidth or None,
-        close_ns=given.file_latency, metadata_ns=given.metadata_latency, inline_threshold_bytes=given.inline_threshold,
-        slow_probability=None if slow is None else float(slow.share), slow_factor=None if slow is None else slow.factor,
-    )
 
 
 def _overheads(given: doc.Overheads) -> Overheads:

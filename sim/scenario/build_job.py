@@ -10,6 +10,7 @@ from sim.scenario import document_job as doc
 from sim.scenario.build_sink import build_commit, build_flush, with_committers
 from sim.scenario.build_state import build_state
 from sim.scenario.graph import topological
+from sim.scenario.laws import law
 from sim.scenario.problems import Path, Reading
 from sim.scenario.trace import TraceError, read_trace
 
@@ -151,25 +152,7 @@ def _snapshot(given: doc.Snapshot) -> Snapshot:
 
 
 def _law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
-    if given is None:
-        return default
-    if isinstance(given, int):
-        law = Distribution(given)
-    else:
-        named = [kind for kind in ("exponential", "uniform", "lognormal", "erlang") if getattr(given, kind) is not None]
-        if len(named) != 1:
-            reading.wrong(here, "write exactly one distribution: exponential, uniform, lognormal or erlang")
-            return default
-        law = _named(named[0], getattr(given, named[0]), here, reading)
-    if here[-1] == "record" and law.mean == 0:
+    found = law(given, default, here, reading)
+    if here[-1] == "record" and found.mean == 0:
         reading.wrong(here, "a record has at least 1 B")
-    return law
-
-
-def _named(kind: str, value: int | doc.DurationSpread | doc.SizeSpread, here: Path, reading: Reading) -> Distribution:
-    if isinstance(value, int):
-        return Distribution(value, kind)  # type: ignore[arg-type]  # a field's name
-    if value.cv == 0 or (kind == "erlang" and value.cv > 1) or value.cv > 100:
-        most = 1 if kind == "erlang" else 100
-        reading.wrong((*here, kind, "cv"), f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean")
-    return Distribution(value.mean, kind, float(value.cv))  # type: ignore[arg-type]
+    return found

@@ -15,6 +15,7 @@ from sim.scenario.document_faults import Fault, RescaleField, Restart
 from sim.scenario.document_job import Vertex
 from sim.scenario.document_sink import Staging
 from sim.scenario.document_state import StateKeys
+from sim.scenario.document_storage import Storage
 from sim.scenario.fields import (
     Axis,
     BufferTimeout,
@@ -32,7 +33,7 @@ from sim.scenario.fields import (
 )
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
-__all__ = ["AlignedTimeout", "Checkpoint", "Cluster", "Debloat", "Document", "Network", "Overheads", "Run", "Slow", "Storage"]
+__all__ = ["AlignedTimeout", "Checkpoint", "Cluster", "Debloat", "Document", "Network", "Overheads", "Run", "Storage"]
 
 
 class AlignedTimeout(Section):
@@ -74,34 +75,6 @@ class Checkpoint(StateKeys):
     """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
     forced_aligned: list[EdgeName] | None = None
     """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""
-
-
-class Slow(Section):
-    """A share of the files is slow: bandwidth divided, latency multiplied by the factor."""
-
-    LATER: ClassVar[Words] = {"lasts": "slow periods of a node"}
-
-    share: Axis[Share]
-    factor: Axis[Positive]
-
-
-class Storage(Section):
-    """Checkpoint storage: every open file is one stream."""
-
-    LATER: ClassVar[Words] = {"dfs": "nodes of a distributed file system"}
-    HINTS: ClassVar[Words] = {"slow-share": "write slow: {share: 2 %, factor: 20}"}
-
-    bandwidth: Axis[ByteRate] | None = None
-    """Writing, per open file."""
-    read_bandwidth: Axis[ByteRate] | None = None
-    """Reading, per open file."""
-    file_latency: Axis[Duration] | None = None
-    """Added to each file."""
-    metadata_latency: Axis[Duration] | None = None
-    """Of the _metadata file the coordinator writes."""
-    inline_threshold: Axis[Size] | None = None
-    """Smaller state travels in the acknowledgement, no file."""
-    slow: Slow | None = None
 
 
 class Debloat(Section):

@@ -14,6 +14,7 @@ from typing import Any
 from sim import units
 from sim.scenario.flink_keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
 from sim.scenario.flink_state import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
+from sim.scenario.flink_storage import MERGING, S3, STORAGE_KEYS, merging_values
 from sim.scenario.plain import Mapping
 from sim.scenario.problems import Mark, Path, Reading, did_you_mean, dotted
 
@@ -64,6 +65,7 @@ class _Move:
         self._backend()
         self._state()
         self._local_recovery()
+        self._storage()
 
     def _read(self, key: str, place: Path, value: Any) -> None:
         kind = SIMPLE[key][1] if key in SIMPLE else SPECIAL[key]
@@ -211,6 +213,21 @@ class _Move:
         elif any(both):
             key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if self._single(LOCAL_BACKUP) else (LOCAL_RESTORE, LOCAL_BACKUP)
             self.reading.warn(self.places[key], f"has no effect without {other}: true")
+
+    def _storage(self) -> None:
+        """File merging is one switch and its details; an object store is told how to upload, other storage has no use for it."""
+        given = {key: self._single(key) for key in STORAGE_KEYS if key in self.values}
+        for place, value, key in merging_values(given):
+            self._put(("storage", *place), value, key)
+        storage = self.plain.get("storage")
+        is_object_store = isinstance(storage, Mapping) and isinstance(storage.get("object-store"), Mapping)
+        for key, value in given.items():
+            if key in S3 and is_object_store:
+                self._put(("storage", "object-store", S3[key]), value, key)
+            elif key in S3:
+                self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
+            elif key != MERGING and not given.get(MERGING):
+                self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
 
     def _single(self, key: str) -> Any:
         if key in self.lists:

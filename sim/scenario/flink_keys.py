@@ -6,6 +6,7 @@ Sources: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x, d
 from __future__ import annotations
 
 from sim.scenario.flink_state import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
+from sim.scenario.flink_storage import STORAGE_KEYS
 
 __all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
 
@@ -64,6 +65,7 @@ SPECIAL: dict[str, str] = {
     LOCAL_RESTORE: "boolean",
     LOCAL_RECOVERY: "boolean",
     **STATE_KEYS,
+    **STORAGE_KEYS,
 }
 
 ALIASES: dict[str, str] = {  # deprecated name -> current name
@@ -92,9 +94,7 @@ execution.async-state.buffer-size execution.async-state.buffer-timeout execution
 execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory
 execution.checkpointing.cleaner.parallel-mode
 execution.checkpointing.create-subdir execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
-execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.across-checkpoint-boundary
-execution.checkpointing.file-merging.enabled execution.checkpointing.file-merging.max-file-size
-execution.checkpointing.file-merging.max-space-amplification execution.checkpointing.file-merging.max-subtasks-per-file
+execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
 execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
 execution.checkpointing.num-retained

@@ -30,11 +30,10 @@ __all__ = ["CheckpointStorage", "Disks", "FileSystem"]
 class FileSystem:
     """The verbs of one medium.  `name` = (kind, vertex, index, checkpoint, ...), `host` = task manager (-1: the JobManager)."""
 
-    def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, threads: int = 1, disk: bool = False) -> None:
+    def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, disk: bool = False) -> None:
         self.attempts = attempts
         self.medium = medium
         self.files = files
-        self.threads = threads
         self.merged: MergedFiles | None = None
         self._disk = disk
 
@@ -54,20 +53,20 @@ class FileSystem:
         return (yield from stream.close())
 
     def write_all(
-        self, files: Iterable[tuple[int, Name]], *, host: int = 0, threads: int | None = None, merge: str | int | None = None
+        self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0, merge: str | int | None = None
     ) -> Work[list[FileId]]:
         """Process: (bytes, name) of each file, a few at a time, the next one begun when one is done.  Raises StorageFailed."""
         works = [self.write(size_bytes, *name, host=host, merge=merge) for size_bytes, name in files]
-        return (yield from in_parallel(self.attempts.env, works, self._threads(threads)))
+        return (yield from in_parallel(self.attempts.env, works, threads))
 
     def read(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[None]:
         """Process: read so much of the file of this name.  Raises StorageFailed."""
         yield from self.medium.read(size_bytes, name, host)
 
-    def read_all(self, files: Iterable[tuple[int, Name]], *, host: int = 0, threads: int | None = None) -> Work[None]:
+    def read_all(self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0) -> Work[None]:
         """Process: (bytes, name) of each file, a few at a time.  Raises StorageFailed."""
         works = [self.read(size_bytes, *name, host=host) for size_bytes, name in files]
-        yield from in_parallel(self.attempts.env, works, self._threads(threads))
+        yield from in_parallel(self.attempts.env, works, threads)
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
         """Process: delete files, each gone from the moment it is asked for.  Raises StorageFailed."""
@@ -94,16 +93,13 @@ class FileSystem:
             else:
                 yield from self.medium.remove(stored.name, stored.size_bytes if stored.whole else 0, host)
 
-    def _threads(self, threads: int | None) -> int:
-        return self.threads if threads is None else threads
-
 
 class CheckpointStorage(FileSystem):
     """Where the checkpoints of one job lie (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
     def __init__(self, env: simpy.Environment, options: Storage, seed: int) -> None:
         attempts = Attempts(env, options.retry)
-        super().__init__(attempts, _medium(attempts, options, seed), FileLedger(), threads=options.threads)
+        super().__init__(attempts, _medium(attempts, options, seed), FileLedger())
         self.env = env
         self.options = options
         self.seed = seed

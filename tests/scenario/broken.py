@@ -69,7 +69,6 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:8:31: actions[0].format: a savepoint says its format itself",)),
     "request of a job that has stopped": (ending("actions: [{stop: drain, at: 5 s}, {savepoint: native, at: 6 s}]\n"), (
         "s:8:11: actions[0]: the job has stopped before the other actions are due",)),
-    "dfs": (ending("storage: {dfs: {nodes: 50}}\n"), ("s:8:11: storage.dfs: known but not modelled yet",)),
     # faults
     "two faults in one": (ending("faults:\n- {kill: b, slow: a, factor: 2, at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill, task-manager",)),
     "no fault at all": (ending("faults:\n- {at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill",)),

@@ -1,0 +1,63 @@
+"""Measured speeds from a CSV file -> how slow a node is through time, one series per machine."""
+
+from __future__ import annotations
+
+import csv
+import io
+from fractions import Fraction
+from pathlib import Path as FilePath
+from statistics import median
+
+from sim.model.storage import SlowTrace
+from sim.scenario.document_storage import SlowSeries
+from sim.scenario.problems import did_you_mean
+from sim.scenario.trace import TraceError, moment, text_of
+from sim.units import UnitError, parse_number
+
+__all__ = ["read_slowness"]
+
+_SECOND = 1_000_000_000
+
+
+def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
+    """Factor = median speed of the file / speed of the row, until the next row of that machine.  A blank keeps the speed before it."""
+    file = folder / series.trace
+    rows = csv.DictReader(io.StringIO(text_of(file)))
+    columns = list(rows.fieldnames or [])
+    time = series.time or (columns[0] if columns else "")
+    for column in (time, series.column, *([series.machine] if series.machine else [])):
+        if column not in columns:
+            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
+    machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
+    for row in rows:
+        if (text := (row[series.column] or "").strip()) != "":
+            told = machines.setdefault(row[series.machine] if series.machine else "", [])
+            at = moment(row[time], file, rows.line_num)
+            if told and at <= told[-1][0]:
+                raise TraceError(f"{file}:{rows.line_num}: time does not increase")
+            told.append((at, _speed(text, file, rows.line_num)))
+    if not machines or min(map(len, machines.values())) < 2:
+        raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
+    healthy = Fraction(median(speed for told in machines.values() for _, speed in told))
+    length = max(told[-1][0] - told[0][0] for told in machines.values())
+    return SlowTrace(tuple(_steps(told, healthy) for told in machines.values()), round(length * _SECOND))
+
+
+def _steps(told: list[tuple[Fraction, Fraction]], healthy: Fraction) -> tuple[tuple[int, Fraction], ...]:
+    """Wherever the factor changes; recorded speeds carry noise that nobody needs."""
+    steps: list[tuple[int, Fraction]] = []
+    for at, speed in told:
+        factor = (healthy / speed).limit_denominator(100)
+        if not steps or factor != steps[-1][1]:
+            steps.append((round((at - told[0][0]) * _SECOND), factor or Fraction(1, 100)))
+    return tuple(steps)
+
+
+def _speed(text: str, file: FilePath, line: int) -> Fraction:
+    try:
+        speed = parse_number(text)
+    except UnitError:
+        raise TraceError(f"{file}:{line}: '{text}' is no speed") from None
+    if speed == 0:
+        raise TraceError(f"{file}:{line}: a speed of 0 would last for ever: leave the row blank, or write an outage under faults:")
+    return speed
