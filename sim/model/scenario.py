@@ -9,6 +9,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Storage
 from sim.model.directories import Directories
 from sim.model.faults import Fault, Rescale, Restart
+from sim.model.instances import Instances
 from sim.model.job import Job
 
 __all__ = ["Overheads", "Run", "Scenario"]
@@ -24,6 +25,7 @@ class Overheads:
     complete_ns: int = 3_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
     notify_ns: int = 1_000_000  # coordinator -> task notification
     first_trigger_ns: int = 40_000_000  # all tasks running -> first trigger (2.x profile)
+    close_ns: int = 20_000_000  # a task's last wait is over -> its outputs are closed: 10-57 ms recorded
     fail_ns: int = 50_000_000  # a task's exception -> the job counts as RESTARTING: 45-160 ms recorded
     restart_ns: int = 25_000_000  # tasks cancelled and restart delay over -> deployment begins: 24-31 ms recorded
     deploy_ns: int = 90_000_000  # deployment begins -> a task begins to initialize: 65-130 ms recorded
@@ -51,6 +53,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     restart: Restart = Restart()
     rescale: tuple[Rescale, ...] = ()  # in the order of time
+    instances: Instances = Instances()
     directories: Directories = Directories()  # of checkpoint storage
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.failures import StorageFailed
 from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import FileId
 from sim.storage.stream import Stream
 from sim.storage.work import Work, go_on
 
@@ -46,6 +47,7 @@ class ChannelStateWriter:
         self.storage = storage
         self.members = members
         self.host = host
+        self.on_file: Callable[[int, FileId, int], None] | None = None  # told of each file: checkpoint, id, bytes
         self._files: dict[int, _File] = {}
         self._requests: deque[_Request] = deque()  # the first one is being served
 
@@ -74,7 +76,9 @@ class ChannelStateWriter:
             if file is not None and not file.failed:
                 file.incomplete.discard(task)
                 if file.size_bytes and not file.incomplete:
-                    yield from file.stream.close()
+                    stored = yield from file.stream.close()
+                    if self.on_file is not None:
+                        self.on_file(checkpoint, stored, file.size_bytes)
 
         self._queue(checkpoint, work, lambda: self._close(checkpoint))
 

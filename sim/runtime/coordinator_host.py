@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ class CoordinatorHost:
         self.env = world.env
         self.machine = machine
         self.overheads = world.scenario.overheads
+        self.silent = False  # it cannot tell anybody what it does
+        self._lives = 0  # JobManagers lost so far
         self._timer: simpy.Event | None = None
         self._heard: deque[say.CoordinatorEvent] = deque()
 
@@ -56,12 +58,26 @@ class CoordinatorHost:
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
             self._note(Happening.ACKNOWLEDGED, checkpoint, task)
+            self.world.files.acknowledged(checkpoint, task)
             self.tell(say.Acknowledged(self.env.now, task, checkpoint))
 
-        self.env.call_in(self.overheads.acknowledge_ns, arrive)
+        self._message(task, arrive)
 
     def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
-        self.env.call_in(self.overheads.acknowledge_ns, lambda: self.tell(say.Declined(self.env.now, task, checkpoint, reason)))
+        self._message(task, lambda: self.tell(say.Declined(self.env.now, task, checkpoint, reason)))
+
+    def lose(self) -> None:
+        """The JobManager is gone: whatever it was told is lost with it, nobody hears from it; completed checkpoints are kept."""
+        self._lives += 1
+        self.silent = True
+        self.tell(say.SchedulerStopped(self.env.now))
+        self.silent = False
+
+    def _message(self, task: int, arrive: Callable[[], None]) -> None:
+        """From a task; one that sets out to a JobManager which is gone by then is lost."""
+        life = self._lives
+        delay_ns = self.overheads.acknowledge_ns + self.world.faults.delay_ns(task)
+        self.env.call_in(delay_ns, lambda: arrive() if life == self._lives else None)
 
     @singledispatchmethod
     def carry_out(self, command: say.CoordinatorCommand) -> None:
@@ -91,8 +107,9 @@ class CoordinatorHost:
 
     @carry_out.register
     def _trigger_tasks(self, command: say.TriggerTasks) -> None:
+        options = self.world.files.begun(command.checkpoint, command.options)
         for task in sorted(command.tasks):
-            self.world.tasks[task].trigger(command.checkpoint, command.options)
+            self.world.tasks[task].trigger(command.checkpoint, options)
 
     @carry_out.register
     def _arm_checkpoint_timeout(self, command: say.ArmCheckpointTimeout) -> None:
@@ -101,10 +118,15 @@ class CoordinatorHost:
     @carry_out.register
     def _write_metadata(self, command: say.WriteMetadata) -> None:
         self._note(Happening.LAST_ACKNOWLEDGED, command.checkpoint)
-        self.env.process(self._finalise(command.checkpoint))
+        if self.world.job_end.splits_union_state(command.checkpoint):
+            reason = FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING
+            self.tell(say.MetadataWritten(self.env.now, command.checkpoint, failed=True, reason=reason))
+        else:
+            self.env.process(self._finalise(command.checkpoint))
 
     def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
-        yield from self.world.storage.write_metadata(checkpoint)
+        file = yield from self.world.storage.write_metadata(checkpoint)
+        self.world.files.metadata(checkpoint, file)
         yield self.env.timeout(self.overheads.complete_ns)
         self.tell(say.MetadataWritten(self.env.now, checkpoint))
 
@@ -127,6 +149,8 @@ class CoordinatorHost:
 
     @carry_out.register
     def _notify_aborted(self, command: say.NotifyAborted) -> None:
+        if self.silent:
+            return
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             host = self.world.tasks[task]
@@ -136,7 +160,8 @@ class CoordinatorHost:
     @carry_out.register
     def _discard_state(self, command: say.DiscardState) -> None:
         self.world.contents.forget(command.checkpoint)
-        self.tell(say.StateDiscarded(self.env.now, command.checkpoint))
+        discarded = lambda: self.tell(say.StateDiscarded(self.env.now, command.checkpoint))  # noqa: E731
+        self.world.files.discard(command.checkpoint, discarded)
 
     @carry_out.register
     def _discard_late_state(self, _: say.DiscardLateState) -> None:
@@ -145,7 +170,8 @@ class CoordinatorHost:
     @carry_out.register
     def _fail_job(self, command: say.FailJob) -> None:
         self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
-        self.world.recovery.fail_job(f"tolerable failed checkpoints exceeded: {command.reason.name}", command.task)
+        what = "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
+        self.world.recovery.fail_job(f"{what}: {command.reason.name}", command.task)
 
     @carry_out.register
     def _record_refused(self, command: say.RecordRefused) -> None:
@@ -153,7 +179,15 @@ class CoordinatorHost:
 
     @carry_out.register
     def _record_triggered(self, command: say.RecordTriggered) -> None:
-        self.world.stats[command.checkpoint] = CheckpointStats(command.checkpoint, command.trigger_ns, len(command.plan.wait_for))
+        finished, savepoint = command.plan.finished, command.savepoint
+        tasks = len(command.plan.wait_for) + len(finished)
+        stats = CheckpointStats(command.checkpoint, command.trigger_ns, tasks, acknowledged=len(finished))
+        if savepoint is not None:
+            stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
+        self.world.stats[command.checkpoint] = stats
+        for task in finished:
+            self.world.contents.cut(command.checkpoint, task).finished = True
+        self.world.job_end.begun(command.checkpoint, finished)
         self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint)
 
     @carry_out.register
@@ -161,6 +195,7 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
+        self.world.files.completed(command.checkpoint)
         self.world.contents.completed(command.checkpoint, self.machine.retained)
         if self.world.checking is not None:
             self.world.checking.completed(command.checkpoint)

@@ -118,8 +118,8 @@ class TaskHost:
         self._polled_at_first_barrier[checkpoint] = 0
 
         def execute() -> None:
-            if self.ending.machine.finished:
-                self.world.coordinator.hear_decline(self.task, checkpoint, FailureReason.TRIGGER_CHECKPOINT_FAILURE)
+            if self.ending.machine.closing:
+                self.world.coordinator.hear_decline(self.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
                 return
             if options.stop is not None and not self.world.layout.task_gates[self.task]:
                 self.ending.stop(options.stop)
@@ -163,9 +163,14 @@ class TaskHost:
 
     def _hear_the_end(self, event: say.TaskEvent) -> None:
         if isinstance(event, say.PhaseFinished) and event.phase is not Phase.ASYNC:
-            self.thread.occupied = False
-            if self._when_freed is not None:
-                self._when_freed()
+            self.free()
+
+    def free(self) -> None:
+        """The thread of a stopped task is no longer at work: it is done, or its process is gone."""
+        self.thread.occupied = False
+        if self._when_freed is not None:
+            then, self._when_freed = self._when_freed, None
+            then()
 
     def _barrier_arrived(self, notice: Notice) -> None:
         layout, now = self.world.layout, self.env.now
@@ -275,8 +280,8 @@ class TaskHost:
 
     @carry_out.register
     def _run_sync(self, command: say.RunSync) -> None:
-        served = int(self.plane.tasks()[self.task]["served"]) if self.state.counts_records else 0
-        frozen_ns = self.state.take(command.checkpoint, served, self.env.now)
+        served = self.plane.position(self.task).served if self.state.counts_records else 0
+        frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.world.storage.may_reuse)
         self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
 
     @carry_out.register
@@ -329,8 +334,9 @@ class TaskHost:
         stats.pre_barrier_ns, stats.sync_ns, stats.async_ns = times.pre_barrier_ns, times.sync_ns, times.async_ns
         stored = self.state.close(command.checkpoint)
         stats.state_bytes, stats.written_bytes = stored.full_bytes, stored.written_bytes
-        self.world.contents.stored(command.checkpoint, self.task, stored.full_bytes)
+        self.world.contents.stored(command.checkpoint, self.task, stored.full_bytes, stored)
         self._note(Happening.ASYNC_FINISHED, command.checkpoint)
+        self.world.files.offer(command.checkpoint, self.task, stored.all_handles)
         self.world.coordinator.hear_acknowledgement(self.task, command.checkpoint)
         self.ending.snapshot_ended(command.checkpoint)
 
@@ -338,7 +344,7 @@ class TaskHost:
     def _cancel_snapshot(self, command: say.CancelSnapshot) -> None:
         self.async_thread.leave(command.checkpoint)
         self.operator.abort(command.checkpoint)
-        self.state.cancel(command.checkpoint)
+        self.world.files.abandon(self.state.cancel(command.checkpoint))
         self.in_flight.cancel(command.checkpoint)
         self._stats(command.checkpoint).aborted = True
         self.ending.snapshot_ended(command.checkpoint)

@@ -18,6 +18,7 @@ from sim.protocol.strategies import strategy
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.timer import first_trigger_delay
 from sim.protocol.vocabulary import Plan
+from sim.runtime.actions import schedule
 from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.channel_state import ChannelStateWriter
 from sim.runtime.checking import Checking
@@ -25,12 +26,15 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.contents import Contents
 from sim.runtime.coordinator_host import CoordinatorHost
 from sim.runtime.counters import Counters
+from sim.runtime.faults import Faults
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.job_end import JobEnd
 from sim.runtime.lowering import hosts, plane_spec
 from sim.runtime.outside import Outside
-from sim.runtime.staging import StagingSpace
 from sim.runtime.recovery_host import RecoveryHost
+from sim.runtime.snapshot_files import SnapshotFiles
+from sim.runtime.speed import Speed
+from sim.runtime.staging import StagingSpace
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_host import TaskHost
 from sim.storage.filesystem import CheckpointStorage
@@ -50,6 +54,7 @@ class World:
         self.plane = build(spec, engine)
         self.env = TwoPlaneEnvironment(self.plane, self._on_notice)
         self.storage = CheckpointStorage(self.env, scenario.storage, scenario.run.seed)
+        self.files = SnapshotFiles(self)
         self.journal = Journal()
         self.stats: dict[int, CheckpointStats] = {}
         self.commits: list[CommitStats] = []
@@ -64,9 +69,11 @@ class World:
         self._forced = self._forced_edges()
         self._writers = self._channel_state_writers()
         self.contents = Contents(self.plane)
+        self.speed = Speed(self.plane)
         self.counters = Counters(self.plane, len(self.layout.vertex))
         self.tasks = [self._task(t) for t in range(len(self.layout.vertex))]
         self.recovery = RecoveryHost(self)
+        self.faults = Faults(self)
         self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint))
 
     def fail(self, reason: str) -> None:
@@ -100,6 +107,7 @@ class World:
 
     def start(self) -> None:
         """All tasks run: periodic checkpoints begin."""
+        schedule(self)
         run, options = self.scenario.run, self.scenario.checkpoint
         if options.interval_ns is None:
             return
@@ -118,12 +126,13 @@ class World:
 
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
+        self.job_end.renewed(task)
         self.tasks[task] = self._task(task)
         self.tasks[task].running = False
 
     def fail_task(self, task: int, reason: str) -> None:
         """An exception ends a task; its region is restarted, or the job fails."""
-        self.recovery.fail_task(task, reason)
+        self.recovery.fail_tasks([task], reason)
 
     def _task(self, task: int) -> TaskHost:
         chosen, gates = strategy(self.scenario.checkpoint.barriers), len(self.layout.task_gates[task])
@@ -131,7 +140,8 @@ class World:
         machine = TaskCheckpointing.configured(chosen, gates, phases)
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
         run, options = self.scenario.run, self.scenario.checkpoint.state
-        state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task])
+        slow = lambda factor: self.speed.slow(task, "snapshot", factor)  # noqa: E731
+        state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task], slow)
         return TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
 
     def _forced_edges(self) -> frozenset[int]:
@@ -150,5 +160,7 @@ class World:
         for host, members in on_host.items():
             for first in range(0, len(members), size):
                 group = members[first : first + size]
-                writer_of |= dict.fromkeys(group, ChannelStateWriter(self.env, self.storage, group, host))
+                writer = ChannelStateWriter(self.env, self.storage, group, host)
+                writer.on_file = self.files.channel_state
+                writer_of |= dict.fromkeys(group, writer)
         return [writer_of[task] for task in range(len(self.layout.vertex))]

@@ -16,6 +16,7 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.build_actions import build_actions
 from sim.scenario.build_faults import build_faults, build_rescale, build_restart
+from sim.scenario.build_instances import build_directories, build_instances
 from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
 from sim.scenario.build_state import build_state_options
@@ -49,6 +50,10 @@ def build(
         faults=build_faults(document.faults or (), job, cluster.placement, reading, folder),
         restart=build_restart(document.restart),
         rescale=build_rescale(document.rescale, job, reading),
+        instances=build_instances(
+            document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval)
+        ),
+        directories=build_directories(document.directories),
     )
 
 
@@ -157,6 +162,6 @@ def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
 
 def _overheads(given: doc.Overheads) -> Overheads:
     return _given(
-        Overheads(), trigger_ns=given.trigger, barrier_ns=given.barrier, acknowledge_ns=given.acknowledge, complete_ns=given.complete,
+        Overheads(), trigger_ns=given.trigger, barrier_ns=given.barrier, acknowledge_ns=given.acknowledge, complete_ns=given.complete, close_ns=given.close,
         notify_ns=given.notify, first_trigger_ns=given.first_trigger, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
     )

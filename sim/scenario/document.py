@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, Tag
 
 from sim.scenario.document_actions import Action
 from sim.scenario.document_faults import Fault, RescaleField, Restart
+from sim.scenario.document_instances import Directories, Instances
 from sim.scenario.document_job import Vertex
 from sim.scenario.document_sink import Staging
 from sim.scenario.document_state import StateKeys
@@ -141,6 +142,7 @@ class Overheads(Section):
     acknowledge: Duration | None = None
     complete: Duration | None = None
     notify: Duration | None = None
+    close: Duration | None = None
     first_trigger: Duration | None = None
     fail: Duration | None = None
     restart: Duration | None = None
@@ -174,5 +176,9 @@ class Document(Section):
     """What goes wrong, and when."""
     restart: Restart | None = None
     rescale: RescaleField | None = None
+    instances: Instances | None = None
+    """Jobs that begin from each other's snapshots."""
+    directories: Directories | None = None
+    """Of checkpoint storage."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""

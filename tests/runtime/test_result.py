@@ -12,6 +12,7 @@ from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
+         "files.parquet", "snapshots.parquet", "restores.parquet",
          "manifest.json", "journal.jsonl"}  # fmt: skip
 
 

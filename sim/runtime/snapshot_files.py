@@ -1,0 +1,190 @@
+"""The files of snapshots where they meet time: acknowledgements register them, completions and aborts have them deleted.
+
+Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long deleting takes is storage's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sim.metrics.files import FileRow, SnapshotRow
+from sim.model.directories import Directories
+from sim.model.stored import Scope, SnapshotType, StateFile, StoredSnapshot
+from sim.protocol.machine import changed
+from sim.protocol.relocation import broken_by, restorable, verdict
+from sim.protocol.snapshot_store import (
+    DeleteDirectory,
+    DeleteSharedFiles,
+    FailedOver,
+    SnapshotBegun,
+    SnapshotCompleted,
+    SnapshotDiscarded,
+    SnapshotStore,
+    StateRegistered,
+    StoreEvent,
+)
+from sim.runtime.background import begin
+from sim.storage import FileId
+
+if TYPE_CHECKING:
+    from sim.protocol.options import BarrierOptions
+    from sim.runtime.world import World
+    from sim.state.files import Handle
+
+__all__ = ["SnapshotFiles", "snapshot_rows"]
+
+_DELETING = 4
+"""Files deleted at a time: cleaner.parallel-mode uses the I/O executor, four threads per core of the JobManager."""
+
+
+class SnapshotFiles:
+    """Of one job instance."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.store = SnapshotStore()
+        self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}  # (checkpoint, task): acknowledgements on their way
+        self._metadata: dict[int, FileId] = {}
+        self._stored: dict[tuple[int, int], FileId] = {}  # file -> its id in this instance's ledger, until it is deleted
+        self._files: dict[FileId, StateFile] = {}
+        self._types: dict[int, SnapshotType] = {}
+        self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
+
+    # ------------------------------------------------------------------------------------------ what happens
+
+    def begun(self, checkpoint: int, options: BarrierOptions) -> BarrierOptions:
+        """A checkpoint got its id; what its tasks are asked for may be more than an increment."""
+        type_ = options.snapshot_type
+        if type_ == "checkpoint" and self.store.full_required:
+            type_ = "full"
+            options = changed(options, type=type_)
+        self._types[checkpoint] = type_
+        self._tell(SnapshotBegun(checkpoint, type_))
+        return options
+
+    def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
+        """An acknowledgement sets out; this is what it names."""
+        stored = ((FileId(handle.file), handle) for handle in handles if handle.file is not None)
+        named = tuple(self._file(file, handle.scope, handle.size_bytes, checkpoint) for file, handle in stored)
+        if named:
+            self._offered[checkpoint, task] = named
+
+    def acknowledged(self, checkpoint: int, task: int) -> None:
+        """It arrives, in time or too late."""
+        self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
+
+    def channel_state(self, checkpoint: int, file: FileId, size_bytes: int) -> None:
+        """The in-flight data of a group of subtasks is durable; one of their acknowledgements will name it."""
+        self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
+
+    def metadata(self, checkpoint: int, file: FileId) -> None:
+        """It is durable; the checkpoint may have been given up meanwhile."""
+        if checkpoint in self.store.pending:
+            self._metadata[checkpoint] = file
+        else:
+            self._delete([file])
+
+    def completed(self, checkpoint: int) -> None:
+        self._tell(SnapshotCompleted(checkpoint))
+
+    def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
+        """It was aborted or subsumed; `done` when its private files are deleted."""
+        if checkpoint in self.store.pending or checkpoint in self.store.retained:
+            self._tell(SnapshotDiscarded(checkpoint), done)
+        else:
+            done()  # nothing of it was ever stored
+
+    def failed_over(self, checkpoint: int) -> None:
+        if checkpoint:
+            self._tell(FailedOver(checkpoint))
+
+    def abandon(self, handles: Iterable[Handle]) -> None:
+        """A task gave its snapshot up: what it had written for it goes (StateUtil#bestEffortDiscardAllStateObjects)."""
+        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])
+
+    # ------------------------------------------------------------------------------------------ what follows
+
+    def _register(self, checkpoint: int, files: tuple[StateFile, ...]) -> None:
+        if not files:
+            return
+        for file in files:
+            first, last = self._uses.get(file.key, (checkpoint, checkpoint))
+            self._uses[file.key] = first, max(last, checkpoint)
+        self._tell(StateRegistered(checkpoint, files))
+
+    def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> None:
+        self.store, commands = self.store.on(event)
+        for command in commands:
+            match command:
+                case DeleteDirectory():
+                    ids = self._ids(command.files)
+                    if isinstance(event, SnapshotDiscarded) and (metadata := self._metadata.pop(command.checkpoint, None)) is not None:
+                        ids.append(metadata)
+                    self._delete(ids, discarded)
+                case DeleteSharedFiles():
+                    self._delete(self._ids(command.files))
+
+    def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
+        """Those not deleted before."""
+        return [self._stored.pop(file.key) for file in files if file.key in self._stored]
+
+    def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None) -> None:
+        """Process: best effort, several at a time; `done` in this turn if deleting takes no time."""
+        left = min(_DELETING, len(ids))
+
+        def ended(_: object = None) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        if not ids:
+            done()
+        for thread in range(left):
+            begin(self.world.env, self.world.storage.delete(ids[thread::_DELETING]), ended, ended)
+
+    def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
+        """The file of this id, which this instance wrote unless it was restored."""
+        file = self._files.get(stored)
+        if file is None:
+            own: Scope = "savepoint" if self._types.get(checkpoint) in ("canonical", "native") else "exclusive"
+            file = StateFile(self.store.instance, int(stored), checkpoint, "shared" if scope == "shared" else own, size_bytes)
+            self._files[stored], self._stored[file.key] = file, stored
+        return file
+
+    # ------------------------------------------------------------------------------------------ what is told of it
+
+    def exists(self, file: StateFile) -> bool:
+        return file.key in self._stored
+
+    def held(self) -> tuple[StoredSnapshot, ...]:
+        """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""
+        own = [one for one in self.store.retained.values() if one.instance == self.store.instance]
+        return tuple(sorted((*own, *self.store.savepoints), key=lambda one: one.checkpoint))
+
+    def file_rows(self) -> list[FileRow]:
+        """Of every file some snapshot named, or was to name."""
+        directories, ledger, job = self.world.scenario.directories, self.world.storage.files, self.store.instance
+        rows = []
+        for stored, file in self._files.items():
+            created_by, last_used = self._uses.get(file.key, (-1, -1))
+            deleted_ns = ledger[stored].deleted_ns
+            rows.append(FileRow(file, directories.path(file), job, created_by, last_used, -1 if deleted_ns is None else deleted_ns))
+        return rows
+
+
+def snapshot_rows(snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]) -> list[SnapshotRow]:
+    """What each of these depends on, and what each of the others loses with it."""
+    return [
+        SnapshotRow(
+            one,
+            directories.directory(one),
+            verdict(one, directories),
+            restorable(one, directories, copied=directories.root),
+            restorable(one, directories, exists=exists),
+            broken_by(snapshots, directories, one),
+            broken_by(snapshots, directories, directories.job_directory(one.instance)),
+        )
+        for one in snapshots
+    ]

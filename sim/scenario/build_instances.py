@@ -1,0 +1,34 @@
+"""`instances:` and `directories:` -> the model."""
+
+from __future__ import annotations
+
+from sim.model.directories import Directories
+from sim.model.instances import Instances
+from sim.scenario import document_instances as doc
+from sim.scenario.problems import Reading
+
+__all__ = ["build_directories", "build_instances"]
+
+_ON = {"on", "true"}
+
+
+def build_instances(given: doc.Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool) -> Instances:
+    """`savepoints`, `checkpoints`: whether the scenario has any."""
+    if given is None:
+        return Instances()
+    start_from = given.from_ or "checkpoint"
+    if given.count > 1 and start_from == "savepoint" and not savepoints:
+        reading.wrong(("instances", "from"), "nobody takes a savepoint: write actions: [{savepoint: native, at: 20 s}]")
+    if given.count > 1 and start_from == "checkpoint" and not checkpoints:
+        reading.wrong(("instances", "from"), "there are no checkpoints to start from: write an interval under checkpoint")
+    return Instances(given.count, given.claim or "no-claim", start_from, given.copied or "nothing")  # type: ignore[arg-type]  # checked words
+
+
+def build_directories(given: doc.Directories | None) -> Directories:
+    if given is None:
+        return Directories()
+    return Directories(
+        given.paths or "absolute",  # type: ignore[arg-type]  # checked by the document
+        create_subdir=given.create_subdir not in ("off", "false"),
+        entropy=given.entropy in _ON,
+    )
