@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.interface import DataPlane, Notice, PlaneSpec, Position
+from sim.plane.interface import DataPlane, Kind, Notice, PlaneSpec, Position, Trait
 from sim.plane.layout import Layout, layout
 from sim.plane.positions import channels_in, channels_out
-from tests.plane.worlds import Driver, Script, Step, scripts
+from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
 
-__all__ = ["Failing", "FailingScript", "drive_failing", "failing_scripts", "parting", "region", "zero"]
+__all__ = ["Failing", "FailingScript", "cutting_scripts", "drive_failing", "failing_scripts", "parting", "recover", "region", "zero"]
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,87 @@ class Failing(Driver):
         super().on(notice)
 
 
+@dataclass
+class Recovering(Failing):
+    """Notes the cuts its markers make, one at a time, aligned (BLOCKING) or overtaking (PRIORITY); restores the whole job at the latest."""
+
+    cuts: dict[int, dict[int, Position]] = field(default_factory=dict)  # by number, then task
+    whole: dict[int, set[int]] = field(default_factory=dict)  # tasks whose part is complete
+    restored: list[int] = field(default_factory=list)  # numbers; 0: the beginning
+    recovered: Counter[int] = field(default_factory=Counter)  # by task, since the last start
+    under_way: int = 0  # the number of a cut that is not whole
+
+    def trigger(self, number: int) -> None:
+        if self.under_way == 0 or self.is_whole(self.under_way):
+            self.under_way = number
+            super().trigger(number)
+
+    def is_whole(self, number: int) -> bool:
+        return len(self.cuts.get(number, {})) == len(self.tasks) == len(self.whole[number])
+
+    def begin(self, task: int, number: int, *, overtake: bool = False) -> None:
+        before = len(self.begun)
+        super().begin(task, number, overtake=overtake)
+        if len(self.begun) > before:
+            position = self.plane.position(task)
+            if not self.script.triggers[number - 1].traits & Trait.PRIORITY:
+                position = position._replace(captured=0 * position.captured, overtaken=0 * position.overtaken)
+            self.cuts.setdefault(number, {})[task] = position
+            self.whole.setdefault(number, {task} if task in self.sources else set())
+
+    def complete(self, task: int, series: int, number: int) -> None:
+        super().complete(task, series, number)
+        if task in self.cuts.get(number, {}) and self.script.triggers[number - 1].traits & Trait.PRIORITY:
+            captured = self.plane.position(task).captured
+            self.cuts[number][task] = self.cuts[number][task]._replace(captured=captured)
+        self.whole.setdefault(number, set()).add(task)
+
+    def restore(self, fault: Fault, noted: dict[int, Position]) -> None:
+        usable = [number for number in self.cuts if self.is_whole(number)]
+        self.restored.append(max(usable, default=0))
+        positions = self.cuts[self.restored[-1]] if usable else {t: zero(self.plan, t) for t in self.tasks}
+        self.cuts = {number: self.cuts[number] for number in usable}
+        self.under_way = 0
+        self.recovered.clear()
+        self.start(positions, fault.stagger_ns)
+
+    def on(self, notice: Notice) -> None:
+        self.recovered[notice.task] += notice.kind == Kind.RECOVERED
+        super().on(notice)
+
+
+def cutting_scripts() -> st.SearchStrategy[FailingScript]:
+    """Aligned and overtaking cuts while there is something to cut, and failures."""
+    cuts = st.builds(
+        Trigger,
+        at=st.integers(0, 300),
+        traits=st.sampled_from((Trait.PRIORITY, Trait.PRIORITY, Trait.BLOCKING)),
+        work_ns=st.sampled_from((0, 25)),
+        write_ns=st.sampled_from((0, 80, 500)),
+        capture_first=st.booleans(),
+    )
+    some_cuts = st.lists(cuts, min_size=1, max_size=3).map(lambda cuts: tuple(sorted(cuts, key=lambda cut: cut.at)))
+    late = st.builds(replace, faults, at=st.integers(100, 1800))
+    some = st.lists(late, min_size=1, max_size=3).map(tuple)
+    slow = st.lists(st.tuples(st.just(0), st.integers(0, 11), st.integers(2, 6), st.just(1)), max_size=4).map(tuple)
+    return st.builds(lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), some_cuts, slow, some)
+
+
 def drive_failing(
-    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False
+    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
 ) -> list[Step]:
-    """Execute the script; with `to_the_end` go on until nothing moves."""
+    """Execute the script; returns what was seen."""
     driver = Failing(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
-    if to_the_end:
-        driver.wind_down()
     return driver.steps
+
+
+def recover(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None) -> Recovering:
+    """Execute a script with cuts and go on until nothing moves (bounded worlds)."""
+    driver = Recovering(plane, spec, script, after=after)
+    driver.run(script.until, script.step_ns)
+    driver.wind_down()
+    return driver
 
 
 def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:

@@ -3,8 +3,10 @@
 from hypothesis import HealthCheck, given, settings
 
 from sim.plane import build
+from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
-from tests.plane.failing import drive_failing, failing_scripts, parting
+from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
+from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import worlds
 
 many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -29,3 +31,21 @@ def test_conservation_holds_through_failures(spec, script):
     """Credits, buffers, segments and bytes add up after every halt, start and advance."""
     plane = ReferencePlane(spec, identities=True)
     drive_failing(plane, spec, script, after=plane.check)
+
+
+@many
+@given(spec=worlds(live=True), script=cutting_scripts())
+def test_a_job_restored_at_a_cut_serves_every_record_once(spec, script):
+    """Whatever failed when: at the end every source record has been served, every copy exactly once, and every task has recovered."""
+    plane = ReferencePlane(spec, identities=True)
+    driver = recover(plane, spec, script, after=plane.check)
+    plan = layout(spec)
+
+    assert dict.fromkeys(driver.tasks, 1) == driver.recovered
+    for task, v in enumerate(plan.vertex):
+        source = spec.vertices[v].source
+        if source is not None:
+            assert [(task, k) for k in range(source.total)] == plane.served_records(task)
+    for v, vertex in enumerate(spec.vertices):
+        if vertex.source is None:
+            assert owed(plane, spec, v) == served(plane, spec, v)
