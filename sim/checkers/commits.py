@@ -19,7 +19,11 @@ ONCE = "every record reaches the committed output once (exactly once, end to end
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"
 
-_TURNS = frozenset({Happening.JOB_FAILED})  # rows every story needs to be understood
+_TURNS = frozenset({
+    Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTORED, Happening.JOB_FAILED,
+    Happening.JOB_FINISHED,
+})  # fmt: skip
+"""Rows every story needs to be understood."""
 _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED}
 
 

@@ -72,6 +72,15 @@ class Cuts:
         for checkpoint in [number for number in self.of_checkpoint if gone(number)]:
             del self.of_checkpoint[checkpoint]
 
+    def worst(self, checkpoint: int) -> tuple[int, int, int, str] | None:
+        """(bytes held twice, bytes lost, worst channel, its account) of a cut that is not exact."""
+        cut = self.of(checkpoint)
+        surplus = cut.surplus
+        if not surplus.any():
+            return None
+        channel = int(np.argmax(np.abs(surplus)))
+        return int(surplus[surplus > 0].sum()), -int(surplus[surplus < 0].sum()), channel, _account(cut, channel)
+
     def judged(
         self, checkpoint: int, time_ns: int, teller: Teller, *, exactly_once: bool, judged: Numbers | None = None
     ) -> Violation | None:
@@ -96,7 +105,7 @@ class Cuts:
         writer, reader = self.ends[channel]
         where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"
         others = f" (and {len(bad) - 1} more channels)" if len(bad) > 1 else ""
-        story = (*teller.about(checkpoint, {writer, reader}), _account(cut, channel))
+        story = (*teller.cut(checkpoint, {writer, reader}), _account(cut, channel))
         return Violation(LAW, time_ns, where, _fact(cut, channel) + others, story)
 
 

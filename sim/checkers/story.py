@@ -7,10 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from sim.checkers.violation import at
 from sim.metrics.journal import Entry, Happening
 
-__all__ = ["Teller"]
+__all__ = ["CUTS", "Teller"]
 
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
+CUTS = frozenset({
+    Happening.FIRST_BARRIER, Happening.LAST_BARRIER, Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.OUTPUT_CONVERTED,
+    Happening.INPUT_PRIORITISED, Happening.INPUT_CAPTURED, Happening.CHANNEL_STATE_WRITTEN,
+})  # fmt: skip
+"""What a task does that decides which data belongs to its snapshot."""
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.REFUSED: "{who} refuses a trigger: {detail}",
@@ -34,7 +39,19 @@ SENTENCES: dict[Happening, str] = {
     Happening.COMMITTED: "{who} makes {number} records visible on completion of checkpoint {n}",
     Happening.TRANSACTION_LOST: "{who} finds {number} records gone: their transaction was open for too long",
     Happening.FILE_MISSING: "{who} has committed {number} files that are not there in full",
+    Happening.END_OF_DATA: "{who} has come to the end of its data ({detail})",
+    Happening.TASK_FINISHED: "{who} has finished",
+    Happening.JOB_FINISHED: "the job has finished",
     Happening.JOB_FAILED: "the job fails: {detail}",
+    Happening.TASK_FAILED: "{who} fails: {detail}",
+    Happening.TASK_MANAGER_LOST: "task manager {number} is lost",
+    Happening.JOB_MANAGER_LOST: "the JobManager is lost",
+    Happening.JOB_RESTARTING: "restart {number} begins: {detail}",
+    Happening.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
+    Happening.TASK_RESTORED: "{who} has read {number} bytes of state of checkpoint {n}",
+    Happening.TASK_RUNS: "{who} runs again",
+    Happening.JOB_RECOVERED: "all tasks run again",
+    Happening.FAULT: "something goes wrong: {detail}",
 }
 """Kinds of rows without a sentence are told by their name."""
 
@@ -57,6 +74,12 @@ class Teller:
     def about(self, checkpoint: int, tasks: Collection[int], frame: Collection[Happening] = FRAME) -> tuple[str, ...]:
         """What some tasks did for one checkpoint, between its trigger and its end."""
         return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
+
+    def cut(self, checkpoint: int, tasks: Collection[int]) -> tuple[str, ...]:
+        """How some tasks came to their cut, and what became of the checkpoint."""
+        return self.story(
+            lambda row: row.checkpoint == checkpoint and (row.happening in FRAME or (row.task in tasks and row.happening in CUTS))
+        )
 
     def lines(self, rows: Iterable[Entry]) -> tuple[str, ...]:
         return tuple(f"{at(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns))

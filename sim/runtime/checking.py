@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.checkers.checkpoints import broken_promises, too_many_retained
-from sim.checkers.commits import broken_commits
+from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
+from sim.checkers.restores import Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 
@@ -32,6 +33,7 @@ class Checking:
         self.teller = Teller(world.journal, world.names())
         self._inputs, self._outputs = _channels(world.layout)
         self._found: list[Violation] = []
+        self._surpluses: dict[int, Surplus] = {}  # by checkpoint
 
     def completed(self, checkpoint: int) -> None:
         """Its metadata is durable: from now on it may be restored."""
@@ -40,6 +42,9 @@ class Checking:
         found = self.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
         if found is not None:
             self._found.append(found)
+        if (worst := self.cuts.worst(checkpoint)) is not None:
+            twice_bytes, lost_bytes, channel, account = worst
+            self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends[channel], account)
         if not self.keep_cuts:
             self.cuts.forget(lambda number: number <= checkpoint)
 
@@ -59,6 +64,9 @@ class Checking:
         world = self.world
         found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
         found.extend(broken_commits(world.commits, world.stats, self.teller))
+        found.extend(broken_restores(world.journal, self._surpluses, (), self.teller))
+        if world.job_status == "FINISHED":
+            found.extend(uncommitted(world.commits, self._read(), world.env.now, self.teller))
         retained = world.coordinator.machine.retained
         latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED"), default=0)
         limit = world.coordinator.machine.num_retained
@@ -68,6 +76,13 @@ class Checking:
         except AssertionError as error:
             found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda one: one.time_ns))
+
+
+    def _read(self) -> dict[int, list[int]]:
+        """Of each writer of a transactional sink: the records it read, by input channel."""
+        world = self.world
+        writers = [t for t, v in enumerate(world.layout.vertex) if world.scenario.job.vertices[v].commit is not None]
+        return {writer: world.plane.position(writer).records_out.tolist() for writer in writers}
 
 
 def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -13,7 +13,7 @@ def test_every_sentence_can_be_told():
         told = Teller([], NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
 
         assert "{" not in told
-        assert any(word in told for word in ("sink[3]", "checkpoint 7", "because", "snapshot 7"))
+        assert any(word in told for word in ("sink[3]", "checkpoint 7", "because", "snapshot 7", "job", "manager", "JobManager", "tasks"))
 
 
 def test_kinds_without_a_sentence_are_told_by_their_name():

@@ -1,0 +1,74 @@
+"""Restores: the latest completed checkpoint is where they go back to, and what its cut held twice is told as an effect."""
+
+from sim.checkers.restores import Surplus, broken_restores
+from sim.checkers.story import Teller
+from sim.metrics.journal import Happening, Journal
+
+H = Happening
+NAMES = [("source", 0), ("sink", 0)]
+
+
+def journal(*rows) -> Journal:
+    """(happening, checkpoint, task, number), a millisecond each."""
+    written = Journal()
+    for ms, (happening, checkpoint, task, number) in enumerate(rows):
+        written.note(ms * 1_000_000, happening, checkpoint, task, number)
+    return written
+
+
+def told(*rows, surpluses=None, savepoints=()):
+    written = journal(*rows)
+    return list(broken_restores(written, surpluses or {}, savepoints, Teller(written, NAMES)))
+
+
+ONE, TWO = (H.COMPLETED, 1, -1, 0), (H.COMPLETED, 2, -1, 0)
+FAILURE = (H.TASK_FAILED, -1, 1, 0)
+
+
+def restored(checkpoint, number=1):
+    return (H.JOB_RESTORED, checkpoint, -1, number)
+
+
+def test_the_latest_completed_one_is_restored():
+    """From the beginning if there is none; a checkpoint that was only triggered, or is aborted, is no candidate."""
+    assert [] == told(FAILURE, restored(0))
+    assert [] == told(ONE, FAILURE, restored(1), TWO, FAILURE, restored(2, 2))
+    assert [] == told(ONE, (H.TRIGGERED, 2, -1, 0), (H.ABORTED, 2, -1, 0), FAILURE, restored(1))
+
+
+def test_an_older_checkpoint_is_told():
+    (violation,) = told(ONE, TWO, FAILURE, restored(1))
+
+    assert ("restart 1", "checkpoint 1 is restored, the latest completed one is 2") == (violation.where, violation.fact)
+    assert "0.002000 s  sink[0] fails: " == violation.story[2]
+
+
+def test_an_incomplete_checkpoint_is_told():
+    assert ["checkpoint 2 is restored, the latest completed one is 1"] == [one.fact for one in told(ONE, FAILURE, restored(2))]
+    assert ["checkpoint 0 is restored, the latest completed one is 1"] == [one.fact for one in told(ONE, FAILURE, restored(0))]
+
+
+def test_savepoints_are_no_candidates():
+    """They belong to the user."""
+    assert [] == told(ONE, TWO, FAILURE, restored(1), savepoints=(2,))
+
+
+def test_what_a_cut_holds_twice_is_processed_twice():
+    """Once for each restore from it, with the failure before it and not the one before that."""
+    surpluses = {1: Surplus(30, 0, (0, 1), "of 70 bytes 100 were consumed")}
+    first, second = told(ONE, FAILURE, restored(1), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(1, 2), surpluses=surpluses)
+
+    assert "30 bytes are processed twice" == first.fact
+    assert "source[0] -> sink[0]: of 70 bytes 100 were consumed" == first.story[-1]
+    assert [line[12:] for line in second.story[:-1]] == [
+        "checkpoint 1 is complete", "task manager 7 is lost",
+        "restart 2 deploys its tasks with the state of checkpoint 1 (0: none, from the beginning)",
+    ]  # fmt: skip
+
+
+def test_what_a_cut_does_not_hold_is_never_processed():
+    surpluses = {1: Surplus(5, 10, (0, 1), "")}
+
+    assert ["5 bytes are processed twice and 10 bytes are never processed"] == [
+        one.fact for one in told(ONE, FAILURE, restored(1), surpluses=surpluses)
+    ]
