@@ -18,7 +18,8 @@ _SHARES = ("busy", "backPressured")
 
 def predicted(result: Result) -> pd.DataFrame:
     """The observations of a simulated run (columns of `sim.recordings.observed.COLUMNS`)."""
-    return pd.concat([of_checkpoints(result.checkpoints, result.subtasks), _of_vertices(result)], ignore_index=True)
+    periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
+    return pd.concat([of_checkpoints(periodic, result.subtasks), _of_vertices(result)], ignore_index=True)
 
 
 def _of_vertices(result: Result) -> pd.DataFrame:

@@ -19,7 +19,7 @@ class Column(NamedTuple):
 CHECKPOINTS = (
     Column("id", "", "checkpoint id"),
     Column("status", "", "IN_PROGRESS, COMPLETED or FAILED"),
-    Column("checkpoint_type", "", "CHECKPOINT, or UNALIGNED_CHECKPOINT if any subtask persisted in-flight data"),
+    Column("checkpoint_type", "", "CHECKPOINT (UNALIGNED_CHECKPOINT if any subtask persisted in-flight data), SAVEPOINT, or SYNC_SAVEPOINT"),
     Column("trigger_timestamp", "ms", "when the coordinator decided to trigger, since the start of the run"),
     Column("latest_ack_timestamp", "ms", "last acknowledgement so far; -1: none"),
     Column("end_to_end_duration", "ms", "last acknowledgement - trigger (failed: failure - trigger); without _metadata"),
@@ -32,6 +32,7 @@ CHECKPOINTS = (
     Column("num_acknowledged_subtasks", "", ""),
     Column("failure_message", "", "Flink's CheckpointFailureReason; empty unless FAILED"),
     Column("x_finalization", "ms", "last acknowledgement -> completed (_metadata durable)"),
+    Column("savepointFormat", "", "CANONICAL or NATIVE; empty: no savepoint"),
 )
 SUBTASKS = (
     Column("id", "", "checkpoint id"),

@@ -39,7 +39,7 @@ class SubtaskStats:
 class CheckpointStats:
     number: int
     trigger_ns: int
-    tasks: int  # subtasks that must acknowledge
+    tasks: int  # subtasks; those that have finished count as acknowledged from the start
     subtasks: dict[int, SubtaskStats] = field(default_factory=dict)
     status: str = "IN_PROGRESS"
     latest_ack_ns: int = -1
@@ -47,6 +47,8 @@ class CheckpointStats:
     failed_ns: int = -1
     failure: str = ""
     completed_ns: int = -1  # ours: _metadata durable
+    savepoint_format: str = ""  # of a savepoint
+    stops: bool = False  # the job stops with it
 
     def of(self, task: int) -> SubtaskStats:
         if task not in self.subtasks:

@@ -56,11 +56,14 @@ def _checkpoint_row(row: CheckpointStats) -> tuple[Any, ...]:
     state = sum(part.state_bytes for part in parts)
     written = sum(part.written_bytes for part in parts)
     end = row.failed_ns if row.status == "FAILED" else row.latest_ack_ns
+    kind = "UNALIGNED_CHECKPOINT" if persisted else "CHECKPOINT"
+    if row.savepoint_format:
+        kind = "SYNC_SAVEPOINT" if row.stops else "SAVEPOINT"
     return (
-        row.number, row.status, "UNALIGNED_CHECKPOINT" if persisted else "CHECKPOINT", _ms(row.trigger_ns), _ms(row.latest_ack_ns),
+        row.number, row.status, kind, _ms(row.trigger_ns), _ms(row.latest_ack_ns),
         -1.0 if end < 0 else (end - row.trigger_ns) / _MS, written + persisted, state + persisted,
         sum(part.processed_bytes for part in parts), persisted, 0, row.tasks, row.acknowledged, row.failure,
-        -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS,
+        -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS, row.savepoint_format.upper(),
     )  # fmt: skip
 
 

@@ -274,7 +274,7 @@ def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureRe
     after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
     if one.stops and reason not in _JOB_IS_DOWN:
-        failed = (FailJob(reason, task),)  # its tasks have ended their data: only a restart brings them back
+        failed = (FailJob(reason, None, stopping=True),)  # its tasks have ended their data: only a restart brings them back
     elif one.kind is not RequestKind.SAVEPOINT or task is not None:
         after, failed = _counted(after, one.checkpoint, reason, task)
     told = NotifyAborted(one.checkpoint, one.plan.wait_for, after.latest_completed)

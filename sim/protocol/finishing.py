@@ -15,8 +15,8 @@ from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.options import Ending
 
 __all__ = [
-    "FINISHING", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
-    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData", "ReportFinished",
+    "FINISHING", "CloseOperators", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
+    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData", "ReportFinished",
     "SnapshotBegun", "SnapshotEnded", "TaskEnd",
 ]  # fmt: skip
 
@@ -66,6 +66,13 @@ class OperatorsFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorsClosed:
+    """Answer to CloseOperators."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutputRead:
     """A reader has come to the end of data on one output channel (AllUserRecordsProcessed)."""
 
@@ -104,7 +111,7 @@ class CompletionHeard:
     checkpoint: int
 
 
-EndEvent = DataEnded | OperatorsFinished | OutputRead | InputsClosed | SnapshotBegun | SnapshotEnded | CompletionHeard
+EndEvent = DataEnded | OperatorsFinished | OperatorsClosed | OutputRead | InputsClosed | SnapshotBegun | SnapshotEnded | CompletionHeard
 
 # ---------------------------------------------------------------------------------------------- commands
 
@@ -127,8 +134,13 @@ class ReportEndOfData:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseOperators:
+    """close(), head to tail: nothing comes out any more.  OperatorsClosed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardEndOfPartition:
-    """Nothing follows on any output: close() is over."""
+    """Nothing follows on any output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +148,7 @@ class ReportFinished:
     """The task is FINISHED."""
 
 
-EndCommand = FinishOperators | ForwardEndOfData | ReportEndOfData | ForwardEndOfPartition | ReportFinished
+EndCommand = FinishOperators | ForwardEndOfData | ReportEndOfData | CloseOperators | ForwardEndOfPartition | ReportFinished
 
 # ---------------------------------------------------------------------------------------------- the machine
 
@@ -145,6 +157,7 @@ class EndState(Enum):
     RUNNING = "running"
     FINISHING = "finishing"  # operators finish
     WAITING = "waiting"  # the end of data is out
+    CLOSING = "closing"  # nothing is left to wait for: no snapshot begins any more
     FINISHED = "finished"
 
 
@@ -168,11 +181,12 @@ class TaskEnd:
     @property
     def data_ended(self) -> bool:
         """Nothing the operators do comes after this (a snapshot taken now holds all of it)."""
-        return self.state in (EndState.WAITING, EndState.FINISHED)
+        return self.state in (EndState.WAITING, EndState.CLOSING, EndState.FINISHED)
 
     @property
-    def finished(self) -> bool:
-        return self.state is EndState.FINISHED
+    def closing(self) -> bool:
+        """Too late for another checkpoint."""
+        return self.state in (EndState.CLOSING, EndState.FINISHED)
 
     def on(self, event: EndEvent) -> _Answer:
         match event:
@@ -182,6 +196,10 @@ class TaskEnd:
                 if self.state is not EndState.FINISHING:
                     raise InvalidTransition("task end", self, event, self.story)
                 after, commands = _ended(self)
+            case OperatorsClosed():
+                if self.state is not EndState.CLOSING:
+                    raise InvalidTransition("task end", self, event, self.story)
+                after, commands = changed(self, state=EndState.FINISHED), (ForwardEndOfPartition(), ReportFinished())
             case OutputRead():
                 if not self.unread:
                     raise InvalidTransition("task end", self, event, self.story, "every channel is read")
@@ -235,4 +253,4 @@ def _settled(end: TaskEnd) -> _Answer:
     unread = end.unread if end.rule.end_of_data_first else 0
     if end.state is not EndState.WAITING or unread or end.inputs_open or end.open or not end.held:
         return end, ()
-    return changed(end, state=EndState.FINISHED), (ForwardEndOfPartition(), ReportFinished())
+    return changed(end, state=EndState.CLOSING), (CloseOperators(),)

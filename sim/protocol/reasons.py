@@ -22,7 +22,7 @@ class FailureReason(Enum):
     CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
     CHECKPOINT_DECLINED = "Checkpoint was declined."
     CHECKPOINT_DECLINED_TASK_NOT_READY = "Checkpoint was declined (tasks not ready)"
-    CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task's operators partially finished)"
+    CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)"
     CHECKPOINT_DECLINED_SUBSUMED = "Checkpoint was canceled because a barrier from newer checkpoint was received."
     CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER = "Task received cancellation from one of its inputs"
     CHECKPOINT_DECLINED_INPUT_END_OF_STREAM = "Checkpoint was declined because one input stream is finished"

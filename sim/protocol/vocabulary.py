@@ -255,10 +255,11 @@ class DiscardLateState:
 
 @dataclass(frozen=True, slots=True)
 class FailJob:
-    """More counted failures than tolerated."""
+    """More counted failures than tolerated, or the savepoint failed the job was to stop with."""
 
     reason: FailureReason
     task: int | None = None  # the declining task, if it was one
+    stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)

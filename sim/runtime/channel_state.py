@@ -48,6 +48,7 @@ class ChannelStateWriter:
         self.members = members
         self.host = host
         self.on_file: Callable[[int, FileId, int], None] | None = None  # told of each file: checkpoint, id, bytes
+        self._gone: set[int] = set()  # members that have finished
         self._files: dict[int, _File] = {}
         self._requests: deque[_Request] = deque()  # the first one is being served
 
@@ -55,7 +56,17 @@ class ChannelStateWriter:
         """A member begins its snapshot."""
         if checkpoint not in self._files:
             stream = self.storage.open("channel-state", self.members[0], checkpoint, host=self.host)
-            self._files[checkpoint] = _File(stream, incomplete=set(self.members))
+            self._files[checkpoint] = _File(stream, incomplete=set(self.members) - self._gone)
+
+    def join(self, task: int) -> None:
+        """A member begins (again)."""
+        self._gone.discard(task)
+
+    def leave(self, task: int) -> None:
+        """A member has finished: nobody waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
+        self._gone.add(task)
+        for checkpoint in list(self._files):
+            self.complete(checkpoint, task)
 
     def write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> None:
         """Queue data; `then` is called when it is written (or skipped, its checkpoint being gone)."""

@@ -68,7 +68,7 @@ class Checking:
         if world.job_status == "FINISHED":
             found.extend(uncommitted(world.commits, self._read(), world.env.now, self.teller))
         retained = world.coordinator.machine.retained
-        latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED"), default=0)
+        latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED" and not row.savepoint_format), default=0)
         limit = world.coordinator.machine.num_retained
         found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
         try:

@@ -15,6 +15,8 @@ from sim.model.random import draw, stream
 from sim.protocol import vocabulary as say
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
+from sim.runtime.background import begin
+from sim.storage.failures import StorageFailed
 
 if TYPE_CHECKING:
     from sim.runtime.world import World
@@ -125,7 +127,11 @@ class CoordinatorHost:
             self.env.process(self._finalise(command.checkpoint))
 
     def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
-        file = yield from self.world.storage.write_metadata(checkpoint)
+        try:
+            file = yield from self.world.storage.write_metadata(checkpoint)
+        except StorageFailed:
+            self.tell(say.MetadataWritten(self.env.now, checkpoint, failed=True))
+            return
         self.world.files.metadata(checkpoint, file)
         yield self.env.timeout(self.overheads.complete_ns)
         self.tell(say.MetadataWritten(self.env.now, checkpoint))
@@ -195,6 +201,7 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
+        begin(self.env, self.world.storage.end_merging(command.checkpoint), lambda _: None)
         self.world.files.completed(command.checkpoint)
         self.world.contents.completed(command.checkpoint, self.machine.retained)
         if self.world.checking is not None:
@@ -205,3 +212,4 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
+        begin(self.env, self.world.storage.end_merging(command.checkpoint), lambda _: None)

@@ -30,12 +30,33 @@ class JobEnd:
         self.ended: set[int] = set()  # tasks that reported the end of their data
         self.finished: frozenset[int] = frozenset()
         self._plan = plan(self.graph, frozenset())
+        self._union = frozenset(n for n, vertex in enumerate(world.scenario.job.vertices) if vertex.union_state)
+        self._over: dict[int, set[int]] = {}  # of each checkpoint: tasks whose operators have finished
 
     def plan(self, not_running: frozenset[int]) -> Plan | None:
         """Who takes part in a checkpoint decided on now; None: a required task does not run."""
         if not_running or self.finished:
             return plan(self.graph, self.finished, not_running, after_finish=self.rule.after_finish)
         return self._plan
+
+    def begun(self, checkpoint: int, finished: frozenset[int]) -> None:
+        """A checkpoint without those who have finished."""
+        if self._union:
+            self._over[checkpoint] = set(finished)
+
+    def snapshot_over(self, checkpoint: int, task: int) -> None:
+        """A task takes part whose operators have finished."""
+        if self._union:
+            self._over[checkpoint].add(task)
+
+    def splits_union_state(self, checkpoint: int) -> bool:
+        """Whether a vertex with union list state is over in some of its tasks only (PartialFinishingNotSupportedByStateException)."""
+        return bool(self._union) and not self._union.isdisjoint(self.graph.partial(frozenset(self._over[checkpoint])))
+
+    def renewed(self, task: int) -> None:
+        """A restarted task runs again (VertexEndOfDataListener#restoreVertices)."""
+        self.ended.discard(task)
+        self.finished -= {task}
 
     def data_ended(self, task: int) -> None:
         """Once for each task; with the last one a checkpoint follows at once: it will hold everything."""

@@ -82,6 +82,8 @@ class TaskEnding:
     def snapshot_begun(self, checkpoint: int) -> None:
         stop = next(one.options.stop for one in self.host.machine.snapshots if one.checkpoint == checkpoint)
         self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop is not None))
+        if self.machine.data_ended and self.machine.ending is Ending.DRAIN:
+            self.world.job_end.snapshot_over(checkpoint, self.host.task)
 
     def snapshot_ended(self, checkpoint: int) -> None:
         if checkpoint in self.machine.open:
@@ -94,7 +96,9 @@ class TaskEnding:
             self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))  # the savepoint first, the end afterwards
 
     def tell(self, event: say.EndEvent) -> None:
-        """One event after the other, as everywhere."""
+        """One event after the other, as everywhere; a task that was restarted has no end any more."""
+        if self.world.tasks[self.host.task] is not self.host:
+            return
         self._heard.append(event)
         if len(self._heard) > 1:
             return
@@ -127,7 +131,12 @@ class TaskEnding:
 
     @carry_out.register
     def _report_end_of_data(self, _: say.ReportEndOfData) -> None:
-        self._report(lambda: self.world.job_end.data_ended(self.host.task))
+        self._report(self.world.job_end.data_ended)
+
+    @carry_out.register
+    def _close_operators(self, _: say.CloseOperators) -> None:
+        closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
+        self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
 
     @carry_out.register
     def _forward_end_of_partition(self, _: say.ForwardEndOfPartition) -> None:
@@ -136,7 +145,10 @@ class TaskEnding:
     @carry_out.register
     def _report_finished(self, _: say.ReportFinished) -> None:
         self._note(Happening.TASK_FINISHED)
-        self._report(lambda: self.world.job_end.task_finished(self.host.task))
+        self.host.in_flight.writer.leave(self.host.task)
+        self._report(self.world.job_end.task_finished)
 
-    def _report(self, arrive: Callable[[], None]) -> None:
-        self.world.env.call_in(self.world.scenario.overheads.acknowledge_ns, arrive)
+    def _report(self, arrive: Callable[[int], None]) -> None:
+        """Tell the JobManager; of a task that was restarted meanwhile it does not listen."""
+        task, tasks = self.host.task, self.world.tasks
+        self.world.env.call_in(self.world.scenario.overheads.acknowledge_ns, lambda: arrive(task) if tasks[task] is self.host else None)

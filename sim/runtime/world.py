@@ -127,6 +127,7 @@ class World:
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
         self.job_end.renewed(task)
+        self._writers[task].join(task)
         self.tasks[task] = self._task(task)
         self.tasks[task].running = False
 
