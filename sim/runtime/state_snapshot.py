@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import simpy
 
@@ -25,6 +25,9 @@ from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
+if TYPE_CHECKING:
+    from sim.runtime.log_writer import LogWriter
+
 __all__ = ["StateSnapshot", "SubtaskState"]
 
 _NOTHING = Taken()
@@ -39,6 +42,7 @@ class StateSnapshot:
     operator_bytes: int
     handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
     operator: list[Handle] = field(default_factory=list)
+    logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
     local: FileId | None = None  # the copy on the disk of its task manager
 
     @property
@@ -71,6 +75,7 @@ class SubtaskState:
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
         self._types: dict[int, SnapshotType] = {}
+        self.log: LogWriter | None = None  # what uploads the changelog, if there is one
         self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
 
     @property
@@ -100,7 +105,8 @@ class SubtaskState:
         """Whether the notice of a completed checkpoint makes a difference."""
         if self.backend is None or self.vertex.state is None:
             return False
-        return self.options.local_recovery or (self.options.incremental and self.vertex.state.backend == "rocksdb")
+        incremental = self.options.incremental and self.vertex.state.backend == "rocksdb"
+        return self.options.local_recovery or incremental or self.vertex.state.changelog is not None
 
     # ------------------------------------------------------------------------------------------ snapshots
 
@@ -112,10 +118,17 @@ class SubtaskState:
         """The synchronous part: freeze the state after `served` records; returns what it costs the task thread [ns]."""
         keyed, type_ = _NOTHING, self._types.pop(checkpoint)
         if self.backend is not None:
-            self.backend.update(self._rewritten(served), now_ns)
+            self.count(served, now_ns)
             keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
+            if self.log is not None:
+                self.log.upload(keyed.awaited)
         self.snapshots[checkpoint] = StateSnapshot(type_, keyed, self._own.operator_state_bytes)
         return keyed.sync_ns
+
+    def count(self, served: int, now_ns: int) -> None:
+        """The task has served so many records in all."""
+        if self.backend is not None:
+            self.backend.update(self._rewritten(served), now_ns)
 
     def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
         """Process: one part of the asynchronous phase.  Raises StorageFailed."""
@@ -131,12 +144,17 @@ class SubtaskState:
             if self.options.local_recovery and snapshot.type in ("checkpoint", "full"):
                 works.append(self._copy(storage, snapshot, checkpoint))
             yield from in_parallel(storage.env, works, len(works))
+            if self.log is not None:
+                for file in snapshot.keyed.awaited:
+                    snapshot.logged.append((yield from self.log.wait(file)))
             self.backend.stored(checkpoint, [*snapshot.keyed.reused, *snapshot.handles])
 
     def close(self, checkpoint: int) -> StateSnapshot:
         """Everything is written: what this snapshot holds."""
         snapshot = self.snapshots.pop(checkpoint)
-        snapshot.handles[:0] = snapshot.keyed.reused
+        snapshot.handles[:] = *snapshot.keyed.reused, *snapshot.handles, *snapshot.logged
+        if self.log is not None:
+            self.log.forget(snapshot.keyed.awaited)
         return snapshot
 
     def cancel(self, checkpoint: int) -> list[Handle]:
@@ -197,8 +215,10 @@ class SubtaskState:
     # ------------------------------------------------------------------------------------------ files
 
     def _write_keyed(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+        name = ("keyed", self.vertex.name, self.index, checkpoint)
+        alone = len(snapshot.keyed.steps) == 1 and len(snapshot.keyed.steps[0].files) == 1
         for step in snapshot.keyed.steps:
-            yield from self._write_step(storage, snapshot, step, checkpoint)
+            yield from self.write_step(storage, snapshot.handles, step, name, self._merge(snapshot, checkpoint), alone=alone)
 
     def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
         """A second stream to the local disk; RocksDB keeps the links it has.  A full disk costs the copy, not the checkpoint."""
@@ -211,11 +231,12 @@ class SubtaskState:
             return
         self._copies[checkpoint] = disk, snapshot.local
 
-    def _write_step(self, storage: CheckpointStorage, snapshot: StateSnapshot, step: Step, checkpoint: int) -> Work[None]:
-        name = ("keyed", self.vertex.name, self.index, checkpoint)
-        alone = len(snapshot.keyed.steps) == 1 and len(step.files) == 1
-        merge = self._merge(snapshot, checkpoint)
-        works = [self._write(storage, snapshot.handles, file, name if alone else (*name, file.name), merge) for file in step.files]
+    def write_step(
+        self, storage: CheckpointStorage, handles: list[Handle], step: Step, name: tuple[str | int, ...], merge: int | None = None, *,
+        alone: bool = False,
+    ) -> Work[None]:  # fmt: skip
+        """Process: the files of one step, `alone` under the name itself; `handles` grows as they are written.  Raises StorageFailed."""
+        works = [self._write(storage, handles, file, name if alone else (*name, file.name), merge) for file in step.files]
         slowed = step.slows_task and step.work_ns and self.options.savepoint_cpu
         if slowed:
             self.slow(1 / (1 - self.options.savepoint_cpu))

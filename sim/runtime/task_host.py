@@ -23,11 +23,13 @@ from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
 from sim.runtime.contents import Held
 from sim.runtime.in_flight import InFlightData
+from sim.runtime.log_writer import LogWriter
 from sim.runtime.markers import CANCELLATIONS, traits
 from sim.runtime.operator_io import OperatorIO
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_end import TaskEnding
 from sim.runtime.task_thread import TaskThread
+from sim.state.changelog import ChangelogBackend
 
 if TYPE_CHECKING:
     from sim.runtime.world import World
@@ -53,6 +55,8 @@ class TaskHost:
             self.on_complete.append(state.notify_complete)
         self.on_restore: list[Callable[[Held], None]] = []  # ... when it begins with what a checkpoint holds for it
         self.on_abort: list[Callable[[int], None]] = []
+        if isinstance(state.backend, ChangelogBackend):
+            state.log = LogWriter(self, state.backend)
         self.operator = OperatorIO(world, self)
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # for good: another host takes the task over when it is restarted
@@ -151,11 +155,27 @@ class TaskHost:
         self.async_thread.stop()
         self.in_flight.stop()
         self.operator.stop()
+        if self.state.log is not None:
+            self.state.log.stop()
 
     def restored(self, held: Held) -> None:
         """Its state is there; the thread begins."""
         for take_over in self.on_restore:
             take_over(held)
+        self.begin()
+
+    def begin(self) -> None:
+        """The task has its state and runs."""
+        if self.state.log is not None:
+            self.state.log.start()
+
+    def count_updates(self) -> None:
+        """Tell the state how many records were served by now."""
+        self.state.count(self._served(), self.env.now)
+
+    def _served(self) -> int:
+        """As far as the state needs to know."""
+        return self.plane.position(self.task).served if self.state.counts_records else 0
 
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
@@ -280,8 +300,7 @@ class TaskHost:
 
     @carry_out.register
     def _run_sync(self, command: say.RunSync) -> None:
-        served = self.plane.position(self.task).served if self.state.counts_records else 0
-        frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.world.storage.may_reuse)
+        frozen_ns = self.state.take(command.checkpoint, self._served(), self.env.now, self.world.storage.may_reuse)
         self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
 
     @carry_out.register

@@ -47,18 +47,25 @@ class Taken:
 
     sync_ns: int = 0  # what that cost the task thread
     steps: tuple[Step, ...] = ()
-    reused: tuple[Handle, ...] = ()  # of earlier snapshots, referred to
+    reused: tuple[Handle, ...] = ()  # written before this snapshot, referred to
+    awaited: tuple[File, ...] = ()  # being written beside the snapshots, whatever becomes of them; waited for
+    ahead_bytes: int = 0  # of these two, written since the last snapshot
     image: Hashable = None  # what the backend has to know to stand here again
 
     @property
     def written_bytes(self) -> int:
         """Flink's checkpointed size."""
-        return sum(file.size_bytes for step in self.steps for file in step.files)
+        return self._own_bytes + self.ahead_bytes
 
     @property
     def full_bytes(self) -> int:
         """Flink's state size: everything a restore reads."""
-        return self.written_bytes + sum(handle.size_bytes for handle in self.reused)
+        beside_bytes = sum(file.size_bytes for file in self.awaited) + sum(handle.size_bytes for handle in self.reused)
+        return self._own_bytes + beside_bytes
+
+    @property
+    def _own_bytes(self) -> int:
+        return sum(file.size_bytes for step in self.steps for file in step.files)
 
 
 class Part(NamedTuple):

@@ -57,7 +57,7 @@ class RocksDb:
             Step(new, self.options.transfer_threads),
             Step(self._other_files(scope), self.options.transfer_threads),
         )
-        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), self.tree.image)
+        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
 
     def stored(self, number: int, files: Sequence[Handle]) -> None:
         if self.options.incremental and self._types.pop(number, None) in ("checkpoint", "full"):

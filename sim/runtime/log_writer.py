@@ -1,0 +1,135 @@
+"""The changelog of one subtask as processes: its log is uploaded while the job runs, the backend below materialised now and then.
+
+Flink: FsStateChangelogWriter, BatchingStateChangeUploadScheduler, PeriodicMaterializationManager.  What is in which file, and which
+snapshot refers to it, is `sim.state.changelog`'s business.  Not modelled: blocking the task when too much is in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import simpy
+
+from sim.model.random import draw, stream
+from sim.state.changelog import ChangelogBackend
+from sim.state.files import File, Handle, Taken
+from sim.storage import StorageFailed
+from sim.storage.work import Work
+
+if TYPE_CHECKING:
+    from sim.runtime.task_host import TaskHost
+
+__all__ = ["LogWriter"]
+
+_SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 1_000_000_000  # between two looks at how much was logged
+
+
+class LogWriter:
+    def __init__(self, host: TaskHost, backend: ChangelogBackend) -> None:
+        self.host = host
+        self.env = host.env
+        self.storage = host.world.storage
+        self.backend = backend
+        self._running: list[simpy.Process] = []
+        self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
+        self._materialisations = 0
+
+    def start(self) -> None:
+        """The task has its state."""
+        self._running = [self.env.process(self._upload_early()), self.env.process(self._materialise())]
+
+    def stop(self) -> None:
+        for process in self._running:
+            if process.is_alive:
+                process.interrupt()
+
+    def upload(self, files: Iterable[File]) -> None:
+        """See that these files of the log are written; those under way already are left alone."""
+        for file in files:
+            if file.name not in self._uploads:
+                self._uploads[file.name] = self.env.event()
+                self.env.process(self._write(file, self._uploads[file.name]))
+
+    def wait(self, file: File) -> Work[Handle]:
+        """Process: until a file is durable.  Raises StorageFailed."""
+        self.upload([file])
+        handle = yield self._uploads[file.name]
+        if handle is None:
+            self._uploads.pop(file.name, None)  # the next snapshot that needs it tries again
+            raise StorageFailed(f"{file.name} of the changelog could not be written")
+        return handle  # type: ignore[no-any-return]
+
+    def forget(self, files: Iterable[File]) -> None:
+        """A snapshot that waited for these is over."""
+        for file in files:
+            upload = self._uploads.get(file.name)
+            if upload is not None and upload.triggered:
+                del self._uploads[file.name]
+
+    def _write(self, file: File, done: simpy.Event) -> Work[None]:
+        """Process: one upload, after what may come in the same batch; it outlives snapshots and their failures."""
+        state = self.host.state
+        if self.backend.options.batch_delay_ns:
+            yield self.env.timeout(self.backend.options.batch_delay_ns)
+        try:
+            name = ("changelog", state.vertex.name, state.index, file.name)
+            stored = yield from self.storage.write(file.size_bytes, *name, host=state.host)
+        except StorageFailed:
+            done.succeed(None)
+            return
+        handle = Handle(file.name, file.size_bytes, file.scope, stored)
+        self.backend.logged(handle)
+        done.succeed(handle)
+
+    def _upload_early(self) -> Work[None]:
+        """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace of the last look."""
+        before_bytes, before_ns = self.backend.end_bytes, int(self.env.now)
+        try:
+            while True:
+                self.host.count_updates()
+                end_bytes, now_ns = self.backend.end_bytes, int(self.env.now)
+                if self.backend.pending_bytes >= self.backend.options.preemptive_bytes and (file := self.backend.cut()) is not None:
+                    self.upload([file])
+                missing = self.backend.options.preemptive_bytes - self.backend.pending_bytes
+                grown = end_bytes - before_bytes
+                look_ns = missing * (now_ns - before_ns) // grown if grown else _LONGEST_LOOK_NS
+                before_bytes, before_ns = end_bytes, now_ns
+                yield self.env.timeout(min(max(look_ns, _SHORTEST_LOOK_NS), _LONGEST_LOOK_NS))
+        except simpy.Interrupt:
+            return
+
+    def _materialise(self) -> Work[None]:
+        """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""
+        interval_ns, state = self.backend.options.materialize_ns, self.host.state
+        key = stream(state.seed, "materialize", state.vertex.name, state.index)
+        try:
+            yield self.env.timeout(draw(key, 0) * interval_ns >> 32)
+            while True:
+                yield from self._materialise_once()
+                yield self.env.timeout(interval_ns)
+        except simpy.Interrupt:
+            return
+
+    def _materialise_once(self) -> Work[None]:
+        self._materialisations += 1
+        number, state = self._materialisations, self.host.state
+        frozen = self.env.event()
+
+        def freeze() -> None:
+            self.host.count_updates()
+            taken = self.backend.materialise(number)
+            if taken.sync_ns:
+                self.host.thread.occupy()
+                self.env.call_in(taken.sync_ns, self.host.thread.vacate)
+            frozen.succeed(taken)
+
+        self.host.thread.post(freeze)
+        taken: Taken = yield frozen
+        handles: list[Handle] = []
+        try:
+            for step in taken.steps:
+                yield from state.write_step(self.storage, handles, step, ("materialized", state.vertex.name, state.index, number))
+        except StorageFailed:
+            return  # next time
+        self.backend.materialised(number, taken, [*taken.reused, *handles])

@@ -1,0 +1,143 @@
+"""State whose changes are logged and uploaded as they happen, beside any other backend (FLIP-158, ChangelogKeyedStateBackend).
+
+A checkpoint refers to the last materialisation of the backend below and to the log since then, so it writes little more than the log's
+tail, whatever the backend below compacts.  The state a run begins with has been written by then: it opens the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
+
+from sim.model.state import Changelog, State
+from sim.model.stored import SnapshotType
+from sim.state.backend import Backend
+from sim.state.files import File, Handle, Part, Restoring, Taken
+
+__all__ = ["ChangelogBackend"]
+
+_SECOND = 1_000_000_000
+_LOG = "log-"
+
+
+class _Image(NamedTuple):
+    below: Hashable  # of the backend below, at its last materialisation
+
+
+class ChangelogBackend:
+    """Positions are bytes since the log began.  Whoever writes its files asks for them by `cut` and reports by `logged`."""
+
+    def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, load_bytes_per_second: int | None) -> None:
+        self.inner = inner
+        self.state = state
+        self.options = options
+        self.load_bytes_per_second = load_bytes_per_second
+        self.end_bytes = size_bytes
+        self._cut_bytes = 0  # everything before was given to be written
+        self._from_bytes = 0  # ... and before this is in the materialisation
+        self._writing: dict[str, tuple[int, File]] = {}  # by name: (where it ends, file)
+        self._log: list[tuple[int, Handle]] = []  # written: (where it ends, file)
+        self._materialised: tuple[Handle, ...] = ()
+        self._image: Hashable = None  # of the backend below, at that time
+        self._number = 0  # of that materialisation
+        self._unreported_bytes = 0  # written for it, not yet in any snapshot
+        self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation it refers to
+        self._begun: dict[int, int] = {}  # materialisation -> position it holds everything before
+
+    # ------------------------------------------------------------------------------------------ the log
+
+    @property
+    def pending_bytes(self) -> int:
+        """Logged and not yet given to be written."""
+        return self.end_bytes - self._cut_bytes
+
+    def cut(self) -> File | None:
+        """The next file of the log: everything pending.  None: nothing is."""
+        if not self.pending_bytes:
+            return None
+        file = File(f"{_LOG}{self.end_bytes}", self.pending_bytes, "shared")
+        self._cut_bytes = self.end_bytes
+        self._writing[file.name] = self.end_bytes, file
+        return file
+
+    def logged(self, handle: Handle) -> None:
+        """A file of the log is durable."""
+        end_bytes, _ = self._writing.pop(handle.name)
+        if end_bytes > self._from_bytes:
+            self._log.append((end_bytes, handle))
+
+    # ------------------------------------------------------------------------------------------ materialisation
+
+    def materialise(self, number: int) -> Taken:
+        """Freeze the backend below; what is logged from now on follows it."""
+        self._begun[number] = self.end_bytes
+        return self.inner.take(number, "checkpoint", lambda _: True)
+
+    def materialised(self, number: int, taken: Taken, handles: Sequence[Handle]) -> None:
+        """All its files are durable: the log before it is needed no more."""
+        self.inner.stored(number, handles)
+        self._from_bytes, self._begun = self._begun[number], {}
+        self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
+        self._number, self._image, self._materialised = number, taken.image, tuple(handles)
+        self._unreported_bytes = taken.written_bytes
+
+    # ------------------------------------------------------------------------------------------ as any backend
+
+    def update(self, writes: int, now_ns: int) -> None:
+        self.end_bytes += writes * self.state.value_bytes
+        self.inner.update(writes, now_ns)
+
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
+        if type_ in ("canonical", "native"):
+            return self.inner.take(number, type_, may_reuse)
+        tail = self.cut()
+        ahead_bytes = self._unreported_bytes + (0 if tail is None else tail.size_bytes)
+        self._unreported_bytes = 0
+        self._of_snapshot[number] = self._number
+        return Taken(
+            reused=(*self._materialised, *(handle for _, handle in self._log)),
+            awaited=tuple(file for end_bytes, file in self._writing.values() if end_bytes > self._from_bytes),
+            ahead_bytes=ahead_bytes, image=_Image(self._image),
+        )  # fmt: skip
+
+    def stored(self, number: int, files: Sequence[Handle]) -> None:
+        """What a snapshot refers to was told before it was taken."""
+        if number not in self._of_snapshot:
+            self.inner.stored(number, files)
+
+    def notify_complete(self, number: int) -> None:
+        """The materialisation it refers to is what the next one of the backend below builds upon."""
+        materialisation = self._of_snapshot.get(number, 0)
+        self._of_snapshot = {one: which for one, which in self._of_snapshot.items() if one > number}
+        if materialisation:
+            self.inner.notify_complete(materialisation)
+
+    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
+        """The materialisation, then the log is read and replayed."""
+        below, log, replayed_bytes = [], [], 0
+        for part in parts:
+            own = [handle for handle in part.handles if handle.name.startswith(_LOG)]
+            if rest := tuple(handle for handle in part.handles if handle not in own):
+                image = part.image.below if isinstance(part.image, _Image) else part.image
+                below.append(part._replace(image=image, handles=rest))
+            replayed_bytes += int(sum(handle.size_bytes for handle in own) * part.share)
+            log += own
+        restoring = self.inner.restore(0, below, now_ns) if below else Restoring()
+        replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * _SECOND // self.load_bytes_per_second
+        self._stand(log, below)
+        reads = (*restoring.reads, *((handle, handle.size_bytes) for handle in log))
+        return restoring._replace(reads=reads, after_ns=restoring.after_ns + replay_ns)
+
+    def _stand(self, log: Sequence[Handle], below: Sequence[Part]) -> None:
+        """The files restored from go on being referred to, until the next materialisation."""
+        self._materialised = tuple(handle for part in below for handle in part.handles)
+        self._image = below[0].image if len(below) == 1 else None
+        self._writing, self._log = {}, []
+        self._from_bytes = self.end_bytes = 0
+        for handle in log:
+            self.end_bytes += handle.size_bytes
+            self._log.append((self.end_bytes, handle))
+        self._cut_bytes = self.end_bytes
+        self._unreported_bytes = 0
+        self._of_snapshot, self._begun = {}, {}
+        self._number = 0
