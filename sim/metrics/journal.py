@@ -43,6 +43,7 @@ class Happening(StrEnum):
     TASK_FAILED = "task failed"  # detail: why
     TASK_MANAGER_LOST = "task manager lost"  # number: which
     JOB_MANAGER_LOST = "job manager lost"
+    GIVEN_UP = "given up"  # the restart strategy allows no other restart; detail: why it would be needed
     JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
     JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart
     TASK_RESTORED = "task restored"  # its state is there; number: bytes

@@ -21,7 +21,7 @@ _MS = 1_000_000
 @dataclass(slots=True)
 class RecoveryStats:
     number: int
-    kind: str  # task, task-manager, job-manager, checkpoints, rescale: what failed
+    kind: str  # task, task-manager, job-manager, checkpoints, rescale, instance: what failed, or began
     what: str  # in words: which task or host, or the reason
     failed_ns: int  # when it happened
     detected_ns: int  # when the job went to RESTARTING

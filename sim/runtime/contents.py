@@ -6,6 +6,7 @@ A restore starts tasks from here, and the checkers judge cuts by it.  Kept while
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,14 @@ class Held:
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
     committables: Any = None
     finished: Any = None
-    files: StateSnapshot | None = None
+    parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
+    read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
 
     @property
     def in_flight_bytes(self) -> int:
-        """What was captured, on the receiver's side and in sender queues."""
+        """What was captured, on the receiver's side and in sender queues: a restore reads it again."""
+        if self.read_bytes is not None:
+            return self.read_bytes
         return int(self.position.captured.sum() + self.position.overtaken.sum())
 
 
@@ -68,7 +72,7 @@ class Contents:
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Its state is durable."""
         if (held := self.of(checkpoint, task)) is not None:
-            held.state_bytes, held.files = state_bytes, files
+            held.state_bytes, held.parts = state_bytes, ((files, Fraction(1)),)
 
     def completed(self, checkpoint: int, retained: tuple[int, ...]) -> None:
         """What older checkpoints left behind goes: late cuts of aborted ones too."""

@@ -7,7 +7,6 @@ runs when that is read, and the stages before it can send only then.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import simpy
@@ -16,6 +15,7 @@ from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
 from sim.runtime.catch_up import CatchUp
 from sim.runtime.contents import Held, beginning
+from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
 if TYPE_CHECKING:
@@ -74,13 +74,17 @@ class Restore:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         host, place = self.world.hosts[task], self.world.names()[task]
         try:
-            if held.files is not None:
-                parts, served = [(held.files, Fraction(1))], held.position.served
-                yield from self.world.tasks[task].state.restore(self.world.storage, self.checkpoint, parts, served)
+            if held.parts:
+                state, served = self.world.tasks[task].state, held.position.served
+                yield from state.restore(self.world.storage, self.checkpoint, held.parts, served)
             if held.in_flight_bytes:
                 name = ("restore", "channel-state", *place, self.checkpoint)
                 yield from self.world.storage.read(held.in_flight_bytes, *name, host=host)
         except simpy.Interrupt:
+            return
+        except StorageFailed as failure:
+            del self._downloads[task]
+            self.world.fail_task(task, f"restore: {failure}")
             return
         del self._downloads[task]
         self.stats.restored_bytes += held.state_bytes

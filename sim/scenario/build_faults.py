@@ -154,7 +154,8 @@ def build_restart(given: doc.Restart | None) -> Restart:
         "strategy": given.strategy, "delay_ns": given.delay, "attempts": given.attempts, "initial_ns": given.initial,
         "multiplier": given.multiplier, "max_ns": given.max, "jitter": given.jitter, "reset_ns": given.reset, "rate": given.rate,
         "rate_interval_ns": given.within, "failover": given.failover, "heartbeat_timeout_ns": given.heartbeat_timeout,
-        "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout, "replacement_ns": given.replacement,
+        "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout,
+        "replacement_ns": given.replacement,
     }  # fmt: skip
     return replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
 

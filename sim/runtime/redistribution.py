@@ -1,0 +1,136 @@
+"""A checkpoint dealt out anew: the same job with another parallelism goes on from what it holds.
+
+Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation):
+a subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
+vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from sim.model.random import draw, stream
+from sim.plane.interface import Position
+from sim.plane.layout import layout
+from sim.plane.spec import Edge, PlaneSpec
+from sim.runtime.contents import Held
+from sim.runtime.operator_io import Uncommitted
+from sim.state.key_groups import overlap
+
+__all__ = ["redistributed"]
+
+
+def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, Held]:
+    """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
+    before, after = _Streams(old), _Streams(new)
+    for task, part in held.items():
+        before.take(task, part.position)
+    _deal_records(before, after)
+    _deal_streams(before, after)
+    return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
+
+
+class _Streams:
+    """The positions of all tasks as columns of channels."""
+
+    def __init__(self, spec: PlaneSpec) -> None:
+        self.spec = spec
+        self.layout = layout(spec)
+        tasks, channels = len(self.layout.vertex), len(self.layout.writer)
+        self.served = np.zeros(tasks, np.int64)
+        self.inputs = [_flat(self.layout.gates[g][2] for g in self.layout.task_gates[t]) for t in range(tasks)]
+        self.outputs = [_flat(self.layout.partitions[p][2] for p in self.layout.task_partitions[t]) for t in range(tasks)]
+        self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros((6, channels), np.int64)
+
+    def take(self, task: int, position: Position) -> None:
+        into, out = self.inputs[task], self.outputs[task]
+        self.served[task] = position.served
+        self.consumed[into], self.records_out[into], self.captured[into] = position.consumed, position.records_out, position.captured
+        self.written[out], self.records_in[out], self.overtaken[out] = position.written, position.records_in, position.overtaken
+
+    def position(self, task: int) -> Position:
+        into, out = self.inputs[task], self.outputs[task]
+        return Position(
+            int(self.served[task]), self.consumed[into], self.records_out[into], self.captured[into],
+            self.written[out], self.records_in[out], self.overtaken[out],
+        )  # fmt: skip
+
+    def tasks(self, vertex: int) -> range:
+        first = self.layout.first_task[vertex]
+        return range(first, first + self.spec.vertices[vertex].parallelism)
+
+    def channels(self, edge: int) -> np.ndarray:
+        return np.flatnonzero(np.array(self.layout.edge) == edge)
+
+
+def _together(several: list[Uncommitted]) -> Uncommitted | None:
+    """What one committer takes over from several."""
+    if not several:
+        return None
+    return Uncommitted(several[0].checkpoint, tuple(one for uncommitted in several for one in uncommitted.committables))
+
+
+def _flat(groups: object) -> np.ndarray:
+    return np.array([channel for group in groups for channel in group], np.int64)  # type: ignore[attr-defined]  # any iterable of them
+
+
+def _deal_records(before: _Streams, after: _Streams) -> None:
+    """Records served so far: as they were, or the sum in equal parts."""
+    for vertex in range(len(after.spec.vertices)):
+        old, new = before.tasks(vertex), after.tasks(vertex)
+        served = before.served[old]
+        after.served[new] = served if len(old) == len(new) else _even(int(served.sum()), len(new))
+
+
+def _deal_streams(before: _Streams, after: _Streams) -> None:
+    for number, edge in enumerate(after.spec.edges):
+        old, new = before.channels(number), after.channels(number)
+        if all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream)):
+            for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken"):
+                getattr(after, column)[new] = getattr(before, column)[old]
+            continue
+        in_flight = int((before.records_in[old] - before.records_out[old]).sum())
+        captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
+        unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
+        for channel, records in zip(new, _even(in_flight, len(new)), strict=True):
+            sizes = _sizes(after, edge, int(channel), int(records))
+            last = round(records * unsent)
+            after.records_in[channel], after.written[channel] = records, sum(sizes)
+            after.overtaken[channel] = sum(sizes[len(sizes) - last :])
+            after.captured[channel] = after.written[channel] - after.overtaken[channel]
+
+
+def _even(total: int, parts: int) -> np.ndarray:
+    shares = np.full(parts, total // parts, np.int64)
+    shares[: total % parts] += 1
+    return shares
+
+
+def _sizes(streams: _Streams, edge: Edge, channel: int, records: int) -> list[int]:
+    """Bytes of the first records of a channel (rule B1)."""
+    plan, table = streams.layout, edge.record_bytes
+    writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]
+    key = stream(streams.spec.seed, "size", edge.name, writer, reader)
+    return [table[draw(key, i) * len(table) >> 32] for i in range(records)]
+
+
+def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> Held:
+    vertex = after.layout.vertex[task]
+    own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
+    position = after.position(task)
+    if len(old) == len(new) and old[own] in held:
+        part = held[old[own]]
+        return Held(position, part.state_bytes, part.committables, part.finished, part.parts)
+    shares = overlap(own, len(new), len(old), key_groups[vertex])
+    mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
+    dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
+    return Held(
+        position,
+        sum(int(part.state_bytes * share) for part, share in mine),
+        committables=_together([part.committables for part in dealt if part.committables is not None]),
+        parts=tuple((snapshot, known * share) for part, share in mine for snapshot, known in part.parts),
+        read_bytes=sum(int(part.position.captured.sum()) for part, _ in mine) + sum(int(part.position.overtaken.sum()) for part in dealt),
+    )
