@@ -6,7 +6,7 @@ from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.failures import FailureCounter
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import Alignment, BarrierOptions, Ending
 from sim.protocol.reasons import COUNTED, FailureReason
 from sim.protocol.requests import MAX_WAITING, Request, Requests
 from sim.protocol.timer import effective_interval_ns, first_trigger_delay
@@ -32,6 +32,7 @@ from sim.protocol.vocabulary import (
     RecordRefused,
     RecordTriggered,
     RequestKind,
+    Savepoint,
     SchedulerStarted,
     SchedulerStopped,
     StateDiscarded,
@@ -583,3 +584,69 @@ def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
 
     with pytest.raises(InvalidTransition, match="nobody"):
         one.on(TriggerReady(3, Plan(frozenset(), frozenset())))
+
+
+# ---------------------------------------------------------------------------------------------- stopping with a savepoint
+
+STOP = Savepoint("native", Ending.DRAIN)
+
+
+def stopping(now=0, **options):
+    """The periodic scheduler has been stopped, the savepoint to stop with is under way."""
+    one = coordinator(**options)
+    one.on(SchedulerStarted(now, 100))
+    one.on(SchedulerStopped(now))
+    one.on(CheckpointRequested(now, SAVEPOINT, STOP))
+    return one
+
+
+def test_sources_are_told_how_to_end():
+    """The savepoint's barriers carry its format and the way the data ends."""
+    recorded, _, trigger = stopping().on(TriggerReady(3, PLAN))
+
+    assert BarrierOptions(0, savepoint=True, stop=Ending.DRAIN, type="native") == trigger.options
+    assert RecordTriggered(1, 0, SAVEPOINT, PLAN, STOP) == recorded
+
+
+def test_the_savepoint_a_job_stops_with_is_announced():
+    """It commits; it is nobody's to keep all the same."""
+    one = stopping()
+    one.on(TriggerReady(3, PLAN))
+    done = completed(one, 1, 20)
+
+    assert NotifyComplete(1, ALL) == done[-1]
+    assert () == one.state.retained
+
+
+def test_a_failed_stop_fails_the_job():
+    """Its tasks have ended their data: they cannot go on."""
+    one = stopping(tolerable_failed=99)
+    one.on(TriggerReady(3, PLAN))
+
+    assert FailJob(FailureReason.CHECKPOINT_EXPIRED, None, stopping=True) == one.on(CheckpointTimedOut(1003, 1))[-1]
+
+
+def test_a_stop_aborted_with_the_job_does_not_fail_it_again():
+    one = stopping()
+    one.on(TriggerReady(3, PLAN))
+
+    assert [] == [told for told in one.on(SchedulerStopped(5)) if isinstance(told, FailJob)]
+
+
+def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
+    """A task is not running: the job goes on as before, one interval later."""
+    one = stopping()
+    refused, timer = one.on(TriggerReady(3, None))
+
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (refused, timer)
+
+
+def test_metadata_may_be_refused_for_a_reason():
+    """Union state of a vertex that is over in part."""
+    one = triggered(0)
+    acknowledged(one, 1, 10)
+    why = FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING
+    failed = one.on(MetadataWritten(11, 1, failed=True, reason=why))
+
+    assert why == failed[0].reason
+    assert 0 == one.state.failures.count, "it is not counted"

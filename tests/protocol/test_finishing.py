@@ -1,0 +1,177 @@
+"""The end of a task, event by event."""
+
+import pytest
+
+from sim.protocol.finishing import (
+    FINISHING,
+    CloseOperators,
+    CompletionHeard,
+    DataEnded,
+    EndState,
+    FinishOperators,
+    ForwardEndOfData,
+    ForwardEndOfPartition,
+    InputsClosed,
+    OperatorsClosed,
+    OperatorsFinished,
+    OutputRead,
+    ReportEndOfData,
+    ReportFinished,
+    SnapshotBegun,
+    SnapshotEnded,
+    TaskEnd,
+)
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import Ending
+
+DRAINED, STOPPED = DataEnded(1, Ending.DRAIN), DataEnded(1, Ending.NO_DRAIN)
+FINISHED, CLOSED, READ, SHUT = OperatorsFinished(2), OperatorsClosed(3), OutputRead(2), InputsClosed(2)
+GONE = [ForwardEndOfPartition(), ReportFinished()]
+
+
+def begun(checkpoint, *, stops=False):
+    return SnapshotBegun(2, checkpoint, stops)
+
+
+def ended(checkpoint):
+    return SnapshotEnded(2, checkpoint)
+
+
+def heard(checkpoint):
+    return CompletionHeard(3, checkpoint)
+
+
+def source(rule="flink", *, outputs=1, checkpointing=True):
+    return TaskEnd(FINISHING[rule], checkpointing, outputs, inputs_open=False)
+
+
+def reader(rule="flink", *, outputs=0):
+    return TaskEnd(FINISHING[rule], checkpointing=True, unread=outputs, inputs_open=True)
+
+
+def after(end, *events):
+    """(machine, every command so far)."""
+    told = []
+    for event in events:
+        end, commands = end.on(event)
+        told += commands
+    return end, told
+
+
+def test_operators_finish_before_the_end_of_data_leaves():
+    end, told = after(source(), DRAINED)
+
+    assert (EndState.FINISHING, [FinishOperators()]) == (end.state, told)
+
+    end, told = after(end, FINISHED)
+
+    assert (EndState.WAITING, [ForwardEndOfData(Ending.DRAIN), ReportEndOfData()]) == (end.state, told)
+
+
+def test_a_job_that_stops_where_it_stands_finishes_nothing():
+    """No finish(), and the coordinator hears of no end of data: there will be no final checkpoint of its own accord."""
+    assert [ForwardEndOfData(Ending.NO_DRAIN)] == after(source(), STOPPED)[1]
+
+
+def test_a_task_waits_for_the_first_checkpoint_after_its_end():
+    """Checkpoint 4 began before the end of data, 5 after it: 5, or a later one, holds the end."""
+    end, _ = after(source(), begun(4), DRAINED, FINISHED, READ, ended(4), heard(4))
+
+    assert EndState.WAITING == end.state
+
+    end, _ = after(end, begun(5), ended(5))
+
+    assert (EndState.WAITING, 5) == (end.state, end.final)
+    assert [CloseOperators()] == after(end, heard(5))[1]
+    assert [CloseOperators()] == after(end, heard(6))[1], "the notification of 5 was lost"
+
+
+def test_a_task_waits_until_its_output_is_read():
+    """An unaligned barrier overtakes the end of data: the checkpoint completes before the readers have come so far."""
+    end, told = after(source(outputs=2), DRAINED, FINISHED, begun(5), ended(5), heard(5), READ)
+
+    assert CloseOperators() not in told
+    assert [CloseOperators()] == after(end, READ)[1]
+
+
+def test_a_task_waits_for_the_end_of_its_inputs():
+    end, told = after(reader(), DRAINED, FINISHED, begun(5), ended(5), heard(5))
+
+    assert CloseOperators() not in told
+    assert [CloseOperators()] == after(end, SHUT)[1]
+
+
+def test_a_task_waits_for_snapshots_under_way():
+    """Their files would be lost with it."""
+    end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), begun(6), heard(5))
+
+    assert CloseOperators() not in told
+    assert [CloseOperators()] == after(end, ended(6))[1]
+
+
+def test_closing_comes_before_the_end_of_the_partition():
+    end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), heard(5))
+
+    assert (True, CloseOperators()) == (end.closing, told[-1])
+    assert (EndState.FINISHED, GONE) == (lambda end, told: (end.state, told))(*after(end, CLOSED))
+
+
+def test_nothing_is_waited_for_without_checkpoints():
+    assert CloseOperators() in after(source(checkpointing=False), DRAINED, FINISHED, READ)[1]
+
+
+@pytest.mark.parametrize("ending", [DRAINED, STOPPED])
+def test_with_a_stop_only_its_savepoint_counts(ending):
+    """A later checkpoint of the end of data does not help; the savepoint does, whoever else completes."""
+    events = [ending, *([FINISHED] if ending is DRAINED else []), READ, begun(5), ended(5), begun(6, stops=True), ended(6)]
+    end, told = after(source(), *events, heard(5))
+
+    assert CloseOperators() not in told
+    assert [CloseOperators()] == after(end, heard(6))[1]
+
+
+def test_savepoint_first_and_the_end_afterwards():
+    """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
+    _, told = after(source(), begun(6, stops=True), ended(6), heard(6), DRAINED, FINISHED, READ)
+
+    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), ReportEndOfData(), CloseOperators()] == told
+
+
+def test_naive_tasks_end_one_after_the_other():
+    """No end of data: the next task hears of the end when this one has its checkpoint."""
+    first, told = after(source("naive"), DRAINED, FINISHED)
+
+    assert [FinishOperators(), ReportEndOfData()] == told
+
+    _, told = after(first, begun(5), ended(5), heard(5), CLOSED)
+
+    assert [CloseOperators(), *GONE] == told
+
+    second, told = after(reader("naive"), SHUT)
+
+    assert (EndState.FINISHING, [FinishOperators()]) == (second.state, told)
+    assert EndState.WAITING == after(second, FINISHED)[0].state
+
+
+@pytest.mark.parametrize("rule", ["commit-at-finish", "discard", "off"])
+def test_before_flip_147_no_task_waits_for_a_checkpoint(rule):
+    assert CloseOperators() in after(source(rule), DRAINED, FINISHED, READ)[1]
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        ([DRAINED, DRAINED], "ended before"),
+        ([FINISHED], "EndState.RUNNING"),
+        ([CLOSED], "EndState.RUNNING"),
+        ([READ, READ], "every channel is read"),
+    ],
+)
+def test_impossible_events(events, why):
+    with pytest.raises(InvalidTransition, match=why):
+        after(source(), *events)
+
+
+def test_the_end_of_data_comes_first():
+    with pytest.raises(InvalidTransition, match="the end of data comes first"):
+        after(reader(), SHUT)
