@@ -28,6 +28,7 @@ _WATCHED = frozenset({
 
 def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
     newest = 0
+    awaited: dict[int, int] = {}  # tasks that must acknowledge
     acknowledged: dict[int, set[int]] = {}
     durable: set[int] = set()  # all acknowledged; the next thing is the metadata
     ended: dict[int, Happening] = {}
@@ -47,11 +48,12 @@ def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStat
             if checkpoint <= newest:
                 yield broken(IDS_GROW, f"it is triggered after checkpoint {newest}")
             newest = max(newest, checkpoint)
+            awaited[checkpoint] = stats[checkpoint].tasks - row.number
         elif happening is Happening.LAST_ACKNOWLEDGED:
             durable.add(checkpoint)
-            missing = stats[checkpoint].tasks - len(acknowledged.pop(checkpoint, ()))
+            missing = awaited.get(checkpoint, 0) - len(acknowledged.pop(checkpoint, ()))
             if missing:
-                yield broken(ALL_ACKNOWLEDGED, f"its metadata is written although {missing} of {stats[checkpoint].tasks} tasks are missing")
+                yield broken(ALL_ACKNOWLEDGED, f"its metadata is written although {missing} of {awaited[checkpoint]} tasks are missing")
         elif happening is Happening.NOTIFIED_COMPLETE:
             if ended.get(checkpoint) is not Happening.COMPLETED:
                 yield broken(TOLD_AFTERWARDS, "tasks are told that it is complete, which it is not")

@@ -11,7 +11,7 @@ __all__ = ["Entry", "Happening", "Journal"]
 class Happening(StrEnum):
     """Each kind of row; the numbers are times in ns or volumes in bytes as the line says."""
 
-    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp
+    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
     REFUSED = "refused"  # a trigger that never got an id
     FIRST_BARRIER = "first barrier"  # number: start delay
     LAST_BARRIER = "last barrier"  # number: alignment duration

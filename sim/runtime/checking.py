@@ -49,26 +49,24 @@ class Checking:
             self.cuts.forget(lambda number: number <= checkpoint)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
-        """From what the checkpoint holds: exactly what would be restored.  Finished tasks took no part: they stand at their end."""
+        """From what the checkpoint holds: exactly what would be restored."""
         held = self.world.contents.checkpoints.get(checkpoint, {})
         for task, part in held.items():
             into, out = self._inputs[task], self._outputs[task]
             cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
             cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
-        for task in self.world.job_end.finished - held.keys():
-            position = self.world.plane.position(task)
-            cut.consumed[self._inputs[task]], cut.written[self._outputs[task]] = position.consumed, position.written
 
     def violations(self) -> tuple[Violation, ...]:
         """At the end of the run, in the order of their times."""
         world = self.world
+        savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
         found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
         found.extend(broken_commits(world.commits, world.stats, self.teller))
-        found.extend(broken_restores(world.journal, self._surpluses, (), self.teller))
+        found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller))
         if world.job_status == "FINISHED":
             found.extend(uncommitted(world.commits, self._read(), world.env.now, self.teller))
         retained = world.coordinator.machine.retained
-        latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED" and not row.savepoint_format), default=0)
+        latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints), default=0)
         limit = world.coordinator.machine.num_retained
         found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
         try:
@@ -76,7 +74,6 @@ class Checking:
         except AssertionError as error:
             found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda one: one.time_ns))
-
 
     def _read(self) -> dict[int, list[int]]:
         """Of each writer of a transactional sink: the records it read, by input channel."""

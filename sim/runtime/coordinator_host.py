@@ -194,7 +194,7 @@ class CoordinatorHost:
         for task in finished:
             self.world.contents.cut(command.checkpoint, task).finished = True
         self.world.job_end.begun(command.checkpoint, finished)
-        self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint)
+        self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=len(finished))
 
     @carry_out.register
     def _record_completed(self, command: say.RecordCompleted) -> None:

@@ -91,7 +91,8 @@ class Restore:
         self.stats.recovered_bytes += held.in_flight_bytes
         self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, held.state_bytes)
         self.world.tasks[task].restored(held)
-        self.world.plane.release(task)
+        if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held
+            self.world.plane.release(task)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:

@@ -45,6 +45,14 @@ def test_a_missing_acknowledgement_is_told():
     assert ["its metadata is written although 1 of 2 tasks are missing"] == told(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:])
 
 
+def test_finished_tasks_need_not_acknowledge():
+    """One of two tasks had finished when the checkpoint was triggered."""
+    written = journal([SOUND[0], *SOUND[2:]])
+    written[0] = written[0]._replace(number=1)
+
+    assert [] == list(broken_promises(written, {1: CheckpointStats(1, 0, tasks=2)}, Teller(written, NAMES)))
+
+
 def test_completion_without_metadata_is_told():
     assert ["it completes although no metadata was written"] == told(*SOUND[:3], SOUND[4])
 
