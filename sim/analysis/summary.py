@@ -7,7 +7,7 @@ throughput and load as means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -58,8 +58,13 @@ class Summary:
         return own | {f"{name}_{field.name}": getattr(way, field.name) for name, way in ways.items() for field in fields(way)}
 
 
-def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0) -> Summary:
-    """`edges` are the job graph's (upstream, downstream); `runs` are replications of one strategy."""
+def summarize(
+    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = ()
+) -> Summary:
+    """`edges` are the job graph's (upstream, downstream); `runs` are replications of one strategy.
+
+    `without_records`: vertices that read no records (committers); what they read from may be a sink all the same.
+    """
     checkpoints = _pooled(runs, "checkpoints")
     checkpoints = checkpoints[checkpoints["trigger_timestamp"] >= warmup_s * 1e3]
     subtasks = _pooled(runs, "subtasks")
@@ -87,7 +92,7 @@ def summarize(runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmu
         async_ms=float(slowest["async_duration"]),
         persisted_bytes=float(done["persisted_data"].median()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
-        throughput_per_second=_throughput(load, edges),
+        throughput_per_second=_throughput(load, [edge for edge in edges if edge[1] not in without_records]),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
         busiest_subtask=hot,

@@ -119,8 +119,8 @@ def _cause(line: Strategy, *, tail: bool = False) -> str:
         case "sync":
             return f"The synchronous phase takes {ms_text(way.sync_ms)} of {whole}, on the task threads"
         case _:
-            written = bytes_text(row.checkpointed_bytes)
-            return f"Writing {written} takes {ms_text(way.async_ms)} of {whole}: storage decides, not the barriers"
+            written = f"Writing {bytes_text(row.checkpointed_bytes)}" if row.checkpointed_bytes else "Asynchronous work"
+            return f"{written} takes {ms_text(way.async_ms)} of {whole}: storage decides, not the barriers"
 
 
 def _instead(fast: Strategy, slow: Strategy) -> str:

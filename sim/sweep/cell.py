@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.summary import Tables, summarize
+from sim.analysis.summary import Summary, Tables, summarize
 from sim.model.scenario import Scenario
 from sim.sweep.plan import Cell
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["edges", "row", "summary_of", "warm"]
+__all__ = ["edges", "pooled", "row", "summary_of", "warm"]
 
 
 def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> dict[str, Any]:
@@ -32,7 +32,13 @@ def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None]
 
 
 def summary_of(scenario: Scenario, tables: Tables) -> dict[str, Any]:
-    return summarize([tables], edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9).row()
+    return pooled(scenario, [tables]).row()
+
+
+def pooled(scenario: Scenario, runs: Sequence[Tables]) -> Summary:
+    """Replications of one strategy as one row."""
+    committers = [vertex.name for vertex in scenario.job.vertices if vertex.committer_of]
+    return summarize(runs, edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9, without_records=committers)
 
 
 def edges(scenario: Scenario) -> list[tuple[str, str]]:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sim.analysis.compare import Strategy, table, texts
 from sim.analysis.consequences import Consequences, consequences, consequences_texts
-from sim.analysis.summary import summarize
 from sim.analysis.verdict import verdict
 from sim.analysis.words import ms_text
 from sim.model.scenario import Scenario
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
-from sim.sweep.cell import edges, warm
+from sim.sweep.cell import pooled, warm
 from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
 from sim.sweep.plan import Cell, baseline, cells, with_baselines
 
@@ -188,8 +187,7 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
 
 
 def _summary(results: Sequence[Result]) -> Any:
-    scenario = results[0].scenario
-    return summarize([result.tables for result in results], edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9)
+    return pooled(results[0].scenario, [result.tables for result in results])
 
 
 def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:

@@ -42,6 +42,15 @@ def test_throughput_is_what_the_sinks_serve(made):
     assert 100 == row.throughput_per_second
 
 
+def test_a_committer_is_no_sink(made):
+    """It reads no records: what it reads from is what the job achieves."""
+    run = made().load(busy=(0, 0, 0), records=(100, 40, 0))
+
+    row = summarize([run.tables()], [("source", "map"), ("map", "sink")], without_records=["sink"])
+
+    assert 40 == row.throughput_per_second
+
+
 def test_of_equally_busy_vertices_the_last_is_the_bottleneck(made, edges):
     """It holds the others up."""
     row = summarize([made().load(busy=(0.99, 0.3, 0.98), waiting=(0.0, 0.6, 0.0)).tables()], edges)

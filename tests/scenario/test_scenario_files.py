@@ -20,6 +20,14 @@ def test_the_committed_schema_is_current():
     assert json_schema() == schema()
 
 
+def records_due(scenario):
+    """By all sources until the end of the run; no end: an unlimited source."""
+    seconds = scenario.run.duration_ns / 10**9
+    sources = [(vertex.source, vertex.parallelism) for vertex in scenario.job.vertices if vertex.source]
+    fastest = [max((rate.per_second for rate in source.rates), default=10**9) * tasks for source, tasks in sources]
+    return sum(fastest) * seconds
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_committed_scenario(path):
     """Names its schema, asks its question, loads without a warning, is small enough for a laptop."""
@@ -32,7 +40,7 @@ def test_a_committed_scenario(path):
     assert () == study.warnings
     assert max(map(len, lines)) <= 140
     for scenario in study.scenarios:
-        assert scenario.run.duration_ns <= 60 * 10**9
+        assert scenario.run.duration_ns <= 60 * 10**9 or records_due(scenario) <= 10**7
         assert max(vertex.parallelism for vertex in scenario.job.vertices) <= 8
 
 
