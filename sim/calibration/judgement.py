@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from sim.recordings.observed_ends import QUANTITIES
+
 __all__ = ["JUDGED", "far_off", "judged", "summary"]
 
 JUDGED = {
@@ -14,6 +16,9 @@ JUDGED = {
     "alignment_persisted": "bytes",
     "numRecordsInPerSecond": "1/s",
     "completed": "",
+    "failed": "",
+    "checkpointed_size": "bytes",
+    **QUANTITIES,
 }
 """The quantities predictions are held to, with their units."""
 

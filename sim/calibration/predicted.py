@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.calibration.predicted_ends import of_ends_and_failures
 from sim.recordings.observed import SETTLED_AFTER, WHOLE_RUN, of_checkpoints
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ _SHARES = ("busy", "backPressured")
 def predicted(result: Result) -> pd.DataFrame:
     """The observations of a simulated run (columns of `sim.recordings.observed.COLUMNS`)."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    return pd.concat([of_checkpoints(periodic, result.subtasks), _of_vertices(result)], ignore_index=True)
+    parts = [of_checkpoints(periodic, result.subtasks), _of_vertices(result), of_ends_and_failures(result)]
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
 def _of_vertices(result: Result) -> pd.DataFrame:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table", "unmodelled"]
 
-DURATIONS = ("end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration")
+DURATIONS = (
+    "end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration",
+    "savepoint_duration", "tail_commit_delay", "job_end_delay", "downtime",
+)  # fmt: skip
 NEGLIGIBLE_MS = 60.0
 """Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
 

@@ -4,6 +4,8 @@
 quantity               unit    meaning
 =====================  ======  ==========================================================================================
 end_to_end_duration    ms      trigger -> last acknowledgement, of a completed checkpoint
+checkpointed_size      bytes   written for a completed checkpoint, state and in-flight data
+state_size             bytes   all it refers to
 start_delay            ms      median over the subtasks of a vertex, as the four durations below; of completed checkpoints
 alignment_duration     ms      "
 sync_duration          ms      "
@@ -55,6 +57,11 @@ def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.Data
     rows: list[_Row] = [
         ("end_to_end_duration", "", number, number == first, float(duration), "ms")
         for number, duration in completed[["id", "end_to_end_duration"]].itertuples(index=False, name=None)
+    ]
+    rows += [
+        (quantity, "", number, number == first, float(size), "bytes")
+        for quantity in ("checkpointed_size", "state_size")
+        for number, size in completed[["id", quantity]].itertuples(index=False, name=None)
     ]
     rows += [(name, "", WHOLE_RUN, False, float(len(some)), "count") for name, some in (("completed", completed), ("failed", failed))]
     judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]

@@ -87,7 +87,7 @@ def _of_failures(recording: Recording) -> Iterator[_Value]:
     records = recording.event_table("first_record")
     again = records[(records["node"] == vertex) & (records["t"] > failed_ms)]
     if not again.empty:
-        yield "downtime", vertex, again["t"].max() - failed_ms
+        yield "downtime", "", again["t"].max() - failed_ms
     closed, restarted = recording.event_table("source_close"), recording.event_table("source_start")
     reached = closed.groupby(["node", "sub"])["emitted"].first()
     resumed = restarted[restarted["t"] > failed_ms].groupby(["node", "sub"])["emitted"].first()

@@ -81,7 +81,7 @@ def test_every_recording_has_every_quantity(path):
 
     assert {
         "end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration", "alignment_persisted",
-        "alignment_processed", "completed", "failed", "numRecordsInPerSecond", "busy", "backPressured",
+        "alignment_processed", "checkpointed_size", "state_size", "completed", "failed", "numRecordsInPerSecond", "busy", "backPressured",
     } == set(table["quantity"])  # fmt: skip
     assert table["value"].ge(0).all()
     assert table.notna().all(axis=None)

@@ -70,7 +70,7 @@ def test_a_failure_costs_what_it_takes_to_serve_again_and_what_is_replayed():
 
     assert {
         ("restored_checkpoint", ""): 4.0,
-        ("downtime", "sink"): 2400.0,
+        ("downtime", ""): 2400.0,
         ("replayed_records", ""): 250.0,
     } == values(recorded(events=events))
 

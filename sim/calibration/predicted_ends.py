@@ -1,0 +1,68 @@
+"""What a simulated run shows of ends and failures, in the rows `sim.recordings.observed_ends` makes from a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sim.metrics.journal import Happening
+from sim.recordings.observed_ends import QUANTITIES
+
+if TYPE_CHECKING:
+    from sim.runtime.result import Result
+
+__all__ = ["of_ends_and_failures"]
+
+_Value = tuple[str, str, float]  # quantity, vertex, value
+_WHOLE_RUN = -1
+
+
+def of_ends_and_failures(result: Result) -> pd.DataFrame:
+    """Rows (quantity, vertex, value, unit, checkpoint, first)."""
+    rows = [*_savepoints(result), *_of_the_end(result), *_of_failures(result)]
+    table = pd.DataFrame(rows, columns=["quantity", "vertex", "value"])
+    return table.assign(unit=table["quantity"].map(QUANTITIES), checkpoint=_WHOLE_RUN, first=False)
+
+
+def _savepoints(result: Result) -> Iterator[_Value]:
+    done = result.checkpoints[(result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")]
+    yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
+
+
+def _of_the_end(result: Result) -> Iterator[_Value]:
+    commits = result.commits[~result.commits["again"].astype(bool)]
+    for vertex, rows in commits.groupby("vertex", sort=False):
+        yield "committed", str(vertex), float(rows["records"].sum())
+    if result.job_status != "FINISHED":
+        return
+    ends_ms = _ends_of_data_ms(result)
+    for vertex, rows in commits[commits["records"] > 0].groupby("vertex", sort=False):
+        yield "final_checkpoint", str(vertex), float(rows["checkpoint"].max())
+        last = rows.groupby("index")["time"].max()
+        heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
+        delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
+        if delays:
+            yield "tail_commit_delay", str(vertex), max(delays)
+    if ends_ms:
+        yield "job_end_delay", "", result.ended_ns / 1e6 - max(ends_ms.values())
+
+
+def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
+    """When each subtask (vertex, index) that reads others came to the end of its input; none of a job stopped without drain."""
+    readers = {vertex.name for vertex in result.scenario.job.vertices if vertex.inputs}
+    names = list(result.tasks[["vertex", "index"]].itertuples(index=False, name=None))
+    drained = (row for row in result.journal if row.happening is Happening.END_OF_DATA and row.detail == "drain")
+    return {names[row.task]: row.time_ns / 1e6 for row in drained if names[row.task][0] in readers}
+
+
+def _of_failures(result: Result) -> Iterator[_Value]:
+    """The first failure, and the way back from it."""
+    back = result.recoveries[result.recoveries["first_record"] >= 0]
+    if back.empty:
+        return
+    first = back.iloc[0]
+    yield "restored_checkpoint", "", float(first["restored_checkpoint"])
+    yield "downtime", "", float(first["first_record"] - first["failed"])
+    yield "replayed_records", "", float(first["replayed_records"])
