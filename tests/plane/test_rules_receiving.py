@@ -4,9 +4,9 @@ from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
 
 
-def union(writers, *, total=-1, **options):
+def union(writers, *, total=-1, size=100, **options):
     """Several writers of one vertex, one reader, one gate: channel i comes from writer i."""
-    return world([source(parallelism=writers, total=total), vertex()], [edge(ship=Ship.GLOBAL)], **options)
+    return world([source(parallelism=writers, total=total), vertex()], [edge(ship=Ship.GLOBAL, size=size)], **options)
 
 
 def test_R1_credit_begins_with_the_exclusive_buffers(build):
@@ -96,6 +96,26 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
         [300, 400, 400],
         [300, 400, 500],  # the other one, to channel 2
     ] == sent
+
+
+def test_R3_a_listener_that_got_one_buffer_and_needs_two_stands_in_line_again(build):
+    """Channel 1 has both floating buffers when channel 0 asks for two. Both are recycled at 4000, long before anything can arrive:
+    channel 0, which stands in line again after the first one, gets the second one, too, and none is left idle."""
+    plane = build(union(2, size=300, total=1, exclusive=1, floating=2, latency_ns=1000))
+    plane.scale(0, 150, 1)  # writes when channel 1 has asked
+    plane.hold(2)
+    run(plane, 4000)
+
+    assert [100, 300] == column(plane.channels(), "arrived")
+
+    plane.release(2)
+    run(plane, 4001)
+
+    assert 0 == idle_floating(plane)
+
+    run(plane, 5001)
+
+    assert (300, 1) == channel(plane, 0, "sent", "credit")
 
 
 def test_R4_channels_become_ready_in_the_order_of_arrival(build):

@@ -1,0 +1,611 @@
+"""Rules P: threads that stop, positions, tasks that start anew and what they find."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.plane.interface import Debloating, Kind, Marker, Notice, Position, Ship, State, Trait
+from tests.plane.lab import channel, column, edge, idle_floating, pipe, pool, run, source, state, task, vertex, world
+
+
+def writer(*, served=0, written=(0,), records=(0,), overtaken=(0,)):
+    """The position of a source."""
+    none = np.zeros(0, np.int64)
+    return Position(served, none, none, none, *(np.array(c, np.int64) for c in (written, records, overtaken)))
+
+
+def reader(*, captured=(0,), consumed=None):
+    """The position of a sink, whose own offsets nobody asks for."""
+    none, zeros = np.zeros(0, np.int64), np.zeros(len(captured), np.int64)
+    return Position(0, zeros if consumed is None else np.array(consumed), zeros, np.array(captured), none, none, none)
+
+
+def begin_again(plane, positions, tasks=None):
+    """Start and release at once."""
+    plane.start(positions)
+    for t in positions if tasks is None else tasks:
+        plane.release(t)
+
+
+def columns(position):
+    return [position.served, *(c.tolist() for c in position[1:])]
+
+
+# ---------------------------------------------------------------------------------------------- P1
+
+
+def test_P1_a_service_under_way_is_abandoned(build):
+    """The source stops inside its second record, the sink inside its first: neither is served, the sink's stays consumed."""
+    plane = build(pipe())
+    run(plane, 15)
+    plane.halt([0, 1])
+    run(plane, 1000)
+
+    assert [State.HALTED, State.HALTED] == [state(plane, t) for t in (0, 1)]
+    assert [1, 0] == column(plane.tasks(), "served")
+    assert (100, 100) == channel(plane, 0, "written", "consumed")
+
+
+def test_P1_an_emission_ends_where_it_is(build):
+    """A record of three buffers finds room for two."""
+    plane = build(pipe(size=300, exclusive=1, floating=0, overdraft=0))
+    plane.hold(1)
+    run(plane, 100)
+
+    assert (State.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
+
+    plane.halt([0])
+    plane.release(1)
+    run(plane, 200)
+
+    assert (200, 0) == channel(plane, 0, "written", "queued")
+
+
+def test_P1_a_wake_up_is_dropped(build):
+    """Records every 100 ns: the second one never comes."""
+    plane = build(world([source(every=100), vertex()], [edge()]))
+    run(plane, 50)
+    plane.halt([0])
+    run(plane, 1000)
+
+    assert 1 == task(plane, 0, "served")
+
+
+def test_P1_a_halted_task_reports_nothing(build):
+    """Neither what it reported before and nobody heard, nor anything that happens to it now."""
+    plane = build(pipe(total=0))
+    plane.advance(10)
+    plane.forward(1, Marker(1, Trait.ANNOUNCED))
+    plane.halt([1])
+    plane.forward(1, Marker(2, Trait.ANNOUNCED))
+    plane.forward(0, Marker(3, Trait.ANNOUNCED))
+
+    assert [Kind.LEFT] == [n.kind for n in run(plane, 100)]
+    assert 1 == channel(plane, 0, "received")
+
+
+def test_P1_timers_of_a_halted_task_go_by(build):
+    """30 bytes wait for a flush that does not come; a gate nobody reads from keeps its buffer size."""
+    flushed = []
+    for halted in ([], [0]):
+        plane = build(pipe(size=10, total=3, buffer_timeout_ns=1000))
+        run(plane, 31)
+        plane.halt(halted)
+        run(plane, 5000)
+        flushed.append(channel(plane, 0, "sent") == 30)
+
+    assert [True, False] == flushed
+
+    sizes = []
+    for halted in ([], [1]):
+        plane = build(pipe(debloating=Debloating(period_ns=1000, target_ns=1, samples=1, min_bytes=1)))
+        run(plane, 20)
+        plane.halt(halted)
+        run(plane, 5000)
+        sizes.append(column(plane.gates(), "buffer_bytes"))
+
+    assert [[10], [100]] == sizes
+
+
+def test_P1_what_is_sent_to_a_halted_task_arrives_and_stays(build):
+    """Two exclusive and two floating buffers fill, the writer's output, too."""
+    plane = build(pipe(floating=2, max_per_channel=2))
+    plane.halt([1])
+    run(plane, 1000)
+
+    assert (400, 0, 0) == channel(plane, 0, "arrived", "taken", "credit")
+    assert State.SOFT == state(plane, 0)
+
+
+def test_P1_what_a_halted_task_wrote_is_still_sent(build):
+    """As far as credit goes."""
+    plane = build(pipe(total=6, exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 100)
+
+    assert 100 == channel(plane, 0, "sent")
+
+    plane.halt([0])
+    plane.release(1)
+    run(plane, 200)
+
+    assert channel(plane, 0, "written") == channel(plane, 0, "sent") == channel(plane, 0, "consumed") > 100
+
+
+def test_P1_verbs_on_a_halted_thread(build):
+    """It cannot be held or released, an interrupt does nothing, it can be halted again."""
+    plane = build(pipe())
+    plane.hold(1)
+    plane.halt([0, 1])
+    plane.halt([1])
+    plane.interrupt(1)
+    with pytest.raises(ValueError, match=r"halted|not held"):
+        plane.hold(0)
+    with pytest.raises(ValueError, match=r"halted|not held"):
+        plane.release(1)
+
+    assert [] == run(plane, 100)
+    assert State.HALTED == state(plane, 1)
+
+
+def test_P1_halted_time_is_counted_nowhere(build):
+    """Busy from 0 to 15, then nothing (T12)."""
+    plane = build(pipe())
+    run(plane, 15)
+    plane.halt([0])
+    run(plane, 100)
+
+    assert (15, 0, 0, 0) == task(plane, 0, "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+
+
+# ---------------------------------------------------------------------------------------------- P2
+
+
+def test_P2_a_position_tells_how_things_stand(build):
+    """The sink is in its second record: two are read, one is served."""
+    plane = build(pipe(service=25))
+    run(plane, 45)
+
+    assert [4, [], [], [], [400], [4], [0]] == columns(plane.position(0))
+    assert [1, [200], [2], [0], [], [], []] == columns(plane.position(1))
+
+
+def test_P2_captures_are_those_of_the_latest(build):
+    """100 bytes lie in the sender's queue, 100 wait at the reader; an open capture shows what has arrived so far."""
+    plane = build(pipe(total=2, exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 100)
+    plane.capture(1, 1)
+
+    assert [100] == plane.position(1).captured.tolist()
+
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    run(plane, 101)
+    plane.release(1)
+    run(plane, 1000)
+
+    assert [100] == plane.position(0).overtaken.tolist()
+    assert [100] == plane.position(1).captured.tolist()
+
+
+def test_P2_columns_follow_gates_and_partitions(build):
+    """Task 2 reads channel 1 of gate 0 and channel 4 of gate 1."""
+    vertices = [source(parallelism=2), vertex(parallelism=2, service=(10, 10))]
+    plane = build(world(vertices, [edge(ship=Ship.GLOBAL), edge(ship=Ship.BROADCAST, size=30)], segment_bytes=300))
+    run(plane, 400)
+    channels = plane.channels()
+    expected = [[int(channels["consumed"][c]) for c in gate] for gate in ((0, 2, 4, 6), (1, 3, 5, 7))]
+
+    assert expected == [plane.position(t).consumed.tolist() for t in (2, 3)]
+    assert channels["written"].tolist() == [
+        c for part in (0, 2) for t in (0, 1) for c in plane.position(t).written.tolist()[part : part + 2]
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- P3
+
+
+def test_P3_a_started_job_does_what_a_new_one_does(build):
+    """Elements are on the wire, markers wait and are counted, channels are blocked, something is captured and pinned: all forgotten."""
+    spec = pipe(size=70, service=25, floating=1)
+    plane, fresh = build(spec), build(spec)
+    run(plane, 200)
+    plane.capture(1, 1)
+    for number, traits in ((1, Trait.PRIORITY), (2, Trait.BLOCKING), (3, Trait.ANNOUNCED)):
+        plane.forward(0, Marker(number, traits))
+    plane.settle(1, 50)
+    plane.prioritise(1, 3)
+    run(plane, 1000)
+    plane.interrupt(1)
+    begin_again(plane, {0: writer(), 1: reader()})
+    run(plane, 1300)
+    run(fresh, 300)
+
+    assert plane.channels().tolist() == fresh.channels().tolist()
+    assert plane.partitions().tolist() == fresh.partitions().tolist()
+    assert plane.gates().tolist() == fresh.gates().tolist()
+    assert column(plane.tasks(), "served") == column(fresh.tasks(), "served")
+
+    for each in (plane, fresh):
+        each.forward(0, Marker(1))
+
+    assert [n._replace(time=0) for n in run(plane, 2300)] == [n._replace(time=0) for n in run(fresh, 1300)] != []
+
+
+def test_P3_notices_not_yet_returned_are_dropped(build):
+    """Two ends were announced at once; the second one is not news of the new attempt."""
+    plane = build(pipe(total=0))
+    plane.forward(1, Marker(1, Trait.ANNOUNCED))
+    begin_again(plane, {0: writer(), 1: reader()}, tasks=())
+
+    assert Kind.QUIET == plane.advance(100).kind
+
+
+def test_P3_what_is_on_a_shared_line_is_dropped_alone(build):
+    """Two pipes share a line of 1 byte / ns; 200 bytes of each are given to it when one starts anew: the others arrive all the same."""
+    spec = world([source(parallelism=2, total=2), vertex(parallelism=2)], [edge()], (0, 0, 1, 1), nic=(1, 1), latency_ns=500)
+    plane = build(spec)
+    run(plane, 100)
+
+    assert [200, 200] == column(plane.channels(), "sent")
+
+    begin_again(plane, {0: writer(), 2: reader()})
+    arrived = []
+    for until in (710, 711, 810, 811, 910, 911, 2000):
+        run(plane, until)
+        arrived.append(column(plane.channels(), "arrived"))
+
+    assert [[0, 0], [0, 100], [0, 100], [0, 100], [0, 100], [0, 200], [200, 200]] == arrived
+
+
+def test_P3_messages_are_dropped(build):
+    """A credit on its way when the job starts again is not a credit of the new attempt: the exclusive ones are all there are."""
+    plane = build(pipe(exclusive=2, latency_ns=100))
+    run(plane, 150)
+    plane.start({0: writer(), 1: reader()})
+    run(plane, 1000)
+
+    assert 2 == channel(plane, 0, "credit")
+
+
+def test_P3_the_timer_keeps_its_grid(build):
+    """A flush every 1000 ns: 10 bytes written at once after a start leave at the same phase as those at the beginning."""
+    plane = build(pipe(size=10, total=1, buffer_timeout_ns=1000))
+    leaves = []
+    for _ in range(2):
+        while channel(plane, 0, "sent") == 0:
+            run(plane, plane.now + 1)
+        leaves.append(plane.now)
+        begin_again(plane, {0: writer(), 1: reader()})
+
+    assert 0 == (leaves[1] - leaves[0]) % 1000
+
+
+def test_P3_a_slow_factor_is_kept(build):
+    """Twice 10 ns per record."""
+    plane = build(pipe())
+    plane.scale(0, 2, 1)
+    run(plane, 500)
+    begin_again(plane, {0: writer(), 1: reader()})
+    run(plane, 601)
+
+    assert 5 == task(plane, 0, "served")
+
+
+def test_P3_totals_go_on(build):
+    """Ten records, then five again: bytes, buffers and records count all of them, the index and the offsets only the last five."""
+    plane = build(pipe(total=10))
+    run(plane, 500)
+    begin_again(plane, {0: writer(served=5, written=[500], records=[5]), 1: reader()})
+    run(plane, 1000)
+
+    assert (10, 15, 1500, 15) == task(plane, 0, "served", "records_out", "bytes_out", "buffers_out")
+    assert (5, 1500, 15) == task(plane, 1, "served", "bytes_in", "buffers_in")
+    assert 1500 == plane.polled(1)
+    assert (1000, 1000, 10, 10) == channel(plane, 0, "written", "consumed", "records_in", "records_out")
+
+
+def test_P3_exhaustion_is_reported_anew(build):
+    """Also by a source that starts at its end."""
+    plane = build(pipe(total=1))
+    run(plane, 100)
+    begin_again(plane, {0: writer(served=1, written=[100], records=[1]), 1: reader()})
+
+    assert [Kind.RECOVERED, Kind.RECOVERED, Kind.EXHAUSTED, Kind.QUIET] == [plane.advance(200).kind for _ in range(4)]
+
+
+def test_P3_started_tasks_are_held(build):
+    """Whatever they were doing."""
+    plane = build(pipe())
+    run(plane, 15)
+    plane.start({0: writer(), 1: reader()})
+    run(plane, 1000)
+
+    assert [State.HELD, State.HELD] == [state(plane, t) for t in (0, 1)]
+    assert [0, 0] == column(plane.tasks(), "served")
+
+
+def test_P3_tasks_are_closed_under_channels(build):
+    """A writer does not start without its reader, nor with more in flight than it wrote, nor with columns of another task."""
+    plane = build(pipe())
+    with pytest.raises(ValueError, match="other end"):
+        plane.start({0: writer()})
+    with pytest.raises(ValueError, match="in flight"):
+        plane.start({0: writer(written=[10], overtaken=[6]), 1: reader(captured=[5])})
+    with pytest.raises(ValueError, match="columns"):
+        plane.start({0: reader(), 1: writer()})
+    with pytest.raises(ValueError, match="below 0"):
+        plane.start({0: writer(), 1: reader(captured=[-1])})
+
+
+# ---------------------------------------------------------------------------------------------- P4
+
+
+def test_P4_draws_go_on_where_the_position_is(build):
+    """Services and sizes of records 7 and later are what they were the first time."""
+    spec = world([source(service=(5, 10, 20, 40, 80)), vertex(service=(1,))], [edge(size=(10, 40, 70, 90, 130))], segment_bytes=1000)
+    plane = build(spec)
+    seen = [(0, 0)]
+    while len(seen) < 15:
+        run(plane, plane.now + 1)
+        if task(plane, 0, "served") == len(seen):
+            seen.append((plane.now - 1, channel(plane, 0, "written")))
+    run(plane, 5000)
+    begin_again(plane, {0: writer(served=7, written=[seen[7][1]], records=[7]), 1: reader()})
+    again = [seen[7]]
+    while len(again) < 8:
+        run(plane, plane.now + 1)
+        if task(plane, 0, "served") == 7 + len(again):
+            again.append((plane.now - 1 - 5000 + seen[7][0], channel(plane, 0, "written")))
+
+    assert seen[7:] == again
+
+
+def test_P4_copies_are_counted_by_the_records_served(build):
+    """Three copies of two records go round two readers: after 5 records (7 copies) the next copy is the eighth."""
+    spec = world([source(), vertex(parallelism=2)], [edge(ship=Ship.REBALANCE, fan_out=(3, 2))])
+    plane, expected = build(spec), build(spec)
+    run(expected, 51)
+    before = column(expected.channels(), "records_out")
+    run(expected, 71)
+    written = [100 * n for n in before]
+    begin_again(plane, {0: writer(served=5, written=written, records=before, overtaken=[0, 0]), 1: reader(), 2: reader()})
+    run(plane, 21)
+
+    assert column(expected.channels(), "records_out") == column(plane.channels(), "records_out")
+
+
+def test_P4_a_source_is_as_late_as_its_position(build):
+    """Record k is due at 100 k; at 1000 records 2 to 10 are late and served without a pause."""
+    plane = build(world([source(every=100), vertex()], [edge()]))
+    run(plane, 1000)
+    begin_again(plane, {0: writer(served=2, written=[200], records=[2]), 1: reader()})
+    served = []
+    for until in (1011, 1091, 1109, 1111, 1199, 1211):
+        run(plane, until)
+        served.append(task(plane, 0, "served"))
+
+    assert [3, 11, 11, 12, 12, 13] == served
+
+
+# ---------------------------------------------------------------------------------------------- P5, P6
+
+
+def test_P5_offsets(build):
+    """500 written, of which 100 in the sender's queue and 200 at the reader; what the reader says it consumed is not asked."""
+    plane = build(pipe())
+    plane.start({0: writer(served=5, written=[500], records=[5], overtaken=[100]), 1: reader(consumed=[50], captured=[200])})
+
+    assert (500, 400, 400, 200, 200) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
+    assert (2, 5) == channel(plane, 0, "records_in", "records_out")
+
+
+def test_P5_bytes_of_no_record_belong_to_the_next_one(build):
+    """50 bytes of the second record and all of the third are left: one record of 150 bytes."""
+    plane = build(pipe(total=3))
+    begin_again(plane, {0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[150])})
+    run(plane, 9)
+
+    assert (300, 300, 3) == channel(plane, 0, "taken", "consumed", "records_in")
+
+    run(plane, 11)
+
+    assert 1 == task(plane, 1, "served")
+
+
+def test_P5_without_a_whole_record_left_the_next_is_the_writers(build):
+    """30 bytes of an earlier record wait until 100 more are there."""
+    plane = build(pipe())
+    begin_again(plane, {0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[30])})
+    run(plane, 9)
+
+    assert (300, 270, 3) == channel(plane, 0, "taken", "consumed", "records_in")
+
+    run(plane, 11)
+
+    assert (400, 400, 4) == channel(plane, 0, "taken", "consumed", "records_in")
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P6_recovered_output_takes_segments_beyond_the_pool(build, local):
+    """650 bytes are seven segments of a pool of two and an overdraft of two: the task waits until one is left, then goes on."""
+    plane = build(pipe(exclusive=1, floating=1, total=8, local=local))
+    plane.start({0: writer(served=7, written=[700], records=[7], overtaken=[650]), 1: reader()})
+
+    assert (7, 7) == (pool(plane), channel(plane, 0, "queued"))
+
+    plane.release(0)
+    run(plane, 100)
+
+    assert (State.SOFT, 7) == (state(plane, 0), pool(plane))
+
+    plane.release(1)
+    run(plane, 300)
+
+    assert (800, 800) == channel(plane, 0, "written", "consumed")
+    assert [8, 7] == column(plane.tasks(), "served")
+
+
+def test_P6_more_segments_than_there_were_elements(build):
+    """What is recovered may exceed whatever the job could ever have had in flight."""
+    plane = build(pipe(exclusive=1, floating=1, total=0, size=10))
+    begin_again(plane, {0: writer(served=0, written=[500_000], records=[50_000], overtaken=[500_000]), 1: reader()})
+
+    assert 5000 == pool(plane)
+
+    plane.check()
+    run(plane, 600_000)
+
+    assert 50_000 == task(plane, 1, "served")
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P6_recovered_input_is_in_no_pool(build, local):
+    """Three pieces of at most a segment, read one after the other; all credits and buffers are there meanwhile."""
+    plane = build(pipe(total=3, local=local))
+    plane.start({0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[250])})
+    before = (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
+    plane.release(1)
+    taken = []
+    for until in (1, 11, 21):
+        run(plane, until)
+        taken.append(channel(plane, 0, "taken"))
+        plane.check()
+
+    assert [250, 300, 300] == taken  # the first record is 150 bytes long
+    assert (0 if local else 2, 0, 0, 8, 0) == before
+    assert before == (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
+
+
+def test_P6_channels_with_recovered_input_are_ready_in_order(build):
+    """Channels 0 and 2 take turns, piece by piece."""
+    plane = build(world([source(parallelism=3, total=2), vertex()], [edge(ship=Ship.GLOBAL)]))
+    writers = {t: writer(served=2, written=[200], records=[2]) for t in range(3)}
+    begin_again(plane, {**writers, 3: reader(captured=[200, 0, 200])})
+    taken = []
+    for until in (1, 11, 21, 31):
+        run(plane, until)
+        taken.append(column(plane.channels(), "taken"))
+
+    assert [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]] == taken
+
+
+def test_P6_a_capture_counts_recovered_input_and_pins_none(build):
+    """A cut taken while 200 bytes are still to be read: they are in it, and no buffer waits for its release."""
+    plane = build(pipe(total=3))
+    plane.start({0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[300])})
+    plane.release(1)
+    run(plane, 5)
+    plane.capture(1, 1)
+
+    assert (200, 0) == plane.captured(1)
+
+    run(plane, 100)
+
+    assert (8, 2) == (idle_floating(plane), channel(plane, 0, "credit"))
+
+
+def test_P6_recovered_input_counts_as_taken_only(build):
+    """It folds into the digest once, on a local channel, too: both end with the same one."""
+    digests = []
+    for local in (False, True):
+        plane = build(pipe(total=1, local=local, digests=True))
+        begin_again(plane, {0: writer(served=1, written=[100], records=[1]), 1: reader(captured=[100])})
+        run(plane, 50)
+        digests.append(channel(plane, 0, "digest"))
+
+    assert digests[0] == digests[1] != 1
+
+
+# ---------------------------------------------------------------------------------------------- P7
+
+
+def test_P7_a_gate_requests_its_partitions_when_its_recovered_input_is_read(build):
+    """100 bytes are read from 0 to 10; the request is with the writer at 110, what waits there arrives at 210."""
+    plane = build(pipe(total=2, latency_ns=100))
+    begin_again(plane, {0: writer(served=2, written=[200], records=[2], overtaken=[100]), 1: reader(captured=[100])})
+
+    assert [Notice(0, Kind.RECOVERED, 0), Notice(10, Kind.RECOVERED, 1)] == run(plane, 110)
+    assert (100, 1) == channel(plane, 0, "sent", "blocked")
+
+    run(plane, 111)
+
+    assert (200, 100, 0) == channel(plane, 0, "sent", "arrived", "blocked")
+
+    run(plane, 211)
+
+    assert (200, 200) == channel(plane, 0, "arrived", "consumed")
+
+
+def test_P7_nothing_else_unblocks_a_shut_channel(build):
+    """A resume of the reader, a priority marker of the writer: nothing leaves before the request."""
+    plane = build(pipe(total=2))
+    plane.start({0: writer(served=2, written=[200], records=[2], overtaken=[200]), 1: reader()})
+    plane.resume(1)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    run(plane, 100)
+
+    assert (3, 0) == channel(plane, 0, "queued", "sent")
+
+
+def test_P7_without_recovered_input_a_released_task_has_recovered(build):
+    """At once."""
+    plane = build(pipe())
+    plane.start({0: writer(), 1: reader()})
+    run(plane, 50)
+    plane.release(1)
+
+    assert [Notice(50, Kind.RECOVERED, 1)] == run(plane, 100)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_P7_gates_open_each_for_itself(build, joined):
+    """Gate 1 has nothing to recover: its partition sends while gate 0 still reads; the task has recovered when gate 0 has, too."""
+    reading = replace(vertex("c", service=(50, 50)), joined=joined)
+    plane = build(world([source("a", total=0), source("b", total=0), reading], [edge(0, 2), edge(1, 2)]))
+    plane.start({
+        0: writer(written=[300], records=[3]), 1: writer(written=[100], records=[1], overtaken=[100]), 2: reader(captured=[300, 0]),
+    })  # fmt: skip
+    plane.release(2)
+    run(plane, 60)
+
+    assert [1, 0] == column(plane.channels(), "blocked")
+    assert [300, 100] == column(plane.channels(), "sent")
+    assert [Kind.RECOVERED] == [n.kind for n in run(plane, 500)]
+    assert 4 == task(plane, 2, "served")
+
+
+def test_P7_a_task_without_output_to_spare_recovers_later(build):
+    """The middle task's recovered output exceeds its pool: it asks for its input when the sink has drained it."""
+    plane = build(world([source(total=0), vertex(), vertex()], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0, overdraft=0))
+    none = [np.zeros(1, np.int64)] * 3
+    middle = Position(3, *none, *(np.array([n], np.int64) for n in (300, 3, 300)))
+    plane.start({0: writer(), 1: middle, 2: reader()})
+    plane.release(1)
+
+    assert [] == run(plane, 100)
+
+    plane.release(2)
+
+    assert [Notice(100, Kind.RECOVERED, 2), Notice(110, Kind.RECOVERED, 1)] == run(plane, 200)
+
+
+def test_E2_a_plane_may_begin_in_mid_run(build):
+    """Time, sums of times, timers and due records begin there."""
+    spec = world([source(every=100, total=1), vertex()], [edge(size=10)], buffer_timeout_ns=500)
+    plane = build(replace(spec, begin_ns=1000))
+
+    assert 1000 == plane.now
+
+    run(plane, 1011)
+
+    assert (1, 10, 1) == task(plane, 0, "served", "busy_ns", "idle_ns")
+
+    while channel(plane, 0, "sent") == 0:
+        run(plane, plane.now + 1)
+    other = build(spec)
+    while channel(other, 0, "sent") == 0:
+        run(other, other.now + 1)
+
+    assert 1000 + other.now == plane.now
