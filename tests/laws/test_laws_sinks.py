@@ -22,18 +22,21 @@ UNRELIABLE = Storage(1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, slow_probab
 INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_threshold_bytes=0)
 
 
-def sinking(job: Job, flush: Flush | None = Flush(60_000, files=3), commit: Commit | None = Commit()) -> Job:
+FILES = Flush(60_000, files=3)
+
+
+def sinking(job: Job, commit: Commit) -> Job:
     """The last vertex writes files and commits them."""
-    sink = replace(job.vertices[-1], flush=flush, commit=commit)
+    sink = replace(job.vertices[-1], flush=FILES, commit=commit)
     behind = Input(sink.name, "global", service=Distribution(0), record_bytes=Distribution(1))
-    committers = (Vertex("committer", inputs=(behind,), committer_of=sink.name),) if commit and commit.committer == "global" else ()
+    committers = (Vertex("committer", inputs=(behind,), committer_of=sink.name),) if commit.committer == "global" else ()
     return Job((*job.vertices[:-1], sink, *committers))
 
 
 def unreliable(kind, **options):
     """Uploads are slow now and then, so checkpoints expire, and notifications get lost."""
     committer = options.pop("committer", "chained")
-    base = scenario(sinking(chain(2, rate=200), commit=Commit(committer, 3 * MS)), kind, timeout_ns=options.pop("timeout_ns", 120 * MS))
+    base = scenario(sinking(chain(2, rate=200), Commit(committer, 3 * MS)), kind, timeout_ns=options.pop("timeout_ns", 120 * MS))
     lost = options.pop("lost_notifications", Fraction(1, 4))
     return replace(base, storage=UNRELIABLE, checkpoint=replace(base.checkpoint, lost_notifications=lost, **options))
 
@@ -115,7 +118,7 @@ def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
 @given(barriers(), st.sampled_from(["chained", "global"]), st.sampled_from(["survive", "reupload", "drop"]))
 def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer, policy):
     """Infinite disks and storage: before the barrier or behind it, the same journal, the same output, the same data."""
-    base = replace(scenario(sinking(chain(2, rate=200), commit=Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE)
+    base = replace(scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE)
     variant = replace(base, checkpoint=replace(base.checkpoint, operator_io="async", abort_policy=policy))
     one, other = run(base, ENGINE), run(variant, ENGINE)
 
@@ -128,7 +131,7 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
 
 def test_law_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
-    base = scenario(sinking(chain(2, rate=200)))
+    base = scenario(sinking(chain(2, rate=200), Commit()))
     one, other = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
     sinks = [t for t, (name, _) in enumerate(one.names()) if name == "sink"]
 
