@@ -111,7 +111,7 @@ class Failing(Driver):
                 wanted = (int(captured[at]), int(position.overtaken[place]))
                 if share is not None:
                     wanted = (written * share[0] // 4, (written - written * share[0] // 4) * share[1] // 4)
-                captured[at] = min(wanted[0], written)
+                captured[at] = min(max(0, wanted[0]), written)  # a capture after its marker and what followed it were read is negative
                 position.overtaken[place] = min(wanted[1], written - captured[at])
         return positions
 
