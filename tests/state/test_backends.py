@@ -1,0 +1,313 @@
+"""What each backend writes for each type of snapshot, what it shares, and what a restore of it reads."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.state.backends import backend
+from sim.state.files import Handle, Part
+
+MS, S = 1_000_000, 1_000_000_000
+HEAP = State(1_000_000, serialize_bytes_per_second=50_000_000, sync_ns=3 * MS)
+ROCKS = State(1_000_000, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9))
+FULL, INCREMENTAL = StateOptions(), StateOptions(incremental=True)
+
+
+def made(state, options=FULL):
+    return backend(state, state.bytes, options)
+
+
+def take(one, number, type_="checkpoint", *, confirm=True, may_reuse=lambda _: True):
+    """A snapshot with all its files written; (taken, handles)."""
+    taken = one.take(number, type_, may_reuse)
+    written = [Handle(file.name, file.size_bytes, file.scope, 100 * number + i) for i, file in enumerate(all_files(taken))]
+    one.stored(number, [*taken.reused, *written])
+    if confirm:
+        one.notify_complete(number)
+    return taken, [*taken.reused, *written]
+
+
+def all_files(taken):
+    return [file for step in taken.steps for file in step.files]
+
+
+def tables(files):
+    return [file.name for file in files if file.name.endswith(".sst")]
+
+
+def test_heap_state_is_one_full_file_every_time():
+    """Written bytes are all bytes; serialising 1 MB at 50 MB/s takes 20 ms beside the writing; freezing costs what it costs."""
+    heap = made(HEAP)
+    for number in (1, 2):
+        taken, _ = take(heap, number)
+
+        assert (1_000_000, 1_000_000, 3 * MS) == (taken.written_bytes, taken.full_bytes, taken.sync_ns)
+        assert [("state", 1_000_000, "exclusive")] == all_files(taken)
+        assert [20 * MS] == [step.work_ns for step in taken.steps]
+
+
+@pytest.mark.parametrize("state", [HEAP, ROCKS])
+def test_a_canonical_savepoint_is_one_stream_at_the_pace_of_the_processor(state):
+    """1 MB at 30 MB/s, whatever the backend; it belongs to nobody else."""
+    taken, _ = take(made(state, StateOptions(incremental=True)), 1, "canonical")
+    (step,) = taken.steps
+
+    assert [("savepoint", 1_000_000, "savepoint")] == all_files(taken)
+    assert (1_000_000 * S // 30_000_000, True) == (step.work_ns, step.slows_task)
+
+
+def test_an_incremental_checkpoint_writes_what_is_new():
+    """First all 1 MB, then a table per snapshot; what is referred to has been written before."""
+    rocks = made(ROCKS, INCREMENTAL)
+    first, handles = take(rocks, 1)
+    rocks.update(10, S)
+    second, _ = take(rocks, 2)
+
+    assert (["000001.sst"], ["000002.sst"]) == (tables(all_files(first)), tables(all_files(second)))
+    assert [handle for handle in handles if handle.name == "000001.sst"] == list(second.reused)
+    assert 1_000_000 < first.written_bytes == first.full_bytes
+    assert second.written_bytes < 30_000
+    assert second.full_bytes == second.written_bytes + 1_000_000
+
+
+def test_files_are_written_in_flinks_order():
+    """The stream that lists the columns; then new tables, 4 at a time; then everything that is no table."""
+    taken, _ = take(made(ROCKS, INCREMENTAL), 1)
+
+    assert [["meta"], ["000001.sst"], ["CURRENT", "MANIFEST", "OPTIONS"]] == [[file.name for file in step.files] for step in taken.steps]
+    assert [1, 4, 4] == [step.threads for step in taken.steps]
+    assert ["exclusive", "shared", "shared", "shared", "shared"] == [file.scope for file in all_files(taken)]
+
+
+def test_what_is_not_confirmed_is_written_again():
+    """The notice of checkpoint 1 has not come: checkpoint 2 cannot build on it."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1, confirm=False)
+    taken, _ = take(rocks, 2)
+
+    assert ["000001.sst"] == tables(all_files(taken))
+    assert () == taken.reused
+
+
+def test_what_may_not_be_reused_is_written_again():
+    """Storage wants the file again: its physical file is mostly garbage."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1)
+    taken, _ = take(rocks, 2, may_reuse=lambda _: False)
+
+    assert ["000001.sst"] == tables(all_files(taken))
+
+
+def test_without_incremental_every_checkpoint_writes_all_tables():
+    """Into its own directory (RocksNativeFullSnapshotStrategy)."""
+    rocks = made(ROCKS)
+    take(rocks, 1)
+    taken, _ = take(rocks, 2)
+
+    assert ["000001.sst"] == tables(all_files(taken))
+    assert {"exclusive"} == {file.scope for file in all_files(taken)}
+    assert taken.written_bytes == taken.full_bytes
+
+
+def test_a_full_checkpoint_reuses_nothing_and_may_be_reused():
+    """FULL_CHECKPOINT shares forward only."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1)
+    full, _ = take(rocks, 2, "full")
+    third, _ = take(rocks, 3)
+
+    assert ((), ["000001.sst"]) == (full.reused, tables(all_files(full)))
+    assert {"shared", "exclusive"} == {file.scope for file in all_files(full)}
+    assert [200, 201] <= [handle.file for handle in third.reused]
+
+
+@pytest.mark.parametrize("type_", ["native", "canonical"])
+def test_a_savepoint_shares_nothing_and_leaves_the_base(type_):
+    """NO_SHARING: all in its own directory, and the next checkpoint is as small as ever."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1)
+    savepoint, _ = take(rocks, 2, type_)
+    after, _ = take(rocks, 3)
+
+    assert () == savepoint.reused
+    assert {"savepoint"} == {file.scope for file in all_files(savepoint)}
+    assert [] == tables(all_files(after))
+
+
+def test_before_flink_23949_the_checkpoint_after_a_savepoint_wrote_everything():
+    rocks = made(ROCKS, StateOptions(incremental=True, savepoints_keep_base=False))
+    take(rocks, 1)
+    take(rocks, 2, "native")
+    after, _ = take(rocks, 3)
+
+    assert ["000001.sst"] == tables(all_files(after))
+
+
+def test_freezing_rocksdb_costs_its_memtable_and_its_links():
+    """1 MB at 200 MB/s and one table linked; the next time the memtable is empty."""
+    rocks = made(ROCKS, INCREMENTAL)
+
+    assert [5 * MS + MS // 10, MS // 10] == [take(rocks, number)[0].sync_ns for number in (1, 2)]
+
+
+def part(taken, handles, type_="checkpoint", share=Fraction(1)):
+    return Part(type_, taken.image, tuple(handles), share)
+
+
+def test_a_restored_heap_reads_its_file_and_deserialises_it():
+    heap = made(HEAP, StateOptions(load_bytes_per_second=100_000_000))
+    restoring = heap.restore(1, [part(*take(heap, 1))], 0)
+
+    assert ([1_000_000], 1, 10 * MS, 0) == ([size for _, size in restoring.reads], restoring.threads, restoring.work_ns, restoring.after_ns)
+
+
+def test_a_rescaled_heap_reads_its_key_groups_only():
+    """Half of one file and a quarter of another: streams say where key groups begin."""
+    heap = made(HEAP)
+    taken, handles = take(heap, 1)
+    restoring = heap.restore(1, [part(taken, handles, share=share) for share in (Fraction(1, 2), Fraction(1, 4))], 0)
+
+    assert [500_000, 250_000] == [size for _, size in restoring.reads]
+
+
+def test_restored_rocksdb_goes_on_incrementally():
+    """All files by four threads; the tables are there under their names, and known to be stored."""
+    rocks = made(ROCKS, INCREMENTAL)
+    taken, handles = take(rocks, 1)
+    again = made(ROCKS, INCREMENTAL)
+    restoring = again.restore(1, [part(taken, handles)], 7 * S)
+    after, _ = take(again, 2)
+
+    assert (len(handles), 4, 0) == (len(restoring.reads), restoring.threads, restoring.after_ns)
+    assert [] == tables(all_files(after))
+    assert ["000001.sst"] == tables(after.reused)
+
+
+def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
+    """Two old databases are read in full; what belongs here, half of each, is merged at the pace of a compaction."""
+    rocks = made(ROCKS, INCREMENTAL)
+    taken, handles = take(rocks, 1)
+    restoring = rocks.restore(1, [part(taken, handles, share=Fraction(1, 2))] * 2, 0)
+    total = sum(handle.size_bytes for handle in handles)
+
+    assert 2 * total == sum(size for _, size in restoring.reads)
+    assert 2 * (total // 2) * S // 100_000_000 == restoring.after_ns
+    assert ["000001.sst"] == tables(all_files(take(rocks, 2)[0]))
+
+
+def test_rocksdb_from_a_canonical_savepoint_is_read_as_one_stream():
+    """Every entry is put in anew: the slower of deserialising and writing."""
+    rocks = made(ROCKS, StateOptions(incremental=True, load_bytes_per_second=20_000_000))
+    taken, handles = take(rocks, 1, "canonical")
+    restoring = rocks.restore(1, [part(taken, handles, "canonical")], 0)
+
+    assert (1, 50 * MS, [1_000_000]) == (restoring.threads, restoring.work_ns, [size for _, size in restoring.reads])
+    assert ["000001.sst"] == tables(all_files(take(rocks, 2)[0]))
+
+
+LOGGED = State(1_000_000, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9), Changelog())
+
+
+def logged(one, file, number):
+    handle = Handle(file.name, file.size_bytes, file.scope, number)
+    one.logged(handle)
+    return handle
+
+
+def test_the_log_opens_with_the_state_a_run_begins_with():
+    """Nothing is materialised yet: the first checkpoint waits for all of it, and none of it is frozen."""
+    taken = made(LOGGED, INCREMENTAL).take(1, "checkpoint", lambda _: True)
+
+    assert (0, ()) == (taken.sync_ns, taken.steps)
+    assert [("log-1000000", 1_000_000, "shared")] == list(taken.awaited)
+    assert 1_000_000 == taken.written_bytes == taken.full_bytes
+
+
+def test_a_checkpoint_writes_the_tail_of_the_log():
+    """What was uploaded early is referred to and was not written by it."""
+    one = made(LOGGED, INCREMENTAL)
+    early = logged(one, one.cut(), 1)
+    one.update(5, S)
+    taken = one.take(1, "checkpoint", lambda _: True)
+
+    assert (early,) == taken.reused
+    assert [("log-1005000", 5000, "shared")] == list(taken.awaited)
+    assert (5000, 1_005_000) == (taken.written_bytes, taken.full_bytes)
+
+
+def test_nothing_pending_is_no_file():
+    one = made(LOGGED, INCREMENTAL)
+    one.cut()
+
+    assert None is one.cut()
+
+
+def test_a_tail_under_way_is_waited_for_by_the_next_checkpoint_too():
+    """It is written once."""
+    one = made(LOGGED, INCREMENTAL)
+    one.take(1, "checkpoint", lambda _: True)
+    one.update(1, S)
+    taken = one.take(2, "checkpoint", lambda _: True)
+
+    assert ["log-1000000", "log-1001000"] == [file.name for file in taken.awaited]
+    assert 1000 == taken.written_bytes
+
+
+def materialise(one, number, now_ns):
+    taken = one.materialise(number)
+    handles = [Handle(file.name, file.size_bytes, file.scope, 1000 * number + i) for i, file in enumerate(all_files(taken))]
+    one.materialised(number, taken, [*taken.reused, *handles])
+    return taken
+
+
+def test_materialisation_truncates_the_log():
+    """Only what was logged after it is referred to; its files count as written by the first checkpoint that has them."""
+    one = made(LOGGED, INCREMENTAL)
+    logged(one, one.cut(), 1)
+    frozen = materialise(one, 1, S)
+    one.update(2, 2 * S)
+    tail = logged(one, one.cut(), 2)
+    first, second = (one.take(number, "checkpoint", lambda _: True) for number in (1, 2))
+
+    assert tail == first.reused[-1]
+    assert frozen.written_bytes == first.written_bytes
+    assert (0, first.full_bytes) == (second.written_bytes, second.full_bytes)
+    assert frozen.written_bytes + 2000 == second.full_bytes
+
+
+def test_the_next_materialisation_builds_on_one_that_a_complete_checkpoint_holds():
+    """Confirmed through the checkpoint (ChangelogKeyedStateBackend#notifyCheckpointComplete)."""
+    one = made(LOGGED, INCREMENTAL)
+    materialise(one, 1, S)
+    again = materialise(one, 2, 2 * S)
+    one.take(7, "checkpoint", lambda _: True)
+    one.notify_complete(7)
+    third = materialise(one, 3, 3 * S)
+
+    assert (["000001.sst"], []) == (tables(all_files(again)), tables(all_files(third)))
+
+
+def test_a_restore_reads_the_materialisation_and_replays_the_log():
+    """The tree stands as it was materialised; 2000 B of log at 1 MB/s take 2 ms; the files go on being referred to."""
+    one = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
+    logged(one, one.cut(), 1)
+    materialise(one, 1, S)
+    one.update(2, 2 * S)
+    logged(one, one.cut(), 2)
+    taken = one.take(1, "checkpoint", lambda _: True)
+    again = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
+    restoring = again.restore(1, [part(taken, taken.reused)], 9 * S)
+    after = again.take(2, "checkpoint", lambda _: True)
+
+    assert set(taken.reused) == {handle for handle, _ in restoring.reads}
+    assert 2 * MS == restoring.after_ns
+    assert taken.reused == after.reused
+    assert 0 == after.written_bytes
+
+
+def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
+    taken = made(LOGGED, INCREMENTAL).take(1, "native", lambda _: True)
+
+    assert ["000001.sst"] == tables(all_files(taken))
+    assert () == taken.awaited
