@@ -108,6 +108,8 @@ class World:
     def start(self) -> None:
         """All tasks run: periodic checkpoints begin."""
         schedule(self)
+        for host in self.tasks:
+            host.begin()
         run, options = self.scenario.run, self.scenario.checkpoint
         if options.interval_ns is None:
             return
