@@ -32,10 +32,10 @@ class Surplus(NamedTuple):
 
 
 def broken_restores(
-    journal: Sequence[Entry], surpluses: Mapping[int, Surplus], savepoints: Iterable[int], teller: Teller
+    journal: Sequence[Entry], surpluses: Mapping[int, Surplus], savepoints: Iterable[int], teller: Teller, begun_from: int = 0
 ) -> Iterator[Violation]:
-    """`surpluses`: by checkpoint; `savepoints` are no candidates."""
-    aside, latest = frozenset(savepoints), 0
+    """`surpluses`: by checkpoint; `savepoints` are no candidates; `begun_from`: the snapshot a job instance began from (0: none)."""
+    aside, latest = frozenset(savepoints), begun_from
     for row in journal:
         if row.happening is Happening.COMPLETED and row.checkpoint not in aside:
             latest = max(latest, row.checkpoint)

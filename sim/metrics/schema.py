@@ -101,7 +101,7 @@ COMMITS = (
 )
 RECOVERIES = (
     Column("restart", "", "number of the restart"),
-    Column("kind", "", "task, task-manager, job-manager, checkpoints (more failed ones than tolerated) or rescale"),
+    Column("kind", "", "task, task-manager, job-manager, checkpoints (more failed ones than tolerated), rescale or instance (a new job)"),
     Column("cause", "", "in words"),
     Column("failed", "ms", "when it happened, since the start of the run"),
     Column("detected", "ms", "when the job went to RESTARTING"),

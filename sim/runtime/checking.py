@@ -62,11 +62,13 @@ class Checking:
         savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
         found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
         found.extend(broken_commits(world.commits, world.stats, self.teller))
-        found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller))
+        begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
+        found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
             found.extend(uncommitted(world.commits, self._read(), world.env.now, self.teller))
         retained = world.coordinator.machine.retained
-        latest = max((number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints), default=0)
+        done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
+        latest = max(done, default=begun_from)
         limit = world.coordinator.machine.num_retained
         found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
         try:

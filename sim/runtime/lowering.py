@@ -23,7 +23,7 @@ _SHIP = {
 _SECOND = 1_000_000_000
 
 
-def plane_spec(scenario: Scenario, *, digests: bool = False) -> plane.PlaneSpec:
+def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) -> plane.PlaneSpec:
     """The data plane of a scenario; every random stream hangs on the run's seed and the names of vertices and edges."""
     job, network = scenario.job, scenario.cluster.network
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
@@ -44,6 +44,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False) -> plane.PlaneSpec:
         buffer_timeout_ns=network.buffer_timeout_ns,
         debloating=_debloating(network.debloat),
         digests=digests,
+        begin_ns=begin_ns,
     )
 
 

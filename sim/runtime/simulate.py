@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sim.metrics.commits import commits_table
 from sim.metrics.files import files_table, restores_table, snapshots_table
+from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
+from sim.runtime.instances import Chain
 from sim.runtime.manifest import manifest
 from sim.runtime.result import Result
 from sim.runtime.sampling import Sampler
@@ -18,8 +23,10 @@ from sim.runtime.snapshot_files import snapshot_rows
 from sim.runtime.world import World
 
 if TYPE_CHECKING:
+    from sim.checkers.violation import Violation
     from sim.model.scenario import Scenario
     from sim.plane import Engine
+    from sim.runtime.beginning import Beginning
 
 __all__ = ["ENGINES", "simulate"]
 
@@ -40,29 +47,60 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
-    world = World(scenario, engine, check=check)
-    sampler = Sampler(world, progress)
-    world.start()
+    parts: list[_Part] = []
+
+    def build(part: Scenario, beginning: Beginning | None) -> World:
+        world = World(part, engine, check=check, beginning=beginning)
+        parts.append(_Part(world, Sampler(world, progress)))
+        return world
+
+    chain = Chain(scenario, build)
     with _few_collections():
-        world.env.run(until=world.env.timeout(scenario.run.duration_ns) | world.failed | world.finished)
-    stats = [world.stats[number] for number in sorted(world.stats)]
+        chain.run()
+    tables = [part.tables() for part in parts]
     return Result(
         scenario=scenario,
-        checkpoints=checkpoints_table(stats),
-        subtasks=subtasks_table(stats, world.names()),
-        tasks=tasks_table(world.counters.rows(), world.names()),
-        series=series_table(sampler.rows),
-        commits=commits_table(world.commits, world.names()),
-        recoveries=recoveries_table(world.recovery.stats.values()),
-        files=files_table(world.files.file_rows()),
-        snapshots=snapshots_table(snapshot_rows(world.files.held(), scenario.directories, world.files.exists)),
-        restores=restores_table([]),
-        journal=world.journal,
+        **{name: _joined([each[name] for each in tables]) for name in tables[0]},
+        files=files_table(chain.file_rows()),
+        snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
+        restores=restores_table(chain.restore_rows()),
+        journal=parts[0].world.journal if len(parts) == 1 else Journal(entry for part in parts for entry in part.world.journal),
         manifest=manifest(scenario),
-        job_status=world.job_status,
-        ended_ns=world.env.now,
-        violations=() if world.checking is None else world.checking.violations(),
+        job_status=chain.status,
+        ended_ns=parts[-1].world.env.now,
+        violations=tuple(found for part in parts for found in part.violations()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One job instance; most runs have one."""
+
+    world: World
+    sampler: Sampler
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        world = self.world
+        stats = [world.stats[number] for number in sorted(world.stats)]
+        return {
+            "checkpoints": checkpoints_table(stats),
+            "subtasks": subtasks_table(stats, world.names()),
+            "tasks": tasks_table(world.counters.rows(), world.names()),
+            "series": series_table(self.sampler.rows),
+            "commits": commits_table(world.commits, world.names()),
+            "recoveries": recoveries_table(world.recovery.stats.values()),
+        }
+
+    def violations(self) -> tuple[Violation, ...]:
+        return () if self.world.checking is None else self.world.checking.violations()
+
+
+def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of instances below each other; the last column says which one, as each counts its checkpoints for itself."""
+    if len(parts) == 1:
+        return parts[0]
+    numbered = [part.assign(x_job=number) for number, part in enumerate(parts)]
+    return pd.concat([part for part in numbered if len(part)] or numbered[:1], ignore_index=True)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, SnapshotRow
 from sim.model.directories import Directories
-from sim.model.stored import Scope, SnapshotType, StateFile, StoredSnapshot
+from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
 from sim.protocol.machine import changed
 from sim.protocol.relocation import broken_by, restorable, verdict
 from sim.protocol.snapshot_store import (
@@ -29,6 +29,7 @@ from sim.storage import FileId
 
 if TYPE_CHECKING:
     from sim.protocol.options import BarrierOptions
+    from sim.runtime.contents import Held
     from sim.runtime.world import World
     from sim.state.files import Handle
 
@@ -49,7 +50,19 @@ class SnapshotFiles:
         self._stored: dict[tuple[int, int], FileId] = {}  # file -> its id in this instance's ledger, until it is deleted
         self._files: dict[FileId, StateFile] = {}
         self._types: dict[int, SnapshotType] = {}
+        self._saved: dict[int, dict[int, Held]] = {}  # what savepoints hold, task by task
+        self._restored: StoredSnapshot | None = None
+        self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
+        self.first_completed = 0  # the first ordinary checkpoint that did
         self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
+
+    def take_over(self, before: SnapshotFiles, snapshot: StoredSnapshot, claim: ClaimMode) -> None:
+        """A job instance that begins from a snapshot of the one before it; all files stay where they are."""
+        self.store = SnapshotStore.restored(before.store.instance + 1, snapshot, claim)
+        self._stored, self._files, self._metadata = dict(before._stored), dict(before._files), {}
+        if claim == "claim" and snapshot.checkpoint in before._metadata:
+            self._metadata[snapshot.checkpoint] = before._metadata[snapshot.checkpoint]
+        self._restored = snapshot
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -87,11 +100,17 @@ class SnapshotFiles:
 
     def completed(self, checkpoint: int) -> None:
         self._tell(SnapshotCompleted(checkpoint))
+        if self._types[checkpoint] in ("canonical", "native"):
+            self._saved[checkpoint] = self.world.contents.checkpoints.get(checkpoint, {})
+        elif not self.first_completed:
+            self.first_completed = checkpoint
+        self._look_whether_free()
 
     def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
         """It was aborted or subsumed; `done` when its private files are deleted."""
         if checkpoint in self.store.pending or checkpoint in self.store.retained:
             self._tell(SnapshotDiscarded(checkpoint), done)
+            self._look_whether_free()
         else:
             done()  # nothing of it was ever stored
 
@@ -119,11 +138,18 @@ class SnapshotFiles:
             match command:
                 case DeleteDirectory():
                     ids = self._ids(command.files)
-                    if isinstance(event, SnapshotDiscarded) and (metadata := self._metadata.pop(command.checkpoint, None)) is not None:
-                        ids.append(metadata)
+                    if isinstance(event, SnapshotDiscarded) and command.checkpoint not in self.store.kept_whole:
+                        ids += [self._metadata.pop(command.checkpoint)] if command.checkpoint in self._metadata else []
                     self._delete(ids, discarded)
                 case DeleteSharedFiles():
                     self._delete(self._ids(command.files))
+
+    def _look_whether_free(self) -> None:
+        if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
+            return
+        theirs = {file.key for file in self._restored.files}
+        if not any(file.key in theirs for one in self.store.retained.values() for file in one.files):
+            self.free_ns = self.world.env.now
 
     def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
         """Those not deleted before."""
@@ -154,6 +180,13 @@ class SnapshotFiles:
         return file
 
     # ------------------------------------------------------------------------------------------ what is told of it
+
+    def contents(self, snapshot: StoredSnapshot) -> dict[int, Held]:
+        """What it holds, task by task; of one that is still kept."""
+        return self._saved.get(snapshot.checkpoint) or self.world.contents.checkpoints[snapshot.checkpoint]
+
+    def type_of(self, checkpoint: int) -> SnapshotType:
+        return self._types[checkpoint]
 
     def exists(self, file: StateFile) -> bool:
         return file.key in self._stored

@@ -20,6 +20,7 @@ from sim.protocol.timer import first_trigger_delay
 from sim.protocol.vocabulary import Plan
 from sim.runtime.actions import schedule
 from sim.runtime.barriers_in_transit import BarriersInTransit
+from sim.runtime.beginning import Beginning
 from sim.runtime.channel_state import ChannelStateWriter
 from sim.runtime.checking import Checking
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -45,14 +46,19 @@ __all__ = ["World"]
 class World:
     """Built from a scenario; `simulate` runs it."""
 
-    def __init__(self, scenario: Scenario, engine: Engine, *, digests: bool = False, check: bool = True, record_cuts: bool = False) -> None:
-        spec = plane_spec(scenario, digests=digests)
+    def __init__(
+        self, scenario: Scenario, engine: Engine, *,
+        digests: bool = False, check: bool = True, record_cuts: bool = False, beginning: Beginning | None = None,
+    ) -> None:  # fmt: skip
+        begin_ns = 0 if beginning is None else beginning.at_ns
+        spec = plane_spec(scenario, digests=digests, begin_ns=begin_ns)
+        self.beginning = beginning  # None: the job's first instance, which begins with nothing
         self.scenario = scenario
         self.spec = spec
         self.hosts = hosts(scenario)  # task manager of each task
         self.layout = layout(spec)
         self.plane = build(spec, engine)
-        self.env = TwoPlaneEnvironment(self.plane, self._on_notice)
+        self.env = TwoPlaneEnvironment(self.plane, self._on_notice, begin_ns)
         self.storage = CheckpointStorage(self.env, scenario.storage, scenario.run.seed)
         self.files = SnapshotFiles(self)
         self.journal = Journal()
@@ -75,6 +81,8 @@ class World:
         self.recovery = RecoveryHost(self)
         self.faults = Faults(self)
         self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint))
+        if beginning is not None:
+            beginning.enter(self)
 
     def fail(self, reason: str) -> None:
         """The job fails; nothing restarts it."""
@@ -108,6 +116,9 @@ class World:
     def start(self) -> None:
         """All tasks run: periodic checkpoints begin."""
         schedule(self)
+        if self.beginning is not None:
+            self.recovery.begin(self.beginning.words)
+            return
         for host in self.tasks:
             host.begin()
         run, options = self.scenario.run, self.scenario.checkpoint

@@ -82,7 +82,7 @@ class RocksDb:
             return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
         self.tree.stand(only.image, now_ns)
         tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
-        self.increments.restart(number, tables if self.options.incremental and only.type in ("checkpoint", "full") else {})
+        self.increments.restart(number, tables if self.options.incremental else {})  # a native savepoint's too, if this job may reuse any
         return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
 
     def _freeze(self) -> int:

@@ -50,6 +50,10 @@ class FileLedger:
     def __getitem__(self, file: FileId) -> StoredFile:
         return self._files[file]
 
+    def adopt(self, older: FileLedger) -> None:
+        """Begin with the files of an older job, under their ids; they do not count as written."""
+        self._files = list(older)
+
     def exists(self, file: FileId) -> bool:
         """Whether the file can be read in full."""
         stored = self._files[file]

@@ -1,0 +1,44 @@
+"""How a job instance begins that is not the first: with a snapshot of the one before it, and all files that instance left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.model.stored import ClaimMode, StoredSnapshot
+from sim.protocol.machine import changed
+
+if TYPE_CHECKING:
+    from sim.runtime.contents import Held
+    from sim.runtime.snapshot_files import SnapshotFiles
+    from sim.runtime.world import World
+    from sim.storage import FileLedger
+
+__all__ = ["Beginning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    instance: int
+    at_ns: int
+    snapshot: StoredSnapshot
+    claim: ClaimMode
+    held: Mapping[int, Held]  # task -> its part of the snapshot
+    files: SnapshotFiles  # of the instance before it
+    ledger: FileLedger
+    served: np.ndarray  # where its tasks stood in the end
+
+    @property
+    def words(self) -> str:
+        return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
+
+    def enter(self, world: World) -> None:
+        """Ids go on after the snapshot's; it is the latest completed one, to be subsumed like any other."""
+        number = self.snapshot.checkpoint
+        world.coordinator.machine = changed(world.coordinator.machine, next_id=number + 1, retained=(number,))
+        world.contents.checkpoints[number] = dict(self.held)
+        world.storage.files.adopt(self.ledger)
+        world.files.take_over(self.files, self.snapshot, self.claim)
