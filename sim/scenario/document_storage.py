@@ -37,7 +37,7 @@ class SlowNodes(Section):
 
 
 class SlowSeries(Section):
-    """Measured speeds from a CSV file (also .csv.gz), relative to the scenario; the median of the file is a healthy node."""
+    """Measured speeds from a CSV file (also .csv.gz), relative to the scenario; the median through time is a usual node."""
 
     trace: str = Field(min_length=1)
     column: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path as FilePath
-from statistics import median
 
 from sim.model.storage import SlowTrace
 from sim.scenario.document_storage import SlowSeries
@@ -20,7 +20,10 @@ _SECOND = 1_000_000_000
 
 
 def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
-    """Factor = median speed of the file / speed of the row, until the next row of that machine.  A blank keeps the speed before it."""
+    """Factor = usual speed / speed of the row, until the next row of that machine.  A blank keeps the speed before it.
+
+    The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
+    """
     file = folder / series.trace
     rows = csv.DictReader(io.StringIO(text_of(file)))
     columns = list(rows.fieldnames or [])
@@ -38,19 +41,29 @@ def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
             told.append((at, _speed(text, file, rows.line_num)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
-    healthy = Fraction(median(speed for told in machines.values() for _, speed in told))
+    usual = _median([(speed, after - at) for told in machines.values() for (at, speed), (after, _) in pairwise(told)])
     length = max(told[-1][0] - told[0][0] for told in machines.values())
-    return SlowTrace(tuple(_steps(told, healthy) for told in machines.values()), round(length * _SECOND))
+    return SlowTrace(tuple(_steps(told, usual) for told in machines.values()), round(length * _SECOND))
 
 
-def _steps(told: list[tuple[Fraction, Fraction]], healthy: Fraction) -> tuple[tuple[int, Fraction], ...]:
+def _steps(told: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
     """Wherever the factor changes; recorded speeds carry noise that nobody needs."""
     steps: list[tuple[int, Fraction]] = []
     for at, speed in told:
-        factor = (healthy / speed).limit_denominator(100)
+        factor = (usual / speed).limit_denominator(100)
         if not steps or factor != steps[-1][1]:
             steps.append((round((at - told[0][0]) * _SECOND), factor or Fraction(1, 100)))
     return tuple(steps)
+
+
+def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
+    """Of (value, weight) pairs."""
+    half, so_far = sum(weight for _, weight in weighted) / 2, Fraction(0)
+    for value, weight in sorted(weighted):
+        so_far += weight
+        if so_far >= half:
+            return value
+    raise ValueError("no values")
 
 
 def _speed(text: str, file: FilePath, line: int) -> Fraction:

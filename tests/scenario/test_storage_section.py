@@ -118,7 +118,7 @@ SLOW = "{dfs: {nodes: 3, slow: {trace: speed.csv, column: speed, machine: vm}}}"
 
 
 def test_a_measured_series(tmp_path):
-    """The median of the file, 200, is healthy; a blank keeps the speed before it; each machine counts from its own first row."""
+    """Mostly it is 200: that is factor 1.  A blank keeps the speed before it; each machine counts from its own first row."""
     folder = series(tmp_path, "0,x,200", "10,x,200", "20,x,50", "30,x,", "40,x,400", "1000,y,200", "1020,y,100")
     trace = storage(SLOW, folder).dfs.slow.trace
 
