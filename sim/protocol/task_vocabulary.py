@@ -60,6 +60,14 @@ class GateClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class InputEnded:
+    """A channel of this gate has ended where checkpoints do not outlive finished tasks: what is pending cannot complete."""
+
+    now: int
+    gate: int
+
+
+@dataclass(frozen=True, slots=True)
 class AlignmentTimedOut:
     """The wake-up of ArmAlignmentTimer, executed by the task thread."""
 
@@ -129,7 +137,7 @@ class AbortNotified:
     checkpoint: int
 
 
-BarrierEvent = BarrierArrived | BarrierAnnounced | CancellationArrived | GateClosed | AlignmentTimedOut | TriggerReceived
+BarrierEvent = BarrierArrived | BarrierAnnounced | CancellationArrived | GateClosed | InputEnded | AlignmentTimedOut | TriggerReceived
 SnapshotEvent = PhaseFinished | OutputBarriersLeft | OutputTimedOut | ChannelStateWritten | AsyncFailed | AbortNotified
 TaskEvent = BarrierEvent | SnapshotEvent
 

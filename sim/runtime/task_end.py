@@ -64,7 +64,9 @@ class TaskEnding:
                 self._ending = Ending.NO_DRAIN  # to drain, all must
             if not self._unheard:
                 self.tell(say.DataEnded(self.world.env.now, self._ending))
-        elif notice.last:
+        elif not self.machine.rule.after_finish:
+            self.host.tell(task_say.InputEnded(self.world.env.now, notice.gate))
+        if notice.series == END_OF_PARTITION and notice.last:
             self._open_gates.discard(notice.gate)
             self.host.tell(task_say.GateClosed(self.world.env.now, notice.gate))
             if not self._open_gates:
@@ -135,6 +137,8 @@ class TaskEnding:
 
     @carry_out.register
     def _close_operators(self, _: say.CloseOperators) -> None:
+        if self.machine.rule.tail == "at-finish":
+            self.host.operator.commit_at_finish()
         closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
         self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
 

@@ -14,6 +14,7 @@ from sim.protocol.task_vocabulary import (
     DeclineCheckpoint,
     ForwardCancellation,
     GateClosed,
+    InputEnded,
     ResumeInputs,
     SettleBarriers,
     StartSnapshot,
@@ -169,6 +170,16 @@ def test_a_closed_gate_is_not_waited_for():
     _, commands = feed(2, GateClosed(90, 1), both(110, 0))
 
     assert (snapshot(1, first_ns=110, alignment_ns=0),) == commands
+
+
+def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
+    """Without FLIP-147: the task declines, unblocks and tells the others."""
+    ended = InputEnded(120, 1)
+    handler, commands = feed(2, both(110, 0), ended)
+
+    assert [ResumeInputs, SettleBarriers, DeclineCheckpoint, ForwardCancellation] == [type(one) for one in commands]
+    assert FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM == commands[2].reason
+    assert (handler, ()) == handler.on(ended), "nothing is pending"
 
 
 def test_a_source_snapshots_when_called():

@@ -13,6 +13,7 @@ from sim.protocol.task_vocabulary import (
     DeclineCheckpoint,
     ForwardCancellation,
     GateClosed,
+    InputEnded,
     SettleBarriers,
     StartSnapshot,
     TriggerReceived,
@@ -92,6 +93,15 @@ def test_a_closed_gate_completes_the_newest():
     _, commands = tracker.on(both(140, 0, 3))
 
     assert (StartSnapshot(3, OPTIONS, 140, 40, 0),) == commands
+
+
+def test_an_end_aborts_everything_tracked_where_checkpoints_do_not_outlive_it():
+    """Without FLIP-147."""
+    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), InputEnded(130, 1))
+    why = FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
+
+    assert [DeclineCheckpoint(1, why), DeclineCheckpoint(2, why)] == [one for one in commands if isinstance(one, DeclineCheckpoint)]
+    assert ((), 2) == (tracker.tracked, tracker.latest)
 
 
 def test_a_source_snapshots_when_called():

@@ -113,7 +113,10 @@ def test_closing_comes_before_the_end_of_the_partition():
     end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), heard(5))
 
     assert (True, CloseOperators()) == (end.closing, told[-1])
-    assert (EndState.FINISHED, GONE) == (lambda end, told: (end.state, told))(*after(end, CLOSED))
+
+    end, told = after(end, CLOSED)
+
+    assert (EndState.FINISHED, GONE) == (end.state, told)
 
 
 def test_nothing_is_waited_for_without_checkpoints():

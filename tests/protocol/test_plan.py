@@ -7,9 +7,9 @@ from sim.protocol.plan import Link, TaskGraph, plan
 from sim.protocol.vocabulary import Plan
 
 # a (2) -> b (2) pointwise -> c (1) all-to-all
-CHAIN = TaskGraph((range(0, 2), range(2, 4), range(4, 5)), (Link(0, 1, ((0,), (1,))), Link(1, 2)))
+CHAIN = TaskGraph((range(2), range(2, 4), range(4, 5)), (Link(0, 1, ((0,), (1,))), Link(1, 2)))
 # a (1) and b (1) -> c (1)
-JOIN = TaskGraph((range(0, 1), range(1, 2), range(2, 3)), (Link(0, 2), Link(1, 2)))
+JOIN = TaskGraph((range(1), range(1, 2), range(2, 3)), (Link(0, 2), Link(1, 2)))
 
 
 def sets(made):

@@ -17,6 +17,7 @@ from sim.protocol.task_vocabulary import (
     BarrierArrived,
     CancellationArrived,
     GateClosed,
+    InputEnded,
     TriggerReceived,
 )
 from sim.protocol.vocabulary import Phase
@@ -29,6 +30,7 @@ ALIGNED_OPTIONS = BarrierOptions(0)
 def events(options, *, now=10):
     """Every event about checkpoints 1 to 3 on two gates."""
     yield from (GateClosed(now, gate) for gate in (0, 1))
+    yield InputEnded(now, 0)
     for checkpoint in (1, 2, 3):
         yield TriggerReceived(now, checkpoint, options[0])
         yield AlignmentTimedOut(60, checkpoint)

@@ -25,6 +25,7 @@ from sim.protocol.task_vocabulary import (
     DeclineCheckpoint,
     ForwardCancellation,
     GateClosed,
+    InputEnded,
     SettleBarriers,
     TriggerReceived,
 )
@@ -61,6 +62,9 @@ class BarrierHandler:
                 after, commands = self._cancellation(event)
             case GateClosed():
                 after, commands = self._gate_closed(event)
+            case InputEnded():
+                reason = FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
+                after, commands = (self, ()) if self.pending is None else _aborted(self, self.pending.checkpoint, reason)
             case TriggerReceived():
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):

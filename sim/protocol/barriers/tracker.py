@@ -20,6 +20,7 @@ from sim.protocol.task_vocabulary import (
     DeclineCheckpoint,
     ForwardCancellation,
     GateClosed,
+    InputEnded,
     SettleBarriers,
     StartSnapshot,
     TriggerReceived,
@@ -48,6 +49,8 @@ class BarrierTracker:
                 after, commands = self._barrier(event)
             case CancellationArrived():
                 after, commands = self._cancellation(event)
+            case InputEnded():
+                after, commands = self._given_up(self.latest, FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM)
             case GateClosed():
                 after, commands = self._gate_closed(event)
             case TriggerReceived():
@@ -77,13 +80,17 @@ class BarrierTracker:
         hit = tuple(p.checkpoint for p in self.tracked if p.checkpoint <= event.checkpoint)
         if event.checkpoint > self.latest:
             hit = (*hit, event.checkpoint)
+        return self._given_up(event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER, hit)
+
+    def _given_up(self, up_to: int, reason: FailureReason, also: tuple[int, ...] = ()) -> tuple[BarrierTracker, Commands]:
+        """Every tracked checkpoint up to this one, and those named."""
+        hit = also or tuple(p.checkpoint for p in self.tracked if p.checkpoint <= up_to)
         if not hit:
             return self, ()
-        reason = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
-        commands: Commands = (SettleBarriers(event.checkpoint),)
+        commands: Commands = (SettleBarriers(up_to),)
         for checkpoint in hit:
             commands = (*commands, DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
-        return _without(self, event.checkpoint), commands
+        return _without(self, up_to), commands
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         if event.gate not in self.open_gates:

@@ -19,6 +19,7 @@ from sim.protocol.task_vocabulary import (
     BarrierArrived,
     CancellationArrived,
     GateClosed,
+    InputEnded,
     TriggerReceived,
 )
 
@@ -38,6 +39,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         BarrierArrived: frozenset({C, W}),  # W: the last one
         GateClosed: frozenset({C, W}),
         CancellationArrived: frozenset({W}),
+        InputEnded: frozenset({W}),
         TriggerReceived: frozenset({W}),
     },
     AW: {
@@ -46,6 +48,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         AlignmentTimedOut: frozenset({UW}),
         GateClosed: frozenset({AW}),
         CancellationArrived: frozenset({AW}),
+        InputEnded: frozenset({AW}),
         TriggerReceived: frozenset({AW}),
     },
     AC: {
@@ -54,6 +57,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         AlignmentTimedOut: frozenset({UC}),
         GateClosed: frozenset({AC, AW}),
         CancellationArrived: frozenset({AW}),
+        InputEnded: frozenset({AW}),
         TriggerReceived: frozenset({AW}),
     },
     UW: {
@@ -62,6 +66,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         AlignmentTimedOut: frozenset({UW}),
         GateClosed: frozenset({UW}),
         CancellationArrived: frozenset({AW}),
+        InputEnded: frozenset({AW}),
         TriggerReceived: frozenset({AW}),
     },
     UC: {
@@ -70,6 +75,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         AlignmentTimedOut: frozenset({UC}),
         GateClosed: frozenset({UC, AW}),
         CancellationArrived: frozenset({AW}),
+        InputEnded: frozenset({AW}),
         TriggerReceived: frozenset({AW}),
     },
 }

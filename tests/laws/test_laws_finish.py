@@ -1,0 +1,291 @@
+"""How jobs end: laws 31 to 35, and the end of a chain in closed form (FLIP-147: one checkpoint against N)."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
+from sim.runtime.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, scenario, scenarios, source
+from tests.laws.test_laws_transport import bounded, quick
+
+ENGINE = "interpreted"
+INTERVAL = 100 * MS
+TRIGGER, ACKNOWLEDGE, COMPLETE, METADATA, NOTIFY, CLOSE, FIRST = (ms * MS for ms in (3, 2, 4, 5, 1, 7, 10))
+SERVICE = 1000
+"""ns, of every task: what lies in the chain when the source ends is served in no time."""
+
+
+def line(n, end_ns, **options):
+    """A chain of n tasks whose source emits its last record at `end_ns`; every duration is an overhead, everything else takes none."""
+    vertices = [Vertex("task0", source=Source((Rate(0, Fraction(SECOND, end_ns)),), total=2), service=Distribution(SERVICE))]
+    for i in range(1, n):
+        inlet = Input(f"task{i - 1}", "forward", service=Distribution(SERVICE), record_bytes=Distribution(10))
+        vertices.append(Vertex(f"task{i}", inputs=(inlet,)))
+    base = scenario(Job(tuple(vertices)), **options)
+    overheads = replace(
+        base.overheads,
+        trigger_ns=TRIGGER,
+        acknowledge_ns=ACKNOWLEDGE,
+        complete_ns=COMPLETE,
+        notify_ns=NOTIFY,
+        close_ns=CLOSE,
+        first_trigger_ns=FIRST,
+    )
+    network = replace(base.cluster.network, buffer_timeout_ns=0)
+    return replace(
+        base,
+        checkpoint=replace(base.checkpoint, interval_ns=INTERVAL),
+        cluster=replace(base.cluster, placement="single", network=network),
+        storage=replace(base.storage, metadata_ns=METADATA),
+        overheads=overheads,
+    )
+
+
+def finishing(base, finish):
+    return replace(base, checkpoint=replace(base.checkpoint, finish=finish))
+
+
+def to_the_end(base, seconds=60, engine=ENGINE, **options):
+    world = World(base, engine, record_cuts=True, **options)
+    world.start()
+    world.env.run(until=world.finished | world.env.timeout(seconds * SECOND))
+    world.plane.check()
+    return world
+
+
+def times(world, happening):
+    return [row.time_ns for row in world.journal if row.happening is happening]
+
+
+def completed_after(world, time_ns):
+    """Checkpoints that began to hold the end of something: triggered calls executed after `time_ns`."""
+    return [n for n, row in sorted(world.stats.items()) if row.status == "COMPLETED" and row.trigger_ns + TRIGGER > time_ns]
+
+
+# ---------------------------------------------------------------------------------------------- the oracle: N against 1
+
+ENDS = [210 * MS + k * INTERVAL // 16 + 37_000 for k in range(16)]
+"""Every phase of the interval: before, while and after a periodic checkpoint is prepared, travels, is finalised."""
+DURATION = TRIGGER + ACKNOWLEDGE + METADATA + COMPLETE
+"""Trigger -> complete, of a checkpoint that waits for nothing."""
+
+
+def covering(end_ns):
+    """t0 of the first periodic checkpoint whose call reaches the source after its end; None: the final one comes before it."""
+    k = -(-(end_ns - TRIGGER - FIRST) // INTERVAL)
+    return FIRST + max(0, k) * INTERVAL
+
+
+def expected_end(n, end_ns, finish):
+    """(end of the job, number of checkpoints its end takes)."""
+    grid = covering(end_ns + SERVICE)
+    if finish == "naive":  # a task ends when the one before it is complete and closed: one interval each
+        return grid + (n - 1) * INTERVAL + DURATION + NOTIFY + CLOSE + ACKNOWLEDGE, n
+    known = end_ns + n * SERVICE + ACKNOWLEDGE  # everybody's end of data is reported
+    if grid < known:
+        final = grid  # a periodic one was prepared and came just in time
+    else:
+        before = grid - INTERVAL
+        final = max(known, before + DURATION)  # it waits for the one under way
+    return final + DURATION + NOTIFY + n * CLOSE + ACKNOWLEDGE, 1
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+@pytest.mark.parametrize("finish", ["flink", "naive"])
+def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
+    """To the nanosecond, at every phase of the interval."""
+    for end_ns in ENDS:
+        world = to_the_end(finishing(line(n, end_ns), finish))
+        end, checkpoints = expected_end(n, end_ns, finish)
+
+        assert "FINISHED" == world.job_status
+        assert (end, checkpoints) == (world.env.now, len(completed_after(world, end_ns + SERVICE))), end_ns
+
+
+def test_law_31_the_phases_are_all_there():
+    """Ends that a periodic checkpoint catches just in time, ends that wait for one under way, ends alone."""
+    grids = [(covering(end + SERVICE), end) for end in ENDS]
+
+    assert any(grid < end + 4 * SERVICE + ACKNOWLEDGE for grid, end in grids)
+    assert any(grid - INTERVAL + DURATION > end for grid, end in grids)
+    assert any(grid - INTERVAL + DURATION < end < grid for grid, end in grids)
+
+
+@pytest.mark.parametrize("end_ns", ENDS[::5])
+@pytest.mark.parametrize("finish", ["commit-at-finish", "discard", "off"])
+def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
+    """And there is none after the first task has finished: it waits until its end is read, the others for their inputs."""
+    world = to_the_end(finishing(line(4, end_ns), finish))
+    begun = [row.trigger_ns for row in world.stats.values() if row.status == "COMPLETED"]
+
+    assert end_ns + 2 * SERVICE + 4 * CLOSE + ACKNOWLEDGE == world.env.now
+    assert max(begun) + TRIGGER <= end_ns + SERVICE
+
+
+@quick
+@given(barriers())
+def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
+    """All data has ended before the trigger: one checkpoint holds the end of everybody, however its barriers travel."""
+    base = line(5, 237 * MS)
+    world = to_the_end(replace(base, checkpoint=replace(base.checkpoint, barriers=kind)))
+
+    assert 1 == len({host.ending.machine.final for host in world.tasks})
+
+
+@quick
+@given(scenarios())
+def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
+    """Jobs of any shape under any protocol, with data in flight and checkpoints that expire."""
+    world = to_the_end(bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), 120)
+
+    assert "FINISHED" == world.job_status
+    for host in world.tasks:
+        assert host.ending.machine.final <= host.ending.machine.completed
+
+
+# ---------------------------------------------------------------------------------------------- 32: at once
+
+
+@pytest.mark.parametrize("end_ns", [230 * MS, 260 * MS])
+def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
+    """When the last end of data is reported; nothing is pending then."""
+    world = to_the_end(line(3, end_ns))
+    last = max(times(world, Happening.END_OF_DATA))
+
+    assert max(row.trigger_ns for row in world.stats.values()) == last + ACKNOWLEDGE
+
+
+def test_law_32_not_while_a_task_goes_on():
+    """One source never ends: finished tasks wait for the next periodic checkpoint."""
+    world = to_the_end(mixed(), seconds=2)
+    triggers = [row.trigger_ns for row in world.stats.values()]
+
+    assert [10 * MS + k * 400 * MS for k in range(5)] == triggers
+    assert "RUNNING" == world.job_status
+
+
+def mixed(finish="flink", *, kind=ALIGNED, **options):
+    """`a` ends after 300 ms, `b` goes on; both feed the sink."""
+    a = Vertex("a", source=Source((Rate(0, Fraction(100)),), total=30))
+    b = source("b", rate=100)
+    sink = Vertex("sink", inputs=(Input("a", "forward"), Input("b", "forward")))
+    return finishing(scenario(Job((a, b, sink)), kind, **options), finish)
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
+def test_law_32_finished_tasks_count_as_acknowledged(kind):
+    """`a` finishes with the second checkpoint; the later ones do without it and complete."""
+    world = to_the_end(mixed(kind=kind), seconds=2)
+    third = world.stats[3]
+
+    assert {"COMPLETED"} == {row.status for row in world.stats.values()}
+    assert (3, 3, {1, 2}) == (third.tasks, third.acknowledged, set(third.subtasks))
+    assert world.job_end.finished == {0}
+
+
+@pytest.mark.parametrize("finish", ["off", "discard", "commit-at-finish"])
+def test_law_32_no_checkpoint_without_flip_147(finish):
+    """The unbounded half never checkpoints again."""
+    world = to_the_end(mixed(finish), seconds=2)
+
+    assert [1] == sorted(world.stats)
+    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in world.journal if row.happening is Happening.REFUSED}
+
+
+# ---------------------------------------------------------------------------------------------- 33: order
+
+
+@quick
+@given(scenarios())
+def test_law_33_nothing_follows_the_end(world_of):
+    """No record after the end of data, no marker after the end of the partition, and tasks close after what holds their end."""
+    world = World(bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE)
+    outputs = {t: [c for p in world.layout.task_partitions[t] for c in world.layout.partitions[p][2]] for t in range(len(world.tasks))}
+    written, over, wrong, forward = {}, set(), [], world.plane.forward
+
+    def watched(task, marker, edge=None):
+        if task in over:
+            wrong.append(f"task {task} forwards {marker} after its end")
+        if marker.series == END_OF_DATA:
+            written[task] = world.plane.channels()["written"][outputs[task]].tolist()
+        if marker.series == END_OF_PARTITION:
+            over.add(task)
+        return forward(task, marker, edge)
+
+    world.plane.forward = watched
+    world.start()
+    world.env.run(until=world.finished | world.env.timeout(120 * SECOND))
+    rows = world.plane.channels()["written"]
+    closed = {row.task: row.time_ns for row in world.journal if row.happening is Happening.TASK_FINISHED}
+
+    assert [] == wrong
+    assert set(outputs) == over == set(written) == set(closed)
+    for task, channels in outputs.items():
+        assert written[task] == rows[channels].tolist(), "records after the end of data"
+        assert world.stats[world.tasks[task].ending.machine.final].trigger_ns < closed[task]
+        assert any(row.status == "COMPLETED" and row.completed_ns < closed[task] for row in world.stats.values())
+
+
+# ---------------------------------------------------------------------------------------------- 34: union state
+
+
+def lopsided(*, union):
+    """One subtask of the source ends after 0.5 s, the other, ten times as slow, after 5 s."""
+    src = Vertex("src", 2, source=Source(total=500), service=Distribution(MS), union_state=union)
+    sink = Vertex("sink", 2, inputs=(Input("src", "hash", service=Distribution(1000)),))
+    return scenario(Job((src, sink)), interval_ms=400)
+
+
+@pytest.mark.parametrize("union", [True, False])
+def test_law_34_union_state_waits_for_the_whole_vertex(union):
+    """With it no checkpoint completes while one subtask's operators have finished and the other's have not."""
+    world = World(lopsided(union=union), ENGINE)
+    world.plane.scale(1, 10, 1)
+    world.start()
+    world.env.run(until=world.finished | world.env.timeout(20 * SECOND))
+    first, last = (next(r.time_ns for r in world.journal if r.happening is Happening.END_OF_DATA and r.task == t) for t in (0, 1))
+    between = [row for row in world.stats.values() if first < row.trigger_ns < last - MS]
+
+    assert "FINISHED" == world.job_status
+    assert len(between) > 8
+    if union:
+        assert {"FAILED"} == {row.status for row in between}
+        assert {"CHECKPOINT_DECLINED_TASK_CLOSING"} == {row.failure for row in between}
+        assert 1 == len({host.ending.machine.completed for host in world.tasks}), "they share the final checkpoint"
+    else:
+        assert {"COMPLETED"} == {row.status for row in between}
+
+
+# ---------------------------------------------------------------------------------------------- 35: restored at its end
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
+def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
+    """`a` finished with checkpoint 2; the sink fails at 1 s: `a` comes back at its end, `b` replays what followed checkpoint 3."""
+    failing = replace(
+        mixed(kind=kind), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
+    )
+    world = to_the_end(failing, seconds=3)
+    served = world.counters.rows()["served"]
+    recovered = next(row.time_ns for row in world.journal if row.happening is Happening.JOB_RESTORED)
+
+    assert 30 == served[0], "no record twice"
+    assert served[1] > 200
+    assert {0} == world.job_end.finished, "and it finishes again, with a checkpoint of its second life"
+    assert "COMPLETED" in {row.status for row in world.stats.values() if row.trigger_ns > recovered}
+
+
+def test_law_35_without_flip_147_everything_is_replayed():
+    """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
+    failing = replace(
+        mixed("off"), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
+    )
+    world = to_the_end(failing, seconds=3)
+
+    assert 30 + 30 - 2 <= world.counters.rows()["served"][0]
