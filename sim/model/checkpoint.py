@@ -32,6 +32,7 @@ class CheckpointOptions:
     min_pause_ns: int = 0
     max_concurrent: int = 1
     tolerable_failed: int = 0
+    num_retained: int = 1  # completed checkpoints kept
     subtasks_per_channel_state_file: int = 5
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = "flink"  # how a bounded job ends (FLIP-147)
     operator_io: Literal["pre-barrier", "async"] = "pre-barrier"  # when operators write their files: async is FLINK-37375 ...

@@ -80,7 +80,7 @@ class World:
         self.tasks = [self._task(t) for t in range(len(self.layout.vertex))]
         self.recovery = RecoveryHost(self)
         self.faults = Faults(self)
-        self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint))
+        self.coordinator = CoordinatorHost(self, Coordinator.configured(scenario.checkpoint, num_retained=scenario.checkpoint.num_retained))
         if beginning is not None:
             beginning.enter(self)
 

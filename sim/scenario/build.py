@@ -51,7 +51,8 @@ def build(
         restart=build_restart(document.restart),
         rescale=build_rescale(document.rescale, job, reading),
         instances=build_instances(
-            document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval)
+            document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval),
+            commits=any(vertex.commit is not None for vertex in job.vertices), faults=bool(document.faults or document.rescale),
         ),
         directories=build_directories(document.directories),
     )
@@ -73,7 +74,8 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
     options = _given(
         CheckpointOptions(given.interval or None, barriers),
         timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
-        tolerable_failed=given.tolerable_failed, subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
+        tolerable_failed=given.tolerable_failed, num_retained=given.num_retained,
+        subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
         finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
         operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),

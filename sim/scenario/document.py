@@ -62,6 +62,8 @@ class Checkpoint(StateKeys):
     min_pause: Axis[Duration] | None = None
     max_concurrent: Axis[Positive] | None = None
     tolerable_failed: Axis[Whole] | None = None
+    num_retained: Axis[Positive] | None = None
+    """Completed checkpoints kept."""
     subtasks_per_channel_state_file: Axis[Positive] | None = None
     operator_io: Axis[Annotated[str, choice("pre-barrier", "async")]] | None = None
     """When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase."""

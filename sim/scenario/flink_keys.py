@@ -18,6 +18,7 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
     "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
     "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
+    "execution.checkpointing.num-retained": (("checkpoint", "num-retained"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
     "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
     "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
@@ -76,6 +77,7 @@ ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.buffer-timeout": "execution.buffer-timeout.interval",
     "restart-strategy": "restart-strategy.type",
     "state.backend": "state.backend.type",
+    "state.checkpoints.num-retained": "execution.checkpointing.num-retained",
     "state.backend.incremental": "execution.checkpointing.incremental",
     "state.backend.changelog.enabled": "state.changelog.enabled",
     "state.storage.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
@@ -97,7 +99,6 @@ execution.checkpointing.create-subdir execution.checkpointing.dir execution.chec
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
 execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
-execution.checkpointing.num-retained
 execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
 execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
 execution.checkpointing.unaligned.during-recovery.enabled execution.checkpointing.unaligned.interruptible-timers.enabled
@@ -114,7 +115,7 @@ state.changelog.dstl.dfs.batch.persist-size-threshold state.changelog.dstl.dfs.c
 state.changelog.dstl.dfs.upload.max-attempts
 state.changelog.dstl.dfs.upload.max-in-flight state.changelog.dstl.dfs.upload.num-threads state.changelog.dstl.dfs.upload.timeout
 state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
-state.changelog.storage state.checkpoint-storage state.checkpoints.create-subdir state.checkpoints.dir state.checkpoints.num-retained
+state.changelog.storage state.checkpoint-storage state.checkpoints.create-subdir state.checkpoints.dir
 state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
 taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size
 taskmanager.memory.jvm-metaspace.size taskmanager.memory.jvm-overhead.fraction taskmanager.memory.jvm-overhead.max

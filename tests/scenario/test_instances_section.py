@@ -1,0 +1,73 @@
+"""`instances:` and `directories:`: jobs that begin from each other's snapshots, and where those lie."""
+
+import pytest
+
+from sim.model.directories import Directories
+from sim.model.instances import Instances
+from sim.scenario import ScenarioError, loads
+
+TEXT = """# Is it read?
+job:
+  a: {source: {rate: 1k/s, record: 5 B}}
+checkpoint: {interval: 5 s, num-retained: 3}
+run: {duration: 50 s}
+"""
+
+
+def read(more=""):
+    return loads(TEXT + more).scenarios
+
+
+def test_everything_is_read():
+    """Each key arrives where it belongs."""
+    (scenario,) = read("instances: {count: 5, claim: legacy, from: checkpoint, copied: job}\n"
+                       "directories: {paths: relative-to-job, entropy: on, create-subdir: off}\n")
+
+    assert Instances(5, "legacy", "checkpoint", "job") == scenario.instances
+    assert Directories("relative-to-job", create_subdir=False, entropy=True) == scenario.directories
+    assert 3 == scenario.checkpoint.num_retained
+
+
+def test_defaults_are_one_job_with_flinks_paths():
+    """Without the sections; and what a section leaves out is Flink's."""
+    (scenario,) = read()
+
+    assert (Instances(), Directories()) == (scenario.instances, scenario.directories)
+    assert Instances(2, "no-claim") == read("instances: {count: 2}\n")[0].instances
+
+
+def test_claim_modes_and_paths_are_axes():
+    """A list is a sweep."""
+    scenarios = read("instances: {count: 2, claim: [claim, no-claim]}\ndirectories: {paths: [absolute, relative-to-metadata]}\n")
+
+    assert [("claim", "absolute"), ("claim", "relative-to-metadata"), ("no-claim", "absolute"), ("no-claim", "relative-to-metadata")] == [
+        (one.instances.claim, one.directories.paths) for one in scenarios
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("instances: {count: 0}", "scenario:6:13: instances.count: 0 is out of range"),
+        ("instances: {count: 2, claim: take}", "scenario:6:23: instances.claim"),
+        ("instances: {count: 2, from: savepoint}", "scenario:6:23: instances.from: nobody takes a savepoint"),
+        ("instances: {count: 2, copied: all}", "instances.copied"),
+        ("directories: {paths: relative}", "directories.paths"),
+        ("instances: {count: 2}\nfaults: [{kill: 'a[0]', at: 5 s}]", "faults and rescaling are for one job"),
+        ("instances: {number: 2}", "unknown key 'number'"),
+    ],
+)
+def test_mistakes_have_a_place(more, told):
+    """Line, column, and what was expected."""
+    with pytest.raises(ScenarioError) as error:
+        read(more + "\n")
+
+    assert told in str(error.value)
+
+
+def test_flinks_own_key():
+    """execution.checkpointing.num-retained, and its old name."""
+    for key in ("execution.checkpointing.num-retained", "state.checkpoints.num-retained"):
+        (scenario,) = loads(TEXT.replace(", num-retained: 3", "") + f"flink: {{{key}: 2}}\n").scenarios
+
+        assert 2 == scenario.checkpoint.num_retained
