@@ -47,11 +47,12 @@ class OperatorIO:
         commit = world.scenario.job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
         if commit is not None and (vertex.committer_of or commit.committer == "chained"):
             self.committer = SinkCommitter(world, host, commit)
-            host.on_restore.append(self._restored)
         if self._ends_epochs:
             records, _ = self._read()  # where it stands: after a restart not at the beginning
             if vertex.commit is not None:
                 self.writer = SinkWriter(world, Writer(host.task, records, host.env.now), vertex.name, self.committer)
+        if self._ends_epochs or self.committer is not None:
+            host.on_restore.append(self._restored)
         if vertex.flush is not None:
             self.files = OperatorFiles(world, host.task, vertex.flush, _space(world, world.hosts[host.task]))
             host.on_complete.append(self.files.complete)  # after the commit
@@ -120,8 +121,14 @@ class OperatorIO:
             self.files.stop()
 
     def _restored(self, held: Held) -> None:
-        if self.committer is not None and isinstance(held.committables, Uncommitted):
-            self.committer.restored(*held.committables)
+        """Epochs go on behind the checkpoint restored: output that ends before the next one belongs to neither it nor an older one."""
+        uncommitted = held.committables if isinstance(held.committables, Uncommitted) else None
+        checkpoint = self.world.coordinator.machine.latest_completed if uncommitted is None else uncommitted.checkpoint
+        self._last_checkpoint = checkpoint
+        if self.writer is not None:
+            self.writer.go_on_behind(checkpoint)
+        if self.committer is not None and uncommitted is not None:
+            self.committer.restored(*uncommitted)
 
     # ------------------------------------------------------------------------------------------ details
 

@@ -6,6 +6,7 @@ task of its own, and the committables of a barrier reach it with the last of the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.metrics.commits import CommitStats, CommittedEpoch
@@ -47,6 +48,10 @@ class SinkWriter:
 
     def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
         self._tell(InputEnded(now, read, size_bytes, files))
+
+    def go_on_behind(self, checkpoint: int) -> None:
+        """The task was restored from this checkpoint."""
+        self.machine = replace(self.machine, last_checkpoint=checkpoint)
 
     def _tell(self, event: WriterEvent) -> None:
         self.machine, commands = self.machine.on(event)

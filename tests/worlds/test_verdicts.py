@@ -1,0 +1,51 @@
+"""Strategies known to be wrong are caught, sound ones are not accused: every strategy meets every fault."""
+
+import pytest
+
+from sim.runtime.simulate import simulate
+from tests.worlds.strategies import FAULTS, STRATEGIES, base
+from tests.worlds.verdicts import TABLE, table, verdict
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return {strategy.name: {fault: verdict(strategy, fault) for fault in FAULTS} for strategy in STRATEGIES}
+
+
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one.sound], ids=lambda one: one.name)
+def test_sound_strategies_are_not_accused(strategy, verdicts):
+    """Whatever fails: the job finishes, nothing is lost, nothing comes twice."""
+    assert dict.fromkeys(FAULTS, "sound") == verdicts[strategy.name]
+
+
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if not one.sound], ids=lambda one: one.name)
+def test_wrong_strategies_are_caught(strategy, verdicts):
+    """By one of the faults at least."""
+    assert {"sound"} != set(verdicts[strategy.name].values())
+
+
+def test_the_table_is_up_to_date(verdicts):
+    """What is written beside these tests is what they find."""
+    assert table((strategy, verdicts[strategy.name]) for strategy in STRATEGIES) == TABLE.read_text()
+
+
+def test_the_faults_happen():
+    """A table of faults that strike nobody would be a table of nothing."""
+    sound = STRATEGIES[0]
+    runs = {fault: simulate(change(sound.change(base()))) for fault, change in FAULTS.items()}
+    restarts = {fault: len(run.recoveries) for fault, run in runs.items()}
+
+    assert {
+        "nothing": 0, "a task fails": 2, "a sink fails": 3, "a task manager is lost": 1, "the JobManager is lost": 1,
+        "storage stands still, checkpoints expire": 0,
+    } == restarts  # fmt: skip
+    assert (runs["storage stands still, checkpoints expire"].checkpoints["status"] == "FAILED").sum() >= 2
+
+
+def test_commits_happen():
+    """Every strategy's sink commits something in the middle of the run, and files are written."""
+    for strategy in STRATEGIES:
+        run = simulate(strategy.change(base()))
+
+        assert len(run.commits) >= 4, strategy.name
+        assert run.commits["files"].sum() > 0, strategy.name

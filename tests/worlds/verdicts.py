@@ -1,0 +1,58 @@
+"""The table of verdicts: every strategy meets every fault, the checkers say what became of exactly-once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from sim.checkers.violation import Violation
+from sim.runtime.simulate import simulate
+from tests.worlds.strategies import FAULTS, STRATEGIES, Strategy, base
+
+__all__ = ["TABLE", "table", "verdict"]
+
+TABLE = Path(__file__).with_name("README.md")
+WORDS = {
+    "twice": "twice",
+    "are lost": "lost",
+    "never processed": "lost",
+    "not there in full": "files missing",
+    "without a complete checkpoint": "too early",
+}
+"""What a fact comes down to."""
+
+
+def verdict(strategy: Strategy, fault: str) -> str:
+    """``sound``, or what was broken."""
+    result = simulate(FAULTS[fault](strategy.change(base())))
+    unfinished = [] if result.job_status == "FINISHED" else [f"ends {result.job_status}"]
+    return ", ".join(sorted({*map(word, result.violations), *unfinished})) or "sound"
+
+
+def word(violation: Violation) -> str:
+    return next((short for part, short in WORDS.items() if part in violation.fact), violation.fact)
+
+
+def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
+    lines = [
+        "# Verdicts of the checkers",
+        "",
+        "Written by `python -m tests.worlds.verdicts`: one small bounded job with a transactional sink that writes files.",
+        "",
+        f"| strategy | {' | '.join(FAULTS)} | known to be wrong |",
+        f"|---|{'---|' * (len(FAULTS) + 1)}",
+    ]
+    for strategy, row in verdicts:
+        lines.append(f"| {strategy.name} | {' | '.join(row[fault] for fault in FAULTS)} | {strategy.why} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    verdicts = [(strategy, {fault: verdict(strategy, fault) for fault in FAULTS}) for strategy in STRATEGIES]
+    TABLE.write_text(table(verdicts))
+    sys.stdout.write(TABLE.read_text())
+
+
+if __name__ == "__main__":
+    main()
