@@ -31,10 +31,10 @@ class CommittedEpoch(NamedTuple):
 
 
 class CommitStats(NamedTuple):
-    checkpoint: int  # whose completion it answers
+    checkpoint: int  # whose completion it answers; 0: none, the task ended without waiting for one
     time_ns: int  # when it is over
     task: int  # the committer
-    trigger_ns: int  # of that checkpoint
+    trigger_ns: int  # of that checkpoint; -1: none
     committed: tuple[CommittedEpoch, ...]
     lost: tuple[CommittedEpoch, ...] = ()  # open for longer than the transaction timeout
     again: bool = False  # after a restore
@@ -45,11 +45,16 @@ def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]
     return pd.DataFrame.from_records([_row(row, names) for row in stats], columns=[column.name for column in COMMITS])
 
 
+def _ms(ns: int) -> float:
+    return -1.0 if ns < 0 else ns / _MS
+
+
 def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
-    opened = min((one.opened_ns for one in row.committed), default=row.time_ns)
+    visible_ns = max((row.time_ns - one.opened_ns for one in row.committed), default=-1)
+    commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
     return (
         row.checkpoint, row.time_ns / _MS, *names[row.task], len({one.epoch for one in row.committed}),
         sum(one.records for one in row.committed), sum(one.size_bytes for one in row.committed),
-        sum(len(one.files) for one in row.committed), (row.time_ns - row.trigger_ns) / _MS, (row.time_ns - opened) / _MS,
+        sum(len(one.files) for one in row.committed), _ms(commit_ns), _ms(visible_ns),
         row.again, sum(one.records for one in row.lost), sum(one.missing for one in row.committed),
     )  # fmt: skip

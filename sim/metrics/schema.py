@@ -85,7 +85,7 @@ SERIES = (
     Column("lag", "s", "sources: how long the oldest of them has been due, maximum over subtasks"),
 )
 COMMITS = (
-    Column("checkpoint", "", "whose completion the commit answers"),
+    Column("checkpoint", "", "whose completion the commit answers; 0: none, the task ended without waiting for one"),
     Column("time", "ms", "end of the commit: the output is visible from now on"),
     Column("vertex", "", "of the committer"),
     Column("index", "", "subtask index of the committer"),
@@ -93,8 +93,8 @@ COMMITS = (
     Column("records", "records", "read by the writers for this output"),
     Column("bytes", "bytes", "in files, or read by the writers if they write none"),
     Column("files", "", ""),
-    Column("commit_latency", "ms", "trigger of the checkpoint -> visible"),
-    Column("visible_latency", "ms", "oldest of its transactions opened -> visible"),
+    Column("commit_latency", "ms", "trigger of the checkpoint -> visible; -1: nothing became visible"),
+    Column("visible_latency", "ms", "oldest of its transactions opened -> visible; -1: nothing became visible"),
     Column("again", "bool", "after a restore: what was visible before is ignored"),
     Column("lost_records", "records", "of transactions open for longer than their timeout"),
     Column("missing_files", "", "named by the output and not there in full"),

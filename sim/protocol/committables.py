@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "Commit", "Committable", "CommittablesReceived", "CommitterCommand", "CommitterEvent", "CompletionNotified", "EpochEnded", "HandOver",
-    "InputEnded", "ReportLost", "Restored", "WriterEvent",
+    "InputEnded", "ReportLost", "Restored", "TaskClosed", "WriterEvent",
 ]  # fmt: skip
 
 
@@ -92,10 +92,17 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskClosed:
+    """The committer's task ends and waits for no checkpoint: what it holds is committed on the spot (sinks before FLIP-147)."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
 
-    checkpoint: int
+    checkpoint: int  # 0: none is complete that holds them
     committables: tuple[Committable, ...]
     again: bool = False
 
@@ -108,5 +115,5 @@ class ReportLost:
     committables: tuple[Committable, ...]
 
 
-CommitterEvent = CommittablesReceived | CompletionNotified | Restored
+CommitterEvent = CommittablesReceived | CompletionNotified | Restored | TaskClosed
 CommitterCommand = Commit | ReportLost

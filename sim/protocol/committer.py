@@ -18,6 +18,7 @@ from sim.protocol.committables import (
     CompletionNotified,
     ReportLost,
     Restored,
+    TaskClosed,
 )
 from sim.protocol.machine import InvalidTransition, changed
 
@@ -46,6 +47,8 @@ class Committer:
             case Restored():
                 restored = changed(self, held=_ordered(event.committables), last_completed=0)
                 return _committed(restored, event.now, event.checkpoint, again=True)
+            case TaskClosed():
+                return changed(self, held=()), (Commit(0, self.held),) if self.held else ()
 
 
 def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:

@@ -64,13 +64,13 @@ class OperatorFiles:
 
     def write(self, checkpoint: int) -> Work[None]:
         """Process, on the task thread: one file after the other, straight to storage.  Raises StorageFailed."""
-        for file in self._of(checkpoint):
+        for file in self._unwritten(checkpoint):
             file.stored = yield from self._upload(file)
             self.world.outside.stored(file.name, file.stored)
 
     def stage(self, checkpoint: int) -> Work[None]:
         """Process, on the task thread: one file after the other to the local disk, when there is room.  Raises StorageFailed."""
-        for file in self._of(checkpoint):
+        for file in self._unwritten(checkpoint):
             yield from self.space.reserve(file.size_bytes)
             try:
                 file.local = yield from self._disk.write(file.size_bytes, *file.name, host=self.host)
@@ -118,6 +118,10 @@ class OperatorFiles:
                 self._uploads.cancel(file)
                 self._forget_local(file)
         self.space.when_short.remove(self._submit_all)
+
+    def _unwritten(self, checkpoint: int) -> list[StagedFile]:
+        """The end of the input may have written those of the snapshot after it."""
+        return [file for file in self._of(checkpoint) if file.stored is None and file.local is None]
 
     def _of(self, checkpoint: int) -> list[StagedFile]:
         return next((flush.files for flush in self._flushes if flush.checkpoint == checkpoint), [])

@@ -112,8 +112,14 @@ class OperatorIO:
             self.host.thread.vacate()
             done()
 
-        how = Piece.OPERATOR_STAGE if self.world.scenario.checkpoint.operator_io == "async" else Piece.OPERATOR_FLUSH
+        later = self.world.scenario.checkpoint.operator_io == "async" and self.world.job_end.rule.waits  # for a checkpoint to upload them
+        how = Piece.OPERATOR_STAGE if later else Piece.OPERATOR_FLUSH
         self._work_on_thread(self._flush(self.files, (how,), 0, epoch), written)
+
+    def commit_at_finish(self) -> None:
+        """The task ends and waits for no checkpoint: its committer commits what it holds, whatever becomes of the job."""
+        if self.committer is not None:
+            self.committer.close()
 
     def stop(self) -> None:
         """The task is gone, and what it had on its disk."""

@@ -21,6 +21,7 @@ from sim.protocol.committables import (
     InputEnded,
     ReportLost,
     Restored,
+    TaskClosed,
     WriterEvent,
 )
 from sim.protocol.committer import Committer
@@ -77,16 +78,21 @@ class SinkCommitter:
         self._commit_ns = options.time_ns
         host.on_complete.append(lambda checkpoint: self._tell(CompletionNotified(host.env.now, checkpoint)))
 
-    def take_in(self, checkpoint: int) -> None:
-        """All barriers of a checkpoint are here, and what came before them."""
-        arrived = tuple(one for one in self.in_transit if one.epoch <= checkpoint)
+    def take_in(self, checkpoint: int | None = None) -> None:
+        """All barriers of a checkpoint (None: all data) are here, and what came before them."""
+        arrived = tuple(one for one in self.in_transit if checkpoint is None or one.epoch <= checkpoint)
         if arrived:
-            self.in_transit = [one for one in self.in_transit if one.epoch > checkpoint]
+            self.in_transit = [one for one in self.in_transit if one not in arrived]
             self._tell(CommittablesReceived(self.host.env.now, arrived))
 
     def restored(self, checkpoint: int, committables: tuple[Committable, ...]) -> None:
         """Start from a checkpoint (call at a safe point): what it held is committed at once, and again."""
         self._tell(Restored(self.host.env.now, checkpoint, committables))
+
+    def close(self) -> None:
+        """The task ends without waiting for a checkpoint, and commits."""
+        self.take_in()
+        self._tell(TaskClosed(self.host.env.now))
 
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
@@ -95,7 +101,7 @@ class SinkCommitter:
         if commit is not None:
             if self._commit_ns:
                 self.host.thread.occupy()
-            self.host.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))
+            self.host.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))  # a task that fails meanwhile commits again
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
@@ -117,7 +123,8 @@ class SinkCommitter:
         ):
             if number:
                 world.journal.note(now, happening, checkpoint, task, number)
-        world.commits.append(CommitStats(checkpoint, now, task, world.stats[checkpoint].trigger_ns, shown, gone, again))
+        trigger_ns = world.stats[checkpoint].trigger_ns if checkpoint in world.stats else -1
+        world.commits.append(CommitStats(checkpoint, now, task, trigger_ns, shown, gone, again))
 
     def _stats(self, one: Committable) -> CommittedEpoch:
         missing = self.world.outside.missing(one.files)

@@ -12,6 +12,7 @@ from sim.protocol.committables import (
     InputEnded,
     ReportLost,
     Restored,
+    TaskClosed,
 )
 from sim.protocol.committer import Committer
 from sim.protocol.machine import InvalidTransition
@@ -145,3 +146,11 @@ def test_a_complete_checkpoint_gets_no_committables():
 
     with pytest.raises(InvalidTransition):
         committer.on(CommittablesReceived(4, (committable(2),)))
+
+
+def test_a_task_that_waits_for_nothing_commits_at_its_end():
+    """No checkpoint holds it: commit-at-finish, known to be wrong."""
+    committer, said = feed(holding(committable(3), committable(2)), TaskClosed(9), TaskClosed(10))
+
+    assert [Commit(0, (committable(2), committable(3)))] == said
+    assert () == committer.held
