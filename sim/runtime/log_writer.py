@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogWriter"]
 
-_SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 1_000_000_000  # between two looks at how much was logged
+_SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
+_PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
 
 
 class LogWriter:
@@ -83,21 +84,26 @@ class LogWriter:
         done.succeed(handle)
 
     def _upload_early(self) -> Work[None]:
-        """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace of the last look."""
-        before_bytes, before_ns = self.backend.end_bytes, int(self.env.now)
+        """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""
+        enough = self.backend.options.preemptive_bytes
+        earlier = latest = self._look()
         try:
             while True:
-                self.host.count_updates()
-                end_bytes, now_ns = self.backend.end_bytes, int(self.env.now)
-                if self.backend.pending_bytes >= self.backend.options.preemptive_bytes and (file := self.backend.cut()) is not None:
+                now_ns, end_bytes = self._look()
+                if self.backend.pending_bytes >= enough and (file := self.backend.cut()) is not None:
                     self.upload([file])
-                missing = self.backend.options.preemptive_bytes - self.backend.pending_bytes
-                grown = end_bytes - before_bytes
-                look_ns = missing * (now_ns - before_ns) // grown if grown else _LONGEST_LOOK_NS
-                before_bytes, before_ns = end_bytes, now_ns
+                if now_ns - latest[0] > _PACE_NS:
+                    earlier, latest = latest, (now_ns, end_bytes)
+                took_ns, grown_bytes = now_ns - earlier[0], end_bytes - earlier[1]
+                look_ns = (enough - self.backend.pending_bytes) * took_ns // grown_bytes if grown_bytes else _LONGEST_LOOK_NS
                 yield self.env.timeout(min(max(look_ns, _SHORTEST_LOOK_NS), _LONGEST_LOOK_NS))
         except simpy.Interrupt:
             return
+
+    def _look(self) -> tuple[int, int]:
+        """(now, where the log ends)."""
+        self.host.count_updates()
+        return int(self.env.now), self.backend.end_bytes
 
     def _materialise(self) -> Work[None]:
         """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""

@@ -7,6 +7,7 @@ tail, whatever the backend below compacts.  The state a run begins with has been
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sim.model.state import Changelog, State
@@ -69,9 +70,11 @@ class ChangelogBackend:
     # ------------------------------------------------------------------------------------------ materialisation
 
     def materialise(self, number: int) -> Taken:
-        """Freeze the backend below; what is logged from now on follows it."""
+        """Freeze the backend below; what is logged from now on follows it.  No checkpoint owns its files: all are shared."""
         self._begun[number] = self.end_bytes
-        return self.inner.take(number, "checkpoint", lambda _: True)
+        taken = self.inner.take(number, "checkpoint", lambda _: True)
+        steps = tuple(step._replace(files=tuple(file._replace(scope="shared") for file in step.files)) for step in taken.steps)
+        return replace(taken, steps=steps)
 
     def materialised(self, number: int, taken: Taken, handles: Sequence[Handle]) -> None:
         """All its files are durable: the log before it is needed no more."""

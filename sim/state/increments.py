@@ -14,10 +14,7 @@ __all__ = ["Increments"]
 
 
 class Increments:
-    """`savepoints_keep_base` False is Flink before FLINK-23949: the notice of a savepoint forgets the base."""
-
-    def __init__(self, *, savepoints_keep_base: bool = True) -> None:
-        self._savepoints_keep_base = savepoints_keep_base
+    def __init__(self) -> None:
         self._uploaded: dict[int, Mapping[str, Handle]] = {}  # checkpoint -> its files by name
         self._base = 0  # number of the checkpoint built upon; 0: none
 
@@ -31,10 +28,14 @@ class Increments:
         self._uploaded[number] = files
 
     def notify_complete(self, number: int) -> None:
-        """`number` may be a savepoint, of which no files are kept."""
-        if number > self._base and (number in self._uploaded or not self._savepoints_keep_base):
+        """`number` may be a savepoint, of which no files are kept: it leaves the base alone (FLINK-23949)."""
+        if number > self._base and number in self._uploaded:
             self._uploaded = {one: files for one, files in self._uploaded.items() if one >= number}
             self._base = number
+
+    def forget(self) -> None:
+        """There is no base until the next checkpoint is complete: what a savepoint did before FLINK-23949."""
+        self.restart(0, {})
 
     def restart(self, number: int, files: Mapping[str, Handle]) -> None:
         """Begin from restored files: they are the base, or there is none."""

@@ -32,7 +32,7 @@ class RocksDb:
         self.state = state
         self.options = options
         self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes)
-        self.increments = Increments(savepoints_keep_base=options.savepoints_keep_base)
+        self.increments = Increments()
         self._now_ns = 0
         self._types: dict[int, SnapshotType] = {}  # of snapshots being written
 
@@ -42,9 +42,9 @@ class RocksDb:
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
         sync_ns = self._freeze()
+        self._types[number] = type_
         if type_ == "canonical":
             return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
-        self._types[number] = type_
         shared = self.options.incremental and type_ in ("checkpoint", "full")
         own: Scope = "savepoint" if type_ == "native" else "exclusive"
         scope: Scope = "shared" if shared else own
@@ -60,8 +60,11 @@ class RocksDb:
         return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
 
     def stored(self, number: int, files: Sequence[Handle]) -> None:
-        if self.options.incremental and self._types.pop(number, None) in ("checkpoint", "full"):
+        type_ = self._types.pop(number)
+        if self.options.incremental and type_ in ("checkpoint", "full"):
             self.increments.store(number, {file.name: file for file in files if file.name.endswith(".sst")})
+        elif type_ in ("canonical", "native") and not self.options.savepoints_keep_base:
+            self.increments.forget()
 
     def notify_complete(self, number: int) -> None:
         self.increments.notify_complete(number)

@@ -8,6 +8,11 @@ from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.scenario import ScenarioError, loads
 
 S, MIB = 1_000_000_000, 1 << 20
+LSM = (
+    "{memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, "
+    "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s}"
+)
+ROCKSDB = "state.backend.rocksdb"
 TEXT = """\
 job:
   a: {{source: {{rate: 1k/s, record: 100 B}}}}
@@ -44,8 +49,7 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("changelog: off", State(4 << 30)),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
     (
-        "backend: rocksdb, lsm: {memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, "
-        + "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s}",
+        f"backend: rocksdb, lsm: {LSM}",
         State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 1_000_000_000, 50_000_000)),
     ),
 ])  # fmt: skip
@@ -119,7 +123,7 @@ def test_a_copy_nobody_reads_is_told():
 
 @pytest.mark.parametrize(("flink", "expected"), [
     (
-        ["state.backend.type: rocksdb", *(f"state.backend.rocksdb.{key}" for key in ("writebuffer.size: 16mb", "memory.fixed-per-slot: 64mb"))],
+        ["state.backend.type: rocksdb", f"{ROCKSDB}.writebuffer.size: 16mb", f"{ROCKSDB}.memory.fixed-per-slot: 64mb"],
         State(4 << 30, "rocksdb", lsm=Lsm(16 * MIB, 64 * MIB)),
     ),
     (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog())),

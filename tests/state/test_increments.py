@@ -53,12 +53,12 @@ def test_a_savepoint_leaves_the_base_alone():
     assert files("a") == increments.base
 
 
-def test_before_flink_23949_a_savepoint_forgot_the_base():
+def test_a_forgotten_base_is_replaced_by_the_next_one():
     """The next checkpoint uploads everything again; the one after it builds on that."""
-    increments = Increments(savepoints_keep_base=False)
+    increments = Increments()
     increments.store(1, files("a"))
     increments.notify_complete(1)
-    increments.notify_complete(2)
+    increments.forget()
 
     assert {} == increments.base
     increments.store(3, files("a"))

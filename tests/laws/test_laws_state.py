@@ -1,0 +1,129 @@
+"""Laws 38 and 39 on whole runs: what incremental checkpoints write and refer to, and that savepoints stand alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.model.actions import Action
+from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.state import Changelog, Lsm, State, StateOptions
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
+
+LSM = Lsm(memtable_bytes=4_000, base_bytes=6_000, multiplier=2, table_bytes=2_000, compaction_bytes_per_second=100_000)
+ROCKS = State(20_000, "rocksdb", Fraction(1, 2), 20, LSM)
+HEAP = replace(ROCKS, backend="hashmap")
+
+
+def world(state, options, kind=ALIGNED, **more):
+    """Two subtasks with 10 kB of state each, 400 records/s, files from 1 B on."""
+    job = chain(2, rate=400, sink_ns=MS // 2)
+    job = replace(job, vertices=tuple(v if v.state is None else replace(v, state=state) for v in job.vertices))
+    base = scenario(job, kind, **more)
+    return replace(base, checkpoint=replace(base.checkpoint, state=options))
+
+
+def with_state(done):
+    """(checkpoint, subtask row, what it holds) of each completed checkpoint and stateful subtask, in order."""
+    tasks = [t for t, v in enumerate(done.layout.vertex) if done.scenario.job.vertices[v].state is not None]
+    return [(number, done.stats[number].subtasks[task], task) for number in sorted(completed(done)) for task in tasks]
+
+
+def lsm_options():
+    sizes = st.sampled_from([500, 2_000, 8_000])
+    return st.builds(
+        Lsm, memtable_bytes=sizes, level0_files=st.integers(1, 5), base_bytes=sizes, multiplier=st.integers(2, 4), table_bytes=sizes,
+        compaction_bytes_per_second=st.sampled_from([10_000, 10**9]),
+    )  # fmt: skip
+
+
+@given(lsm_options(), st.sampled_from([Fraction(1, 10), Fraction(1)]), st.sampled_from([ALIGNED, UNALIGNED]), st.booleans())
+@settings(max_examples=25)
+def test_law_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, kind, changelog):
+    """Summed over a chain, what was written is at least what the last one refers to; no checkpoint writes more than it refers to."""
+    state = replace(ROCKS, lsm=lsm, update_share=update_share, changelog=Changelog(700 * MS, 10**9) if changelog else None)
+    done = run(world(state, StateOptions(incremental=True), kind))
+    rows = with_state(done)
+
+    assert len(completed(done)) >= 4
+    assert all(row.written_bytes <= row.state_bytes for _, row, _ in rows)
+    assert any(row.written_bytes < row.state_bytes for _, row, _ in rows)
+    for task in {task for _, _, task in rows}:
+        own = [row for _, row, of in rows if of == task]
+        assert sum(row.written_bytes for row in own) >= own[-1].state_bytes >= 9_000
+
+
+@pytest.mark.parametrize(("state", "options"), [
+    (HEAP, StateOptions()), (HEAP, StateOptions(incremental=True)), (ROCKS, StateOptions()),
+], ids=["heap", "heap incremental", "rocksdb full"])  # fmt: skip
+def test_law_38_full_checkpoints_write_all_they_refer_to(state, options):
+    """Checkpointed size and state size are equal."""
+    rows = with_state(run(world(state, options)))
+
+    assert len(rows) >= 8
+    assert all(row.written_bytes == row.state_bytes for _, row, _ in rows)
+
+
+def test_law_38_tables_add_up_what_subtasks_wrote():
+    """The ledger holds the bytes the statistics name: written is written, referred to exists."""
+    done = run(world(ROCKS, StateOptions(incremental=True)))
+    latest = max(completed(done))
+    for _, row, task in with_state(done)[-2:]:
+        ((stored, _),) = done.contents.of(latest, task).parts
+        sizes = [done.storage.files[handle.file].size_bytes for handle in stored.all_handles]
+
+        assert row.state_bytes == sum(sizes) == sum(handle.size_bytes for handle in stored.all_handles)
+        assert all(done.storage.files.exists(handle.file) for handle in stored.all_handles)
+
+
+@pytest.mark.parametrize("format_", ["canonical", "native"])
+@pytest.mark.parametrize("changelog", [None, Changelog(700 * MS, 10**9)], ids=["plain", "changelog"])
+def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
+    """No file of it was written for a checkpoint, no checkpoint refers to a file of it, and the next checkpoint is no larger."""
+    base = world(replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4)
+    done = run(replace(base, actions=(Action(2 * SECOND, format_),)))
+    kept = done.files.held()
+    (savepoint,) = [one for one in kept if one.is_savepoint]
+
+    assert {savepoint.checkpoint} == {file.checkpoint for file in savepoint.files}
+    assert {"savepoint"} == {file.scope for file in savepoint.files}
+    assert sum(file.size_bytes for file in savepoint.files) >= 20_000
+    others = [file for one in kept if not one.is_savepoint for file in one.files]
+    assert others
+    assert savepoint.checkpoint not in {file.checkpoint for file in others}
+
+
+@pytest.mark.parametrize(("keeps", "again"), [(True, False), (False, True)])
+def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
+    """FLINK-23949, and what it was like before: everything is written again."""
+    state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))  # no compaction: a table stays what it is
+    base = world(state, StateOptions(incremental=True, savepoints_keep_base=keeps), seconds=4)
+    done = run(replace(base, actions=(Action(2 * SECOND, "native"),)))
+    savepoint = next(one.checkpoint for one in done.files.held() if one.is_savepoint)
+    after = [row for number, row, _ in with_state(done) if number == savepoint + 1]
+
+    assert len(after) == 2
+    assert [again] * 2 == [row.written_bytes == row.state_bytes for row in after]
+
+
+@pytest.mark.parametrize("changelog", [None, Changelog(700 * MS, 2_000)], ids=["plain", "changelog"])
+@pytest.mark.parametrize("options", [
+    StateOptions(incremental=True), StateOptions(incremental=True, local_recovery=True), StateOptions(),
+], ids=["incremental", "local", "full"])  # fmt: skip
+def test_a_restored_state_is_whole_and_goes_on(options, changelog):
+    """After a failure checkpoints complete again, with all their bytes in files that exist, and increments stay small."""
+    base = world(replace(ROCKS, changelog=changelog), options, seconds=5)
+    kill = Fault(Kill("stage0", 0), When(at_ns=(2 * SECOND,)))
+    done = run(replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=100 * MS, attempts=3)))
+    after = [(number, row, task) for number, row, task in with_state(done) if row.ack_ns > 3 * SECOND]
+
+    assert len(after) >= 6
+    for number, row, task in after[-2:]:
+        ((stored, _),) = done.contents.of(number, task).parts
+        assert all(done.storage.files.exists(handle.file) for handle in stored.all_handles)
+        assert row.state_bytes >= 9_000
+        assert (options.incremental or changelog is not None) == bool(stored.keyed.reused)
