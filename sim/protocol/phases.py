@@ -58,9 +58,8 @@ def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
 
 
 def async_operate(phases: Phases) -> Phases:
-    """FLINK-37375: before the barrier operators write to the local disk only, the rest is done in the asynchronous phase."""
-    moved = move(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
-    return tuple(Step(step.phase, (*step.work, Work.OPERATOR_STAGE)) if step.phase is Phase.PRE_BARRIER else step for step in moved)
+    """FLINK-37375: operators write their files in the asynchronous phase; before the barrier they get no further than the local disk."""
+    return move(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
 
 
 ASYNC_OPERATE = async_operate(ALIGNED)

@@ -71,8 +71,7 @@ class Phase(Enum):
 class Work(Enum):
     """What a phase consists of; the runtime knows what each costs."""
 
-    OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375
-    OPERATOR_STAGE = "operator-stage"  # the same to the local disk, where FLINK-37375 has moved the flush
+    OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; in the async phase with FLINK-37375, to the local disk before it
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
     KEYED_STATE = "keyed-state"  # upload; then

@@ -113,8 +113,7 @@ class OperatorIO:
             done()
 
         later = self.world.scenario.checkpoint.operator_io == "async" and self.world.job_end.rule.waits  # for a checkpoint to upload them
-        how = Piece.OPERATOR_STAGE if later else Piece.OPERATOR_FLUSH
-        self._work_on_thread(self._flush(self.files, (how,), 0, epoch), written)
+        self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
 
     def commit_at_finish(self) -> None:
         """The task ends and waits for no checkpoint: its committer commits what it holds, whatever becomes of the job."""
