@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from sim.recordings.config import Configuration, Node
 
-__all__ = ["not_modelled"]
+__all__ = ["known", "not_modelled"]
 
 # How the recorder ran, not what it ran.
 RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
 
 
+def known(action: dict[str, object]) -> bool:
+    """Whether a scenario can ask for this."""
+    return action.get("do") in ("savepoint", "stop") and isinstance(action.get("at_s"), int | float)
+
+
 def not_modelled(config: Configuration) -> list[str]:
     """One phrase per feature, in the order of the configuration."""
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
-    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in config.actions]
+    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in config.actions if not known(action)]
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
     if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
         phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")
@@ -29,8 +34,6 @@ def _of_node(config: Configuration, node: Node) -> list[str]:
         phrases.append("two edges from the same node: one is kept")
     if node.kind == "asyncwait":
         phrases.append("asynchronous I/O: its records in flight are neither limited nor part of a checkpoint")
-    if node.total:
-        phrases.append("the end of its input: finished tasks and the final checkpoint")
     if node.commit == "cascade":
         phrases.append("records held back until their checkpoint is complete: they pass at once")
     if node.commit_ms and node.commit == "none":

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sim.recordings.config import Configuration, FileSystem, Node
-from sim.recordings.not_modelled import not_modelled
+from sim.recordings.not_modelled import known, not_modelled
 from sim.recordings.recording import Recording
 from sim.scenario.flink_keys import ALIASES
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
@@ -60,6 +60,8 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
         if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
             lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
+    if actions := [_action(action) for action in config.actions if known(action)]:
+        document["actions"] = actions
     document |= {
         "flink": flink,
         "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},
@@ -69,6 +71,12 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
     comments = [f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."]
     comments += [f"Not modelled: {what}." for what in lost]
     return Import(document, _question(recording, compare=compare), comments, lost)
+
+
+def _action(action: dict[str, object]) -> dict[str, str]:
+    """Savepoints are canonical unless somebody asks for something else; nobody did."""
+    what = {"savepoint": "canonical"} if action["do"] == "savepoint" else {"stop": "drain" if action.get("drain") else "no-drain"}
+    return what | {"at": format_duration(round(_exact(float(str(action["at_s"]))) * 10**9))}
 
 
 def _question(recording: Recording, *, compare: bool) -> str:

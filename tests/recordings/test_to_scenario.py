@@ -218,7 +218,6 @@ def test_transactions_and_what_a_commit_costs():
 @pytest.mark.parametrize(
     ("index", "changes", "phrase"),
     [
-        (0, {"total": 6900}, "'src': the end of its input: finished tasks and the final checkpoint"),
         (0, {"startDelayMs": 5}, "'src': key 'startDelayMs'"),
         (1, {"inputs": [{"from": "src"}, {"from": "src"}]}, "'map': two edges from the same node"),
         (1, {"kind": "asyncwait"}, "'map': asynchronous I/O"),
@@ -228,7 +227,7 @@ def test_transactions_and_what_a_commit_costs():
         (2, {"commitMs": 30}, "'sink': 30 ms of work per commit"),
         (2, {"failAtMs": 26000}, "'sink': the failure of subtask 0 26000 ms after submission, and the recovery"),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
     """In the returned list and in a comment of the scenario."""
@@ -239,21 +238,40 @@ def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
 
 
 def test_what_the_run_did_beside_its_job_is_named():
-    """Savepoints, keys nobody knows; the recorder's own settings are no loss, nor is RocksDB."""
+    """Requests and keys nobody knows; the recorder's own settings are no loss, nor is RocksDB."""
     recorded = document()
-    recorded["config"] |= {"sample_s": 1, "heap": "3g", "wind": "strong", "actions": [{"at_s": 22, "do": "savepoint"}]}
+    recorded["config"] |= {"sample_s": 1, "heap": "3g", "wind": "strong", "actions": [{"at_s": 22, "do": "rescale"}, {"do": "stop"}]}
     recorded["config"]["flink"]["state.backend.type"] = "rocksdb"
     scenario, _, _, lost = imported(recorded)
 
     assert [
         "configuration key 'wind'",
-        "request during the run: savepoint at 22 s",
+        "request during the run: rescale at 22 s",
+        "request during the run: stop at ? s",
     ] == lost
+    assert "actions" not in scenario
     assert ("rocksdb", {"managed-memory": "64 MiB"}) == tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm"))
 
 
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "22 s"}),
+        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "27.5 s"}),
+        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "27 s"}),
+    ],
+)
+def test_requests_become_actions(action, expected):
+    recorded = document()
+    recorded["config"]["actions"] = [action]
+    scenario, _, _, lost = imported(recorded)
+
+    assert ([expected], []) == (scenario["actions"], lost)
+
+
 def test_a_source_that_ends_is_told_how_many_records_it_has():
-    """Bounded sources can be written, only their end cannot."""
+    """It ends, and nothing of that is lost."""
+    assert [] == with_node(0, rate=300, total=6900).not_modelled
     source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
 
     assert {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900} == source
