@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.cluster import Storage
+from sim.model.storage import Retry, Storage
 from sim.runtime.channel_state import ChannelStateWriter
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.filesystem import CheckpointStorage
@@ -143,3 +143,34 @@ def test_a_slow_file_is_slow_throughout():
     office.complete(0, 1, 0, "closed")
 
     assert [("data", 6), ("closed", 21)] == office.run()
+
+
+def down(office, at_ms):
+    """Storage is down for good, and nobody insists."""
+    office.at(at_ms, office.storage.fail_until, 10**18)
+
+
+def test_a_file_that_storage_gives_up_fails_all_members():
+    """Those who wait for it hear of it at once, those who come later when they come; nobody is told that it is closed."""
+    office = Office(retry=Retry(attempts=1))
+    office.writer.register(1)
+    office.write(0, 1, 10 * PER_MS, "data of 0")
+    for task, ms in ((0, 0), (1, 9)):
+        office.at(ms, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(ms, office.writer.complete, 1, task)
+    down(office, 4)
+
+    assert [("failed for 0", 4), ("data of 0", 4), ("failed for 1", 9)] == office.run()
+    assert [False] == [file.whole for file in office.storage.files]
+
+
+def test_the_thread_goes_on_after_a_failure():
+    """Another checkpoint is another file."""
+    office = Office(retry=Retry(attempts=1))
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 1, 10 * PER_MS, "fails")
+    office.at(4, office.storage.fail_until, 4 * MS)
+    office.write(5, 2, 1 * PER_MS, "written")
+
+    assert [("fails", 4), ("written", 6)] == office.run()

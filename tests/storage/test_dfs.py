@@ -7,6 +7,7 @@ import pytest
 
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry
+from sim.storage.network import Steady
 from sim.storage.placement import replicas
 from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
 
@@ -55,12 +56,13 @@ def test_two_streams_share_a_node():
 
 
 def test_one_slow_replica_sets_the_pace():
-    """Three nodes, three replicas: all of them in every pipeline; one slow by 20 makes the file slow by 20."""
-    healthy = Lab(dfs(replication=3))
-    limping = Lab(dfs(replication=3))
-    limping.storage.medium._nodes[1].disk = limping.storage.medium._nodes[1].disk.__class__(5 * MB)
+    """Three nodes, three replicas: all of them in every pipeline; whichever is slow by 20, the file is."""
+    limping = [Lab(dfs(replication=3)) for _ in range(3)]
+    for node, lab in enumerate(limping):
+        lab.storage.medium._nodes[node].disk = Steady(5 * MB)
 
-    assert [1000, 20_000] == [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in (healthy, limping)]
+    assert 1000 == (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a"))
+    assert [20_000] * 3 == [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping]
 
 
 def test_a_replica_close_by_needs_no_card():
@@ -140,8 +142,7 @@ def test_a_block_that_takes_too_long_goes_to_other_nodes():
     """One of two nodes is slow by 100; with a time limit no file waits for it: 100 ms limit, 50 ms pause, 10 ms on the other."""
     options = replace(dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS))
     lab = Lab(options)
-    node = lab.storage.medium._nodes[0]
-    node.disk = node.disk.__class__(MB)
+    lab.storage.medium._nodes[0].disk = Steady(MB)
     took = [lab.took_ms(lab.storage.write(MB, name)) for name in "abcdefgh"]
 
     assert {10.0} < set(took)

@@ -113,3 +113,44 @@ def test_small_state_travels_inline():
     files = storage()
 
     assert [True, True, False] == [files.is_inlined(size) for size in (0, 1000, 1001)]
+
+
+def test_what_is_given_up_is_never_durable():
+    """Not even if its close was under way: it goes on to its end, for nothing."""
+    files = storage()
+    stream = files.open("channel-state", 0, 1)
+    files.env.run(until=files.env.process(stream.write(1_000)))
+    closing = files.env.process(stream.close())
+    files.env.run(until=files.env.now + 3 * MS)
+    stream.give_up()
+    file = files.env.run(until=closing)
+
+    assert (False, 0) == (files.files.exists(file), files.files_written)
+    assert files.files[file].given_up_ns is not None
+
+
+def test_a_file_is_there_from_its_close_to_its_delete():
+    """Created with the first byte, readable when closed, gone when deleted; ids count up."""
+    files = storage()
+    first, second = (files.env.run(until=files.env.process(files.write(500_000, name))) for name in "ab")
+    files.env.run(until=files.env.process(files.delete([first])))
+
+    assert [0, 1] == [first, second]
+    assert [False, True] == [files.files.exists(file) for file in (first, second)]
+    assert [(0, 17 * MS, 34 * MS), (17 * MS, 34 * MS, None)] == [(f.created_ns, f.durable_ns, f.deleted_ns) for f in files.files]
+
+
+def test_reading_has_a_bandwidth_of_its_own():
+    """1 MB at 20 MB/s; unlimited takes no time."""
+    slow, free = storage(replace(PLAIN, read_bytes_per_second=20_000_000)), storage()
+
+    assert [50 * MS, 0] == [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)]
+
+
+def test_another_name():
+    """Flat storage renames in no time."""
+    files = storage()
+    file = files.env.run(until=files.env.process(files.write(1, "part")))
+
+    assert 0 == taken_ns(files, files.rename(file, "whole"))
+    assert (("whole",), True) == (files.files[file].name, files.renames)
