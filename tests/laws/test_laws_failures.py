@@ -1,0 +1,180 @@
+"""Laws 12, 18 and 24 with restarts, and what makes exactly-once: whole runs of random jobs in which random tasks fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
+from sim.model.job import Distribution, Input, Job, Source, Vertex
+from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, chain, run, scenario, scenarios, source
+
+ENGINE = "interpreted"
+FAILURES = {Happening.JOB_RESTARTING, Happening.JOB_RESTORED, Happening.COMPLETED, Happening.TRIGGERED}
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+
+
+def restart(delay_ms=50):
+    return Restart(
+        "fixed-delay", delay_ns=delay_ms * MS, connection_reset_ns=20 * MS, heartbeat_timeout_ns=100 * MS, replacement_ns=30 * MS
+    )
+
+
+@st.composite
+def faults(draw):
+    """Up to four of any kind, within two seconds."""
+    tasks = st.just(Kill())
+    what = draw(st.lists(tasks | tasks | st.just(TaskManagerLost()) | st.just(JobManagerDown(60 * MS)), min_size=1, max_size=4))
+    return tuple(Fault(one, When((draw(st.integers(5, 2000)) * MS,))) for one in what)
+
+
+def failing(base, plan, seconds=4):
+    overheads = replace(base.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=8 * MS)
+    return replace(base, faults=plan, restart=restart(), overheads=overheads, run=replace(base.run, duration_ns=seconds * SECOND))
+
+
+def rows(world, *happenings):
+    return [row for row in world.journal if row.happening in happenings]
+
+
+# ---------------------------------------------------------------------------------------------- 18 and 24
+
+
+@quick
+@given(scenarios(), faults())
+def test_law_18_ids_increase_over_restarts(world_of, plan):
+    """Over the whole life of the job, a new JobManager included; completed ones in their order; one id is used once."""
+    world = run(failing(world_of, plan), ENGINE)
+    triggered = [row.checkpoint for row in rows(world, Happening.TRIGGERED)]
+    done = [row.checkpoint for row in rows(world, Happening.COMPLETED)]
+
+    assert list(range(1, len(triggered) + 1)) == triggered
+    assert sorted(set(done)) == done
+
+
+@quick
+@given(scenarios(), faults())
+def test_law_24_a_failure_restores_the_latest_completed_checkpoint(world_of, plan):
+    """Never one that was pending when it struck, though its last acknowledgement was on its way."""
+    world = run(failing(world_of, plan), ENGINE)
+    latest, restores, allowed = 0, 0, {}
+    for row in rows(world, *FAILURES):
+        if row.happening is Happening.COMPLETED:
+            latest = row.checkpoint
+        elif row.happening is Happening.JOB_RESTARTING:
+            allowed[row.number] = latest
+        elif row.happening is Happening.JOB_RESTORED:
+            restores += 1
+
+            assert allowed[row.number] == row.checkpoint == latest
+    pending = [row for row in world.stats.values() if row.status == "IN_PROGRESS"]
+
+    assert restores <= len(world.recovery.stats)
+    assert len(pending) <= world_of.checkpoint.max_concurrent
+
+
+@quick
+@given(scenarios(), faults())
+def test_a_failure_ends_every_pending_checkpoint(world_of, plan):
+    """Between RESTARTING and the job's next trigger nothing is pending and nothing completes."""
+    world = run(failing(world_of, plan), ENGINE)
+    for row in rows(world, Happening.JOB_RESTARTING):
+        for stats in world.stats.values():
+            if stats.trigger_ns < row.time_ns:
+                assert 0 <= max(stats.completed_ns, stats.failed_ns) <= row.time_ns
+
+
+# ---------------------------------------------------------------------------------------------- nothing lost, nothing twice
+
+
+def bounded(base, total=40):
+    """Every source emits so many records per subtask and ends."""
+    vertices = tuple(
+        vertex if vertex.source is None else replace(vertex, source=Source(vertex.source.rates, total)) for vertex in base.job.vertices
+    )
+    return replace(base, job=Job(vertices), checkpoint=replace(base.checkpoint, timeout_ns=10 * SECOND))
+
+
+@quick
+@given(scenarios(st.sampled_from([ALIGNED, UNALIGNED])), faults())
+def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
+    """Written, read, and the index of every draw: equal to the byte on every channel; nothing is left in flight."""
+    calm, hit = (run(failing(bounded(world_of), some, seconds=25), ENGINE) for some in ((), plan))
+    ends = [world.plane.channels() for world in (calm, hit)]
+    if (ends[0]["consumed"] < ends[0]["written"]).any() or calm.job_status != "FINISHED":
+        event("slow"); return  # a slow job: it has not ended
+
+    assert "FINISHED" == hit.job_status
+    for column in ("written", "consumed"):
+        assert ends[0][column].tolist() == ends[1][column].tolist()
+    rows_of = [world.counters.rows() for world in (calm, hit)]
+    assert calm.counters.positions(rows_of[0]).tolist() == hit.counters.positions(rows_of[1]).tolist()
+    assert (rows_of[0]["served"] <= rows_of[1]["served"]).all()
+    assert () == hit.checking.violations()
+
+
+# ---------------------------------------------------------------------------------------------- 12: at least once
+
+
+def fast_and_slow():
+    """A sink that reads a quick path and a slow one: barriers arrive far apart."""
+    quick_, slow = source("quick", rate=200), source("slow", rate=200)
+    stage = Vertex("stage", inputs=(Input("slow", "hash", service=Distribution(9 * MS), record_bytes=Distribution(100)),))
+    inlets = tuple(Input(name, "hash", service=Distribution(MS), record_bytes=Distribution(100)) for name in ("quick", "stage"))
+    return Job((quick_, slow, stage, Vertex("sink", inputs=inlets)))
+
+
+@pytest.mark.parametrize("at_ms", [700, 1100, 1500])
+def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
+    """The sink's snapshot holds records behind the barrier of the quick path; its source emits them again after the restore."""
+    base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), total=300)
+    plan = (Fault(Kill("stage", 0), When((at_ms * MS,))),)
+    calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), plan))
+    ends = [world.plane.channels() for world in (calm, hit)]
+    sink = len(hit.tasks) - 1
+    read = [int(world.counters.positions(world.counters.rows())[sink]) for world in (calm, hit)]
+
+    assert ends[0]["written"].tolist() == ends[1]["written"].tolist()
+    assert ends[1]["consumed"].tolist() == ends[1]["written"].tolist(), "nothing is lost"
+    assert read[1] > read[0], "some are read twice"
+
+
+def test_law_12_exactly_once_reads_none_twice():
+    """The same job, aligned: its sink ends where it ends without a failure."""
+    base = bounded(scenario(fast_and_slow(), ALIGNED, interval_ms=300), total=300)
+    calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),)))
+    read = [world.counters.positions(world.counters.rows()).tolist() for world in (calm, hit)]
+
+    assert read[0] == read[1]
+
+
+# ---------------------------------------------------------------------------------------------- the schedule
+
+
+def test_after_a_restart_the_schedule_has_a_new_phase():
+    """2.x: one full interval after the sources run, then the grid anchored there."""
+    base = scenario(chain(1, rate=50), seconds=5, interval_ms=400)
+    world = run(failing(base, (Fault(Kill("stage0", 0), When((1500 * MS,))),), seconds=5), ENGINE)
+    runs = min(row.time_ns for row in rows(world, Happening.TASK_RUNS))
+    after = [row.time_ns for row in rows(world, Happening.TRIGGERED) if row.time_ns > runs]
+
+    assert runs + 400 * MS == after[0]
+    assert {400 * MS} == {b - a for a, b in pairwise(after)}
+
+
+def test_1_20_draws_its_phase_anew():
+    """Uniform on [min-pause, interval] after the job is RUNNING: with every restart another draw."""
+    base = scenario(chain(1, rate=50), seconds=8, interval_ms=400)
+    base = replace(base, cluster=replace(base.cluster, profile="1.20"))
+    plan = tuple(Fault(Kill("stage0", 0), When((at * MS,))) for at in (1500, 3000, 4500))
+    world = run(failing(base, plan, seconds=8), ENGINE)
+    triggers = [row.time_ns for row in rows(world, Happening.TRIGGERED)]
+    phases = [next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, Happening.JOB_RESTORED)]
+
+    assert 3 == len(set(phases))
+    assert all(phase <= 400 * MS for phase in phases)
