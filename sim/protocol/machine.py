@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, TypeVar
 
 __all__ = ["STORY_LENGTH", "InvalidTransition", "changed", "remember"]
 
 _Machine = TypeVar("_Machine")
-_FIELD_NAMES: dict[type, dict[str, None]] = {}
+_COPIERS: dict[type, Callable[..., Any]] = {}
 
 STORY_LENGTH = 40
 
@@ -30,13 +30,23 @@ def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
 
 
 def changed(machine: _Machine, /, **changes: Any) -> _Machine:
-    """`dataclasses.replace` for frozen values without an initialiser of their own, at half the price: machines change at every event."""
-    names = _FIELD_NAMES.get(type(machine))
-    if names is None:
-        names = _FIELD_NAMES[type(machine)] = dict.fromkeys(field.name for field in fields(machine))  # type: ignore[arg-type]
-    if not changes.keys() <= names.keys():
-        raise TypeError(f"{type(machine).__name__} has no {sorted(changes.keys() - names.keys())}")
-    after = object.__new__(type(machine))
-    for name in names:
-        object.__setattr__(after, name, changes[name] if name in changes else getattr(machine, name))
+    """`dataclasses.replace` for frozen values without an initialiser of their own, cheaper: machines change at every event."""
+    copier = _COPIERS.get(type(machine))
+    if copier is None:
+        copier = _COPIERS[type(machine)] = _copier(type(machine))
+    after: _Machine = copier(machine, **changes)
     return after
+
+
+def _copier(kind: type) -> Callable[..., Any]:
+    """A function of a machine and its changes by name, written out field by field as `dataclass` writes initialisers."""
+    names = [field.name for field in fields(kind)]
+    slots = {f"set_{name}": getattr(kind, name).__set__ for name in names}
+    parameters = "".join(f", {name}=SAME" for name in names)
+    lines = [f"def copier(machine, /{parameters}):", "    after = new(kind)"]
+    lines += [f"    set_{name}(after, machine.{name} if {name} is SAME else {name})" for name in names]
+    text = "\n".join([*lines, "    return after"])
+    written: dict[str, Any] = {}
+    exec(text, {"SAME": object(), "new": object.__new__, "kind": kind, **slots}, written)  # noqa: S102 -- of our own field names
+    copier: Callable[..., Any] = written["copier"]
+    return copier
