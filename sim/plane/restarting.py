@@ -6,14 +6,14 @@ beginning except those that last, and the kernel has the tasks stand at their po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from sim.plane.interface import PlaneSpec, Position
-from sim.plane.kernel.names import FORGETTING, SERIES, STAND, SWEEP
+from sim.plane.kernel.names import FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.layout import Layout
 from sim.plane.positions import channels_in, channels_out
 from sim.plane.rows import Channel, Gate, Partition, Task, World
@@ -97,6 +97,8 @@ def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, P
     for t, position in positions.items():
         outputs = channels_out(plan, t)
         write(world, t, position, outputs, captured[outputs])
+        count_copies(world, plan.task_partitions[t], position.served)
+        seek_due(world, t, position.served)
     for t in where.tasks:
         do(STAND, t)
     after = totals(world)
@@ -136,3 +138,27 @@ def write(world: World, task: int, position: Position, outputs: list[int], captu
         ("records_out", position.records_in),
     ):  # fmt: skip
         assign(world.channels, name, outputs, values)
+
+
+def count_copies(world: World, partitions: Sequence[int], served: int) -> None:
+    """P4: the copies made of the records served, and the channel of the next one."""
+    columns = (picked(world.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
+    for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
+        made = served * num // den
+        assign(world.partitions, "copies", [p], made)
+        if ship in (REBALANCE, RESCALE):
+            assign(world.partitions, "turn", [p], (turn + made - copies) % channels)
+
+
+def seek_due(world: World, task: int, served: int) -> None:
+    """W1: when the next record of a source is due, and by which segment."""
+    begin, end = (int(picked(world.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
+    at = begin
+    while at + SEGMENT < end and world.words[at + SEGMENT] <= served:
+        at += SEGMENT
+    assign(world.tasks, "segment", [task], at)
+    if begin < end:
+        first, start, num, whole, rest = (int(word) for word in world.words[at : at + SEGMENT])
+        parts = (served - first) * rest
+        assign(world.tasks, "due", [task], start + (served - first) * whole + parts // num)
+        assign(world.tasks, "due_part", [task], parts % num)

@@ -20,27 +20,15 @@ def poll_recovered(w: World, c: int) -> None:
         fold_channel(w, c, ch.taken, ch.taken - before)
 
 
-def open_gates(w: World, t: int) -> bool:
-    """Whichever gates of the task have no recovered input left; True: RECOVERED is reported."""
+def open_gates(w: World, t: int, first: int, last: int) -> bool:
+    """Of these gates of the task, those without recovered input left request their partitions; True: RECOVERED is reported."""
     task = w.tasks[t]
-    for i in range(task.first_gate, task.last_gate):
-        if w.gates[i].shut == 1 and w.gates[i].ready_head < 0 and open_gate(w, i):
-            return True
-    return False
-
-
-def open_gate(w: World, i: int) -> bool:
-    """The partitions are requested; True: it was the last gate, RECOVERED is reported."""
-    gate = w.gates[i]
-    gate.shut = 0
-    for k in range(gate.first_channel, gate.first_channel + gate.channels):
-        tell_sender(w, w.words[k], RESUME, 0)
-    return recovered(w, gate.task)
-
-
-def recovered(w: World, t: int) -> bool:
-    """All gates are open, or there are none: RECOVERED is reported."""
-    task = w.tasks[t]
+    for i in range(first, last):
+        gate = w.gates[i]
+        if gate.shut == 1 and gate.ready_head < 0:
+            gate.shut = 0
+            for k in range(gate.first_channel, gate.first_channel + gate.channels):
+                tell_sender(w, w.words[k], RESUME, 0)
     for i in range(task.first_gate, task.last_gate):
         if w.gates[i].shut == 1:
             return False

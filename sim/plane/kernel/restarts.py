@@ -6,9 +6,10 @@ beginning, but for what lasts, and writes their positions.
 
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import append_element, free_element, free_marker, new_element
-from sim.plane.kernel.names import DATA, FORGETTING, HALTED, HELD, REBALANCE, RESCALE, SEGMENT, WATCH
+from sim.plane.kernel.messages import put_on_line
+from sim.plane.kernel.names import DATA, FORGETTING, HALTED, HELD, WATCH
 from sim.plane.kernel.offering import append_ready
-from sim.plane.kernel.tree import cancel, schedule
+from sim.plane.kernel.tree import cancel
 from sim.plane.kernel.work import append_work, become
 from sim.plane.rows import World
 
@@ -39,7 +40,20 @@ def sweep(w: World) -> None:
         if not forgotten(w, item):
             append_work(w, item)
     for i in range(g.flush_rank - g.tasks):
-        sweep_line(w, i)
+        line = w.lines[i]
+        e = line.head
+        line.head = -1
+        line.tail = -1
+        cancel(w, g.tasks + i)
+        while e >= 0:
+            element = w.elements[e]
+            after = element.next
+            element.next = -1
+            if forgotten(w, g.tasks + element.channel):
+                free_chain(w, e)
+            else:
+                put_on_line(w, i, e, element.time)
+            e = after
     for c in range(g.channels):
         if forgotten(w, g.tasks + c):
             ch = w.channels[c]
@@ -60,30 +74,6 @@ def forgotten(w: World, item: int) -> bool:
     return w.tasks[item].held == FORGETTING
 
 
-def sweep_line(w: World, i: int) -> None:
-    line = w.lines[i]
-    e = line.head
-    line.head = -1
-    line.tail = -1
-    while e >= 0:
-        element = w.elements[e]
-        after = element.next
-        element.next = -1
-        if forgotten(w, w.g.tasks + element.channel):
-            free_chain(w, e)
-        else:
-            if line.head < 0:
-                line.head = e
-            else:
-                w.elements[line.tail].next = e
-            line.tail = e
-        e = after
-    if line.head < 0:
-        cancel(w, w.g.tasks + i)
-    else:
-        schedule(w, w.g.tasks + i, w.elements[line.head].time)
-
-
 def free_chain(w: World, first: int) -> None:
     """Linked elements of any kind back into the pool."""
     e = first
@@ -97,18 +87,12 @@ def free_chain(w: World, first: int) -> None:
 
 
 def stand(w: World, t: int) -> None:
-    """P4-P6: the task has `served`, its channels have their offsets; the rest follows."""
+    """P5, P6: the channels of the task have their offsets; the rest follows."""
     task = w.tasks[t]
     task.held = 1
     task.recovering = 1
-    if task.source == 1:
-        seek_due(w, t)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        made = task.served * part.fan_num // part.fan_den
-        if part.ship == REBALANCE or part.ship == RESCALE:
-            part.turn = (part.turn + made - part.copies) % part.channels
-        part.copies = made
         for c in range(part.first_channel, part.first_channel + part.channels):
             recover_output(w, c)
     for i in range(task.first_gate, task.last_gate):
@@ -120,24 +104,6 @@ def stand(w: World, t: int) -> None:
             seek_record(w, c)
             if w.channels[c].arrived > w.channels[c].taken:
                 append_ready(w, c)
-
-
-def seek_due(w: World, t: int) -> None:
-    """When record `served` is due (W1)."""
-    task = w.tasks[t]
-    words = w.words
-    i = task.first_segment
-    task.segment = i
-    if i == task.last_segment:
-        return
-    while i + SEGMENT < task.last_segment and words[i + SEGMENT] <= task.served:
-        i += SEGMENT
-    n = task.served - words[i]
-    num = words[i + 2]
-    part = n % num * words[i + 4]
-    task.segment = i
-    task.due = words[i + 1] + n * words[i + 3] + n // num * words[i + 4] + part // num
-    task.due_part = part % num
 
 
 def seek_record(w: World, c: int) -> None:

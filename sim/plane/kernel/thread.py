@@ -7,7 +7,7 @@ from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUS
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
 from sim.plane.kernel.output import available, emit, flush_touched
 from sim.plane.kernel.receiving import note_mark, recycle_current
-from sim.plane.kernel.recovery import open_gate, open_gates, poll_recovered, recovered
+from sim.plane.kernel.recovery import open_gates, poll_recovered
 from sim.plane.kernel.sending import send_marker
 from sim.plane.kernel.tree import schedule
 from sim.plane.kernel.work import append_turn, become, fold_channel, report
@@ -68,7 +68,7 @@ def read_source(w: World, t: int) -> None:
     """T6."""
     task = w.tasks[t]
     if task.recovering == 1:
-        recovered(w, t)
+        open_gates(w, t, 0, 0)
     elif task.served == task.total:
         if task.exhausted == 0:
             task.exhausted = 1
@@ -96,7 +96,7 @@ def read_input(w: World, t: int) -> bool:
         if w.g.period > 0:
             for i in range(task.first_gate, task.last_gate):
                 pause_gate(w, i)
-        if task.recovering == 1 and open_gates(w, t):
+        if task.recovering == 1 and open_gates(w, t, task.first_gate, task.last_gate):
             return True
         i = task.gate_head
         if i < 0:
@@ -135,7 +135,7 @@ def read_joined(w: World, t: int) -> bool:
                 process_marker(w, w.elements[e].channel, e)
                 return False
         pause_gate(w, i)
-        if gate.shut == 1 and open_gate(w, i):
+        if gate.shut == 1 and open_gates(w, t, i, i + 1):
             return True
     become(w, t, IDLE)
     return True
