@@ -112,9 +112,10 @@ class RecoveryHost:
 
     def stop(self, tasks: Iterable[int]) -> None:
         """The threads of these tasks stop where they are."""
-        stopping = [task for task in tasks if not self.world.tasks[task].stopped]
+        tasks = list(tasks)
         for restore in self.restores.values():
-            restore.give_up(stopping)
+            restore.give_up(tasks)  # those not deployed yet too
+        stopping = [task for task in tasks if not self.world.tasks[task].stopped]
         for task in stopping:
             self.world.tasks[task].stop()
         self.world.plane.halt(stopping)

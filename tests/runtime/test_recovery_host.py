@@ -230,6 +230,16 @@ def test_a_failure_while_restarting_restarts_again():
     assert (1850, 2250, 4) == (second["detected"], second["deployed"], second["restored_checkpoint"])
 
 
+def test_a_failure_noticed_while_deploying_restarts_again():
+    """The first restart has left its delay behind and is about to deploy: nothing of it may come through."""
+    result = run((Kill("source", 0), 1500), (TaskManagerLost(0), 1720))
+    first, second = result.recoveries.to_dict("records")
+
+    assert (1870, 1870) == (second["detected"], 1550 + 300 + 20), "in the very moment the first delay is over"
+    assert (-1, 2270) == (first["deployed"], second["deployed"])
+    assert () == result.violations
+
+
 def test_a_failure_while_initializing_restarts_again():
     result = run((Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
     first, second = result.recoveries.to_dict("records")
