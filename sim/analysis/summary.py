@@ -107,12 +107,17 @@ def summarize(
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
     """The runs' rows in one table; ids stay apart, as every run counts its checkpoints from 1."""
+    frames = [_apart(run[table]) for run in runs]
     if len(runs) == 1:
-        return runs[0][table]
-    frames = [run[table] for run in runs]
+        return frames[0]
     if "id" in frames[0]:
         frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
     return pd.concat(frames, ignore_index=True)
+
+
+def _apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """Every job instance of a chain goes on counting where its snapshot stood."""
+    return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
 
 
 def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:

@@ -122,6 +122,9 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)
+    for section in comparison.stored:
+        print(f"\n{section.title}")
+        show(section.header, section.rows)
     for name, error in comparison.errors.items():
         say(f"{name}: {error}")
     for name, stories in comparison.violations.items():

@@ -22,6 +22,7 @@ class FileRow(NamedTuple):
     created_by: int
     last_used: int
     deleted_ns: int  # -1: it is there
+    needed_by: tuple[StoredSnapshot, ...] = ()  # those kept at the end
 
 
 class SnapshotRow(NamedTuple):
@@ -50,7 +51,7 @@ class RestoreRow(NamedTuple):
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
     return _frame(FILES, [
         (row.file.instance, row.file.checkpoint, row.path, row.file.size_bytes, row.file.scope, row.job, row.created_by, row.last_used,
-         _ms(row.deleted_ns))
+         _ms(row.deleted_ns), _names(row.needed_by))
         for row in rows
     ])  # fmt: skip
 

@@ -127,6 +127,7 @@ FILES = (
     Column("created_by", "", "first checkpoint that named it"),
     Column("last_used", "", "last checkpoint that named it"),
     Column("deleted", "ms", "-1: it is there"),
+    Column("needed_by", "", "job/id of the snapshots kept at the end that name it: what is lost with it"),
 )
 SNAPSHOTS = (
     Column("job", "", "job instance that took it, from 0"),

@@ -76,13 +76,17 @@ class Chain:
 
     def file_rows(self) -> list[FileRow]:
         """One per file; the newest instance that named it says how."""
+        needed_by: dict[tuple[int, int], tuple[StoredSnapshot, ...]] = {}
+        for snapshot in self.snapshots():
+            for file in snapshot.files:
+                needed_by[file.key] = (*needed_by.get(file.key, ()), snapshot)
         rows: dict[tuple[int, int], FileRow] = {}
         for world in self.worlds:
             for row in world.files.file_rows():
                 before = rows.get(row.file.key)
                 named = row if row.last_used >= 0 or before is None else before._replace(deleted_ns=row.deleted_ns)
                 rows[row.file.key] = named
-        return list(rows.values())
+        return [row._replace(needed_by=needed_by.get(key, ())) for key, row in rows.items()]
 
     def restore_rows(self) -> list[RestoreRow]:
         """One per instance but the first."""

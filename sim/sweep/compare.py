@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from sim.analysis.compare import Strategy, table, texts
 from sim.analysis.consequences import Consequences, consequences, consequences_texts
+from sim.analysis.stored import Section, stored
 from sim.analysis.verdict import verdict
 from sim.analysis.words import ms_text
 from sim.model.scenario import Scenario
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
-from sim.sweep.cell import pooled, warm
+from sim.sweep.cell import edges, pooled, warm
 from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
 from sim.sweep.plan import Cell, baseline, cells, with_baselines
 
@@ -58,6 +59,14 @@ class Comparison:
         if all(row.nothing_happened for row in rows) and not any(ends):
             return None
         return consequences_texts(list(self.consequences), [end or "runs on" for end in ends], rows)
+
+    @cached_property
+    def stored(self) -> list[Section]:
+        """Tables about what lies in checkpoint storage: of one run per strategy, and only if there is something to say."""
+        runs = {name: results[0] for name, results in self.results.items()}
+        if not runs:
+            return []
+        return stored({name: result.tables for name, result in runs.items()}, edges(next(iter(runs.values())).scenario))
 
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:

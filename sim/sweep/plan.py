@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Storage
+from sim.model.directories import Directories
+from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
 from sim.runtime.manifest import identity
 
@@ -46,6 +48,9 @@ def baseline(scenario: Scenario) -> Scenario:
         checkpoint=CheckpointOptions(interval_ns=None),
         storage=Storage(),  # nothing is written, no coordinator works
         overheads=Overheads(),
+        actions=tuple(action for action in scenario.actions if action.stop is not None),  # savepoints cost something too
+        instances=Instances(),
+        directories=Directories(),
         expect=(),
         axes=(),
     )

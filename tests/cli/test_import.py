@@ -49,4 +49,5 @@ def test_the_schema_of_scenarios(ckptsim):
 def test_the_columns_of_the_results(ckptsim):
     """For people and for machines."""
     assert "last acknowledgement - trigger" in ckptsim("schema", "--results").stdout
-    assert {"checkpoints", "subtasks", "tasks", "series", "commits"} == set(json.loads(ckptsim("schema", "--results", "--json").stdout))
+    told = json.loads(ckptsim("schema", "--results", "--json").stdout)
+    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores"} == set(told)

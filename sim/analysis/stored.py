@@ -1,0 +1,130 @@
+"""What lies in checkpoint storage, told to people: what each snapshot took, what it depends on, what breaks when something is deleted.
+
+From the tables `checkpoints`, `series`, `snapshots`, `restores` and `files` of one run per strategy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from sim.analysis.summary import Tables
+from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
+
+__all__ = ["Section", "stored"]
+
+
+class Section(NamedTuple):
+    """One table of a terminal."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:
+    """By strategy; only what there is something to say about: savepoints, and jobs that began from a snapshot."""
+    told = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
+    if not told:
+        return []
+    taken = Section("What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], [])
+    began = Section(
+        "Jobs that began from a snapshot",
+        ["strategy", "job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"], [],
+    )  # fmt: skip
+    kept = Section(
+        "What is kept, and what it depends on",
+        [
+            "strategy", "snapshot", "size", "files", "elsewhere", "of other jobs", "copy of own dir", "of job's dir", "of all",
+            "if disposed of, lost too",
+        ],
+        [],
+    )  # fmt: skip
+    losses = Section("Directories others depend on", ["strategy", "rm -r", "lost"], [])
+    for name, run in told.items():
+        taken.rows.extend([name, *row] for row in _taken(run, edges))
+        began.rows.extend([name, *row] for row in _began(run["restores"]))
+        kept.rows.extend([name, *row] for row in _kept(run["snapshots"]))
+        losses.rows.extend([name, *row] for row in _losses(run))
+    return [section for section in (taken, began, kept, losses) if section.rows]
+
+
+def _savepoints(run: Tables) -> pd.Series[bool]:
+    return run["checkpoints"]["savepointFormat"] != ""
+
+
+def _taken(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+    """A row for each kind of snapshot; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
+    done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
+    done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
+    done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
+    job = done["x_job"] if "x_job" in done else pd.Series(0, done.index)
+    full = {(row["job"], row["first_id"]) for row in _rows(run["restores"]) if row["first_type"] == "full"}
+    for i in done.index:
+        if (job[i], done.loc[i, "id"]) in full:
+            done.loc[i, "kind"] = "full checkpoint"
+    for i in done.index[done["savepointFormat"] != ""]:
+        after = done[(done["trigger_timestamp"] >= done.loc[i, "end"]) & (done["kind"] == "checkpoint") & (job == job[i])]
+        if len(after):
+            done.loc[after["trigger_timestamp"].idxmin(), "kind"] = "checkpoint after a savepoint"
+    for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
+        name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
+        yield [
+            name, str(len(rows)), ms_text(rows["end_to_end_duration"].median()), ms_text(rows["end_to_end_duration"].max()),
+            bytes_text(rows["checkpointed_size"].median()), bytes_text(rows["state_size"].median()),
+            per_second_text(_throughput(run["series"], edges, rows)),
+        ]  # fmt: skip
+
+
+def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
+    """Records served by the sinks in the seconds that lie between the trigger and the end of one of these."""
+    sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
+    inside = pd.Series(data=False, index=sinks.index)
+    for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
+        inside |= (sinks["time"] - 1 >= begin / 1e3) & (sinks["time"] <= end / 1e3)
+    seconds = sinks.loc[inside, "time"].nunique()
+    return float(sinks.loc[inside, "numRecordsInPerSecond"].sum()) / seconds if seconds else math.nan
+
+
+def _began(restores: pd.DataFrame) -> Iterator[list[str]]:
+    for row in _rows(restores):
+        first, free_ms = row["first_id"] >= 0, row["time_until_old_snapshot_deletable"]
+        yield [
+            str(row["job"]), f"{row['restored_job']}/{row['restored_id']} {row['restored_type']}",
+            f"{row['first_id']} {row['first_type']}" if first else NONE,
+            bytes_text(row["first_checkpointed_size"]) if first else NONE,
+            ms_text(row["first_duration"]) if first else NONE,
+            "never" if free_ms < 0 else ms_text(free_ms),
+            "yes" if row["deletable"] else "no: it is the job's" if row["claim"] == "claim" else "no",
+        ]  # fmt: skip
+
+
+def _kept(snapshots: pd.DataFrame) -> Iterator[list[str]]:
+    for row in _rows(snapshots):
+        broken = "" if row["restorable"] else ", broken"
+        owners = f" ({row['owners']})" if row["chain_length"] else ""
+        yield [
+            f"{row['job']}/{row['id']} {row['type']}{broken}", bytes_text(row["bytes_total"]), str(row["files_total"]),
+            str(row["files_outside_chk_dir"]), f"{row['files_outside_job_dir']}{owners}", _works(row["relocatable_own_dir"]),
+            row["relocatable_job_dir"], _works(row["relocatable_root"]), row["would_break"] or NONE,
+        ]  # fmt: skip
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _losses(run: Tables) -> Iterator[list[str]]:
+    """Removing the directory of a job takes away what later jobs still name."""
+    there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
+    for owner, files in there.groupby("owner"):
+        needed = {name for names in files["needed_by"] for name in names.split() if name.partition("/")[0] != str(owner)}
+        if needed:
+            yield [f"directory of job {owner}", " ".join(sorted(needed, key=lambda name: [int(part) for part in name.split("/")]))]
+
+
+def _works(relocatable: bool) -> str:
+    return "yes" if relocatable else "no"
