@@ -167,6 +167,7 @@ class CoordinatorHost:
     def _discard_state(self, command: say.DiscardState) -> None:
         self.world.contents.forget(command.checkpoint)
         discarded = lambda: self.tell(say.StateDiscarded(self.env.now, command.checkpoint))  # noqa: E731
+        begin(self.env, self.world.storage.end_merging(command.checkpoint), lambda _: None)
         self.world.files.discard(command.checkpoint, discarded)
 
     @carry_out.register
@@ -201,7 +202,6 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
-        begin(self.env, self.world.storage.end_merging(command.checkpoint), lambda _: None)
         self.world.files.completed(command.checkpoint)
         self.world.contents.completed(command.checkpoint, self.machine.retained)
         if self.world.checking is not None:
@@ -212,4 +212,3 @@ class CoordinatorHost:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
-        begin(self.env, self.world.storage.end_merging(command.checkpoint), lambda _: None)

@@ -252,7 +252,8 @@ class SubtaskState:
         """One file; small ones travel in the acknowledgement, in no time."""
         written = None
         if not storage.is_inlined(file.size_bytes):
-            written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge)
+            owner = f"{self.vertex.name}/{self.index}" if file.scope == "shared" else ""
+            written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge, owner=owner)
         handles.append(Handle(file.name, file.size_bytes, file.scope, written))
 
     def _merge(self, snapshot: StateSnapshot, checkpoint: int) -> int | None:

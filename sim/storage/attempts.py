@@ -65,6 +65,10 @@ class Attempts:
         self._pending.pop(done, None)
         done.fire()
 
+    def forget(self, done: Done) -> None:
+        """Nobody will fire it."""
+        self._pending.pop(done, None)
+
     def fail_until(self, until_ns: int) -> None:
         """An outage begins: what is under way breaks off now, and nothing is reached before `until_ns`."""
         self._down_until_ns = max(self._down_until_ns, until_ns)
@@ -78,18 +82,16 @@ class Attempts:
             try:
                 if self.now < self._down_until_ns:
                     raise Unreachable(f"storage is down until {self._down_until_ns / 1e9:g} s")
-                return (yield from self._limited(attempt(number)))
+                work = attempt(number)
+                return (yield from (work if self.retry.timeout_ns is None else self._limited(work, self.retry.timeout_ns)))
             except Transient as failure:
                 last = failure
             if number + 1 < self.retry.attempts:
                 yield self.env.timeout(min(self.retry.backoff_ns << number, self.retry.most_backoff_ns))
         raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
 
-    def _limited(self, work: Work[T]) -> Work[T]:
+    def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:
         """The same process; what it waits for fails when its time is up."""
-        limit_ns = self.retry.timeout_ns
-        if limit_ns is None:
-            return (yield from work)
         awaited: simpy.Event | None = None
 
         def expire(_: simpy.Event) -> None:

@@ -41,19 +41,20 @@ class FileSystem:
         """A file to write to, piece by piece."""
         return Stream(self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk)
 
-    def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: str | int | None = None) -> Work[FileId]:
+    def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = "") -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
 
-        With file merging on, files of the same `merge` (a checkpoint) and task manager may share a physical file; None: never.
+        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a physical file;
+        Flink merges shared state within its subtask, and everything else within its task manager.
         """
         if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
-            return (yield from self.merged.write(size_bytes, name, host, merge))
+            return (yield from self.merged.write(size_bytes, name, host, merge, owner))
         stream = self.open(*name, host=host)
         yield from stream.write(size_bytes)
         return (yield from stream.close())
 
     def write_all(
-        self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0, merge: str | int | None = None
+        self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0, merge: int | None = None
     ) -> Work[list[FileId]]:
         """Process: (bytes, name) of each file, a few at a time, the next one begun when one is done.  Raises StorageFailed."""
         works = [self.write(size_bytes, *name, host=host, merge=merge) for size_bytes, name in files]
@@ -120,10 +121,10 @@ class CheckpointStorage(FileSystem):
         """Small state travels in the acknowledgement (FsCheckpointStreamFactory): no file, no latency."""
         return size_bytes <= self.options.inline_threshold_bytes
 
-    def end_merging(self, by: str | int) -> Work[None]:
-        """Process: nothing more is written for this checkpoint; physical files that its small files share are closed."""
+    def end_merging(self, checkpoint: int) -> Work[None]:
+        """Process: it is subsumed or aborted; physical files that its small files share are closed.  Raises StorageFailed."""
         if self.merged is not None:
-            yield from self.merged.end(by)
+            yield from self.merged.end(checkpoint)
 
     def may_reuse(self, file: FileId) -> bool:
         """Whether a later checkpoint may refer to the file instead of writing its bytes again (space amplification of merged files)."""

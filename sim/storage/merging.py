@@ -1,14 +1,13 @@
 """Several small files of one checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
 
-A writer takes an idle physical file of its task manager and checkpoint, or creates one (the non-blocking pool), appends, and gives it
-back; what it appended is durable then (the stream is flushed, not closed).  A physical file is closed when it is large enough or its
-checkpoint is over, and deleted when nothing in it is needed any more.
+A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back; what it appended is
+durable then (the stream is flushed, not closed).  A physical file is closed when it is large enough or its checkpoint is over, and
+deleted when nothing in it is needed any more.  If too much of the space is wasted, the files that waste most are not referred to again.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.storage import FileMerging
 from sim.storage.ledger import FileId, Name, StoredFile
@@ -20,26 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["MergedFiles"]
 
-Group = tuple[int, str | int]
-"""(task manager, whatever its files may be merged by: a checkpoint; or one for all)."""
+
+class _Group(NamedTuple):
+    """Whose small files share."""
+
+    host: int
+    by: int | None  # checkpoint; None: across their boundaries
+    owner: str  # a subtask; empty: all of the task manager
 
 
 class MergedFiles:
     def __init__(self, system: FileSystem, options: FileMerging) -> None:
         self.system = system
         self.options = options
-        self._idle: dict[Group, list[Stream]] = {}
-        self._over: set[Group] = set()
+        self._idle: dict[_Group, list[Stream]] = {}
+        self._over: set[int] = set()  # checkpoints nothing more comes for
         self._made = 0
-        self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> the logical ones in it
+        self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> the logical ones in it that are needed
+        self._worn: set[FileId] = set()  # physical files that waste too much
 
     def takes(self, size_bytes: int) -> bool:
         """Whether a file is small enough to share."""
         return size_bytes < self.options.max_file_bytes
 
-    def write(self, size_bytes: int, name: Name, host: int, by: str | int) -> Work[FileId]:
+    def write(self, size_bytes: int, name: Name, host: int, by: int, owner: str) -> Work[FileId]:
         """Process: a logical file, appended to a physical one.  Raises StorageFailed."""
-        group = self._group(host, by)
+        group = _Group(host, None if self.options.across else by, owner)
         idle = self._idle.setdefault(group, [])
         physical = idle.pop(0) if idle else self._create(group)
         logical = self.system.files.create(name, host, self.system.attempts.now, inside=physical.file.id)
@@ -51,46 +56,58 @@ class MergedFiles:
         logical.size_bytes = size_bytes
         self._inside.setdefault(physical.file.id, []).append(logical)
         self.system.files.close(logical, self.system.attempts.now)
-        if physical.file.size_bytes >= self.options.max_file_bytes or group in self._over:
+        if physical.file.size_bytes >= self.options.max_file_bytes or group.by in self._over:
             yield from self._close(physical)
         else:
             idle.append(physical)
         return logical.id
 
-    def end(self, by: str | int) -> Work[None]:
-        """Process: nothing more comes for a checkpoint (it is complete, or aborted): its physical files are closed."""
-        if not self.options.across:
-            for group in [group for group in self._idle if group[1] == by]:
-                self._over.add(group)
-                for physical in self._idle.pop(group):
-                    yield from self._close(physical)
+    def end(self, by: int) -> Work[None]:
+        """Process: a checkpoint is subsumed or aborted; its physical files are closed, wasted space is looked at."""
+        self._over.add(by)
+        for group in [group for group in self._idle if group.by == by]:
+            for physical in self._idle.pop(group):
+                yield from self._close(physical)
+        for host in sorted({self.system.files[physical].host for physical in self._inside}):
+            self._control_space(host)
 
     def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
         """Process: the physical file goes with the last logical file in it, once it is closed."""
         self._inside[physical].remove(logical)
         if self.system.files[physical].whole and not self._inside[physical]:
-            yield from self.system.delete([physical], host=host)
+            yield from self._delete(physical, host)
 
     def may_reuse(self, file: FileId) -> bool:
-        """Whether a later checkpoint may refer to the file; if not, its bytes are written again, so that space is freed.
+        """Whether a later checkpoint may refer to the file; if not, its bytes are written again, so that space becomes free."""
+        return self.system.files[file].inside not in self._worn
 
-        Flink: not if the physical files of the task manager are more than `max-space-amplification` times what is needed in them.
-        """
-        stored = self.system.files[file]
-        if stored.inside is None or self.options.max_space_amplification < 1:
-            return True
-        mine = [(self.system.files[p].size_bytes, files) for p, files in self._inside.items() if self.system.files[p].host == stored.host]
-        needed = sum(logical.size_bytes for _, files in mine for logical in files)
-        return Fraction(sum(size for size, files in mine if files)) <= self.options.max_space_amplification * needed
+    def _control_space(self, host: int) -> None:
+        """Wear out the files that waste most until the rest is within bounds (FileMergingSnapshotManagerBase#controlSpace)."""
+        most = self.options.max_space_amplification
+        if most < 1:
+            return
+        files = self.system.files
+        needed = {p: sum(logical.size_bytes for logical in inside) for p, inside in self._inside.items() if files[p].host == host}
+        goal = most * sum(needed.values())
+        alive = sum(files[p].size_bytes for p in needed if p not in self._worn)
+        wasted = {p: files[p].size_bytes - needed[p] for p in needed if files[p].whole and p not in self._worn}
+        for physical in sorted(wasted, key=lambda p: -wasted[p]):
+            if alive <= goal:
+                return
+            if needed[physical] * most < files[physical].size_bytes:
+                self._worn.add(physical)
+                alive -= wasted[physical]
 
     def _close(self, physical: Stream) -> Work[None]:
         file = yield from physical.close()
         if not self._inside.get(file):  # all that was in it has been deleted in the meantime
-            yield from self.system.delete([file], host=physical.host)
+            yield from self._delete(file, physical.host)
 
-    def _create(self, group: Group) -> Stream:
+    def _delete(self, physical: FileId, host: int) -> Work[None]:
+        self._inside.pop(physical, None)
+        self._worn.discard(physical)
+        yield from self.system.delete([physical], host=host)
+
+    def _create(self, group: _Group) -> Stream:
         self._made += 1
-        return self.system.open("merged", group[1], self._made, host=group[0])
-
-    def _group(self, host: int, by: str | int) -> Group:
-        return host, "all" if self.options.across else by
+        return self.system.open("merged", -1 if group.by is None else group.by, group.owner, self._made, host=group.host)

@@ -69,6 +69,7 @@ class Network:
         try:
             yield flow.done
         except BaseException:  # it broke off, or nobody waits for it any more
+            self.attempts.forget(flow.done)
             if flow in self._flows:
                 del self._flows[flow]
                 self._change()

@@ -96,7 +96,7 @@ def test_merging_makes_fewer_files():
     assert completed(apart) == completed(merged)
     assert merged.storage.files_written < apart.storage.files_written
     assert all(stored.whole for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None)
-    assert all(stored.whole for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over)
+    assert all(stored.whole for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over), "subsumed"
 
 
 def test_the_same_run_twice_is_the_same():

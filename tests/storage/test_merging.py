@@ -120,15 +120,50 @@ def test_space_that_is_wasted_is_not_kept_by_reuse():
     """Three of 1 MB, two deleted: 3 MB hold 1, more than twice: a later checkpoint writes its bytes again."""
     here = lab(replace(ON, max_space_amplification=Fraction(2)))
     a, b, c = written(here, "a", "b", "c")
+    (own,) = written(here, "own", merge=None)
+    told = []
+    for number, gone in enumerate(([], [b], [c]), start=1):
+        here.took_ms(here.storage.delete(gone))
+        here.took_ms(here.storage.end_merging(number))
+        told.append((here.storage.may_reuse(a), here.storage.may_reuse(own)))
+
+    assert [(True, True), (True, True), (False, True)] == told
+
+
+def test_the_worst_wasters_go_first():
+    """24 MB hold 16, which is within 1.5; with one MB less they do not, and wearing out one file that wastes 3 of its 4 is enough."""
+    here = lab(replace(ON, max_space_amplification=Fraction(3, 2)))
+    kept = []
+    for checkpoint, needed in ((1, 1), (2, 1), (3, 2), (4, 4), (5, 4), (6, 4)):
+        files = written(here, *"wxyz", merge=checkpoint)
+        kept.append(files[0])
+        here.took_ms(here.storage.delete(files[needed:]))
+    here.took_ms(here.storage.end_merging(1))
+
+    assert 24 * MB == sum(stored.size_bytes for stored in physical(here))
+    assert [True] * 6 == [here.storage.may_reuse(file) for file in kept]
+    here.took_ms(here.storage.delete([kept[5]]))
+    here.took_ms(here.storage.end_merging(2))
+
+    assert [False, True, True, True, True, True] == [here.storage.may_reuse(file) for file in kept]
+
+
+def test_without_a_limit_nothing_is_worn():
+    """Below 1: no control of space."""
+    here = lab(replace(ON, max_space_amplification=Fraction(0)))
+    a, b, c = written(here, "a", "b", "c")
+    here.took_ms(here.storage.delete([b, c]))
+    here.took_ms(here.storage.end_merging(1))
 
     assert here.storage.may_reuse(a)
-    here.took_ms(here.storage.delete([b]))
 
-    assert here.storage.may_reuse(a)
-    here.took_ms(here.storage.delete([c]))
 
-    assert not here.storage.may_reuse(a)
-    assert here.storage.may_reuse(here.env.run(until=here.env.process(here.storage.write(1, "own"))))
+def test_shared_state_is_merged_within_its_subtask():
+    here = lab()
+    for owner in ("map/0", "map/1", ""):
+        here.took_ms(here.storage.write(MB, "a", merge=1, owner=owner))
+
+    assert 3 == len(physical(here))
 
 
 def test_a_flood_of_small_files_is_a_few():
