@@ -114,6 +114,8 @@ def _rows(result: Result, table: str) -> pd.DataFrame:
         return rows[rows["trigger_timestamp"] >= warmup_ms]
     if table == "series":
         return rows[rows["time"] > warmup_ms / 1e3]
+    if table == "commits":
+        return rows[rows["time"] >= warmup_ms]
     if table == "subtasks":
         counted = result.checkpoints.loc[result.checkpoints["trigger_timestamp"] >= warmup_ms, "id"]
         return rows[rows["id"].isin(counted)]

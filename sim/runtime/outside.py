@@ -13,7 +13,7 @@ __all__ = ["Outside"]
 class Outside:
     def __init__(self, storage: CheckpointStorage) -> None:
         self.storage = storage
-        self.committed: set[tuple[int, int]] = set()  # (writer, epoch)
+        self.committed: set[tuple[int, int, int]] = set()  # (writer, epoch, when it was opened): written again it is another one
         self.files: dict[Hashable, FileId] = {}  # final name -> file
 
     def stored(self, name: Name, file: FileId) -> None:

@@ -96,22 +96,27 @@ class SinkCommitter:
 
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
-        lost = tuple(one for command in commands if isinstance(command, ReportLost) for one in command.committables)
+        reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
+        lost = tuple(one for one in reported if not self._is_visible(one))
         commit = next((command for command in commands if isinstance(command, Commit)), None)
         if commit is not None:
             if self._commit_ns:
                 self.host.thread.occupy()
-            self.host.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))  # a task that fails meanwhile commits again
+            self.host.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
     def _committed(self, commit: Commit, lost: tuple[Committable, ...]) -> None:
-        known = self.world.outside.committed
-        fresh = tuple(one for one in commit.committables if (one.writer, one.epoch) not in known)
-        known.update((one.writer, one.epoch) for one in fresh)
-        self._note(commit.checkpoint, fresh, lost, again=commit.again)
+        if not self.host.stopped:  # if the task failed meanwhile, the commit is done again after the restore
+            fresh = tuple(one for one in commit.committables if not self._is_visible(one))
+            self.world.outside.committed.update((one.writer, one.epoch, one.opened_ns) for one in fresh)
+            self._note(commit.checkpoint, fresh, lost, again=commit.again)
         if self._commit_ns:
             self.host.thread.vacate()
+
+    def _is_visible(self, one: Committable) -> bool:
+        """The external system has it and ignores whoever commits it again."""
+        return (one.writer, one.epoch, one.opened_ns) in self.world.outside.committed
 
     def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
         world, now, task = self.world, self.host.env.now, self.host.task

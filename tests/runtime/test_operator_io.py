@@ -7,6 +7,7 @@ import pytest
 
 from sim.metrics.journal import Happening
 from sim.model.cluster import Storage
+from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sink import Commit, Flush
 from sim.model.storage import Disk, Retry
@@ -194,6 +195,29 @@ def test_a_timeout_longer_than_interval_and_commit_loses_nothing():
     world = ran(sinking(commit=Commit(transaction_timeout_ns=600 * MS)))
 
     assert [] == [one for commit in world.commits for one in commit.lost]
+
+
+def test_a_restart_loses_nothing_that_is_visible_already():
+    """Checkpoint 2 holds its own committables, older than the timeout when the task is back: they were committed before."""
+    base = sinking(commit=Commit(transaction_timeout_ns=600 * MS), restart=Restart("fixed-delay", 900 * MS))
+    world = ran(replace(base, faults=(Fault(Kill("sink", 0), When((600 * MS,))),)))
+    restored = {row.checkpoint for row in world.journal if row.happening is Happening.JOB_RESTORED}
+
+    assert {2} == restored
+    assert [] == [one.epoch for commit in world.commits for one in commit.lost]
+
+
+@pytest.mark.parametrize("committer", ["chained", "global"])
+def test_a_commit_that_is_cut_short_is_done_again(committer):
+    """The task fails in the middle of a commit of 50 ms: what the checkpoint held becomes visible after the restore, once."""
+    base = sinking(commit=Commit(committer, 50 * MS), restart=Restart("fixed-delay", 100 * MS))
+    vertex = "sink" if committer == "chained" else "committer"
+    world = ran(replace(base, faults=(Fault(Kill(vertex, 0), When((440 * MS,))),)))
+    again = next(commit for commit in world.commits if commit.again)
+
+    assert ([2], 2) == ([one.epoch for one in again.committed], again.checkpoint)
+    assert sorted({one.epoch for one in committed(world)}) == [one.epoch for one in committed(world)]
+    assert () == world.checking.violations()
 
 
 def test_the_committer_reads_barriers_and_no_records():
