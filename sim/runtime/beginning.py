@@ -30,6 +30,7 @@ class Beginning:
     files: SnapshotFiles  # of the instance before it
     ledger: FileLedger
     served: np.ndarray  # where its tasks stood in the end
+    kind: str = "instance"  # or rescale
 
     @property
     def words(self) -> str:

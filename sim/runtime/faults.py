@@ -41,6 +41,8 @@ class Faults:
     def _happen(self, number: int, fault: Fault) -> Work[None]:
         """Process: one line of the plan, time after time."""
         for at_ns in self._times(number, fault):
+            if self.world.beginning is not None and at_ns <= self.world.beginning.at_ns:
+                continue  # it struck the job instance before this one
             yield self.env.timeout(at_ns - self.env.now)
             self.strike(fault.what)
 

@@ -6,7 +6,6 @@ What an instance keeps when it ends is what the cluster's loss, or its user's st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, RestoreRow
@@ -16,6 +15,8 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.beginning import Beginning
+from sim.runtime.legs import Leg, legs
+from sim.runtime.redistribution import rescaled
 
 if TYPE_CHECKING:
     from sim.model.directories import Directories
@@ -39,17 +40,17 @@ class Chain:
 
     def run(self) -> None:
         """To the end of the last instance, or of one that leaves nothing to begin from."""
-        chain, beginning = self.scenario.instances, None
-        for number in range(chain.count):
-            at_ns = 0 if beginning is None else beginning.at_ns
-            until_ns = self.scenario.run.duration_ns * (number + 1) // chain.count
-            world = self.build(self._part(at_ns, until_ns), beginning)
+        parts, beginning = legs(self.scenario), None
+        for number, leg in enumerate(parts):
+            world = self.build(leg.scenario, beginning)
             self.worlds.append(world)
             world.start()
-            world.env.run(until=world.env.timeout(until_ns - world.env.now) | world.failed | world.finished)
-            if number + 1 < chain.count:
+            world.env.run(until=world.env.timeout(leg.until_ns - world.env.now) | world.failed | world.finished)
+            if number + 1 < len(parts):
+                if (leg.kind == "rescale" and world.failed.triggered) or world.env.now >= self.scenario.run.duration_ns:
+                    return  # a job that has failed is not rescaled; or there is no time left
                 try:
-                    beginning = self._next(world)
+                    beginning = self._next(world, parts[number + 1])
                 except NothingToBeginFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
                     return
@@ -93,33 +94,32 @@ class Chain:
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [_restore_row(world, world.beginning, snapshots, directories) for world in self.worlds if world.beginning is not None]
 
-    def _part(self, begin_ns: int, end_ns: int) -> Scenario:
-        """What is asked of one instance; the last second of one is not the first of the next."""
-        actions = tuple(action for action in self.scenario.actions if begin_ns <= action.at_ns < end_ns)
-        return replace(self.scenario, actions=actions)
-
-    def _next(self, world: World) -> Beginning:
+    def _next(self, world: World, leg: Leg) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         world.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-        snapshot = self._chosen(world)
+        snapshot = self._chosen(world, leg.start_from)
+        held, served = world.files.contents(snapshot), world.plane.tasks()["served"].copy()
+        if leg.scenario.job != world.scenario.job:
+            held, served = rescaled(held, served, world, leg.scenario)
         return Beginning(
             len(self.worlds),
             world.env.now,
             snapshot,
             self.scenario.instances.claim,
-            world.files.contents(snapshot),
+            held,
             world.files,
             world.storage.files,
-            world.plane.tasks()["served"].copy(),
+            served,
+            leg.kind,
         )
 
-    def _chosen(self, world: World) -> StoredSnapshot:
+    def _chosen(self, world: World, start_from: str) -> StoredSnapshot:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
-        kept = [one for one in world.files.held() if one.is_savepoint == (chain.start_from == "savepoint")]
+        kept = [one for one in world.files.held() if one.is_savepoint == (start_from == "savepoint")]
         kept += [one for one in world.files.store.retained.values() if one.instance != world.files.store.instance and not kept]
         if not kept:
-            raise NothingToBeginFrom(f"no {chain.start_from} of job {len(self.worlds) - 1} was completed")
+            raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
         snapshot = kept[-1]
         if chain.copied == "nothing":
             return snapshot

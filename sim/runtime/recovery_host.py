@@ -75,9 +75,9 @@ class RecoveryHost:
             self.world.tasks[task].free()
         self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
 
-    def begin(self, words: str) -> None:
+    def begin(self, words: str, kind: str) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
-        self._failure = ("instance", words, self.env.now)
+        self._failure = (kind, words, self.env.now)
         self.tell(say.JobManagerReturned(self.env.now))
 
     def fail_job(self, reason: str, task: int | None) -> None:
@@ -219,7 +219,7 @@ class RecoveryHost:
                 interval_ns=options.interval_ns,
                 min_pause_ns=options.min_pause_ns,
                 first_trigger_ns=self.overheads.first_trigger_ns,
-                restarted=[one.kind for one in self.stats.values()] != ["instance"],
+                restarted=self.world.beginning is None or len(self.stats) > 1,
                 draw=draw(stream(self.world.scenario.run.seed, "first-trigger"), len(self.stats)),
             )
             self.world.coordinator.start(delay_ns)

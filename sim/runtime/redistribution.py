@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.model.random import draw, stream
+from sim.model.scenario import Scenario
 from sim.plane.interface import Position
 from sim.plane.layout import layout
 from sim.plane.spec import Edge, PlaneSpec
 from sim.runtime.contents import Held
+from sim.runtime.lowering import plane_spec
 from sim.runtime.operator_io import Uncommitted
 from sim.state.key_groups import overlap
 
-__all__ = ["redistributed"]
+if TYPE_CHECKING:
+    from sim.runtime.world import World
+
+__all__ = ["redistributed", "rescaled"]
 
 
 def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, Held]:
@@ -31,6 +37,18 @@ def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_
     _deal_records(before, after)
     _deal_streams(before, after)
     return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
+
+
+def rescaled(held: Mapping[int, Held], served: np.ndarray, world: World, scenario: Scenario) -> tuple[dict[int, Held], np.ndarray]:
+    """What the tasks of this scenario begin with, and where the sources stood that were stopped for it (other tasks: 0)."""
+    spec = plane_spec(scenario)
+    dealt = redistributed(held, world.spec, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
+    stood = np.zeros(len(dealt), np.int64)
+    old, new = layout(world.spec).first_task, layout(spec).first_task
+    for vertex, first, began in zip(spec.vertices, new, old, strict=True):
+        if vertex.source is not None:
+            stood[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
+    return dealt, stood
 
 
 class _Streams:

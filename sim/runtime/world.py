@@ -117,7 +117,7 @@ class World:
         """All tasks run: periodic checkpoints begin."""
         schedule(self)
         if self.beginning is not None:
-            self.recovery.begin(self.beginning.words)
+            self.recovery.begin(self.beginning.words, self.beginning.kind)
             return
         for host in self.tasks:
             host.begin()

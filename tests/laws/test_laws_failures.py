@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
@@ -107,7 +107,7 @@ def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     calm, hit = (run(failing(bounded(world_of), some, seconds=25), ENGINE) for some in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     if (ends[0]["consumed"] < ends[0]["written"]).any() or calm.job_status != "FINISHED":
-        event("slow"); return  # a slow job: it has not ended
+        return  # a slow job: it has not ended
 
     assert "FINISHED" == hit.job_status
     for column in ("written", "consumed"):

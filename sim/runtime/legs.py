@@ -1,0 +1,66 @@
+"""A run as legs: each is one job instance with one parallelism, from the end of the one before it to its own.
+
+Instances share the duration equally; rescaling ends a leg at its time, or as soon as the savepoint taken for it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from sim.model.actions import Action
+from sim.model.job import Job
+from sim.model.scenario import Scenario
+
+__all__ = ["Leg", "legs", "with_parallelism"]
+
+
+class Leg(NamedTuple):
+    scenario: Scenario  # its job, and what is asked of it
+    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier
+    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the leg before it
+    kind: Literal["instance", "rescale"] = "instance"
+
+
+def legs(scenario: Scenario) -> list[Leg]:
+    return _rescaled(scenario) if scenario.rescale else _instances(scenario)
+
+
+def _instances(scenario: Scenario) -> list[Leg]:
+    chain, begin_ns, several = scenario.instances, 0, []
+    for number in range(chain.count):
+        until_ns = scenario.run.duration_ns * (number + 1) // chain.count
+        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # no second belongs to two
+        several.append(Leg(replace(scenario, actions=actions), until_ns, chain.start_from))
+        begin_ns = until_ns
+    return several
+
+
+def _rescaled(scenario: Scenario) -> list[Leg]:
+    several, job, start_from, begin_ns = [], scenario.job, "checkpoint", 0
+    for one in scenario.rescale:
+        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < one.at_ns)
+        until_ns = one.at_ns
+        if one.savepoint:
+            actions, until_ns = (*actions, Action(one.at_ns, "native", "no-drain")), scenario.run.duration_ns
+        several.append(Leg(replace(scenario, job=job, actions=actions), until_ns, start_from, "rescale"))  # type: ignore[arg-type]
+        job, begin_ns = with_parallelism(job, dict(one.parallelism)), one.at_ns
+        start_from = "savepoint" if one.savepoint else "checkpoint"
+    actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
+    last = Leg(replace(scenario, job=job, actions=actions), scenario.run.duration_ns, start_from, "rescale")  # type: ignore[arg-type]
+    return [*several, last]
+
+
+def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
+    """The same job, these vertices with another parallelism; forward between unequal ones becomes rebalance, as in Flink."""
+    vertices = {vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism)) for vertex in job.vertices}
+    for name, vertex in vertices.items():
+        inputs = tuple(
+            replace(inlet, ship="rebalance")
+            if inlet.ship == "forward" and vertices[inlet.upstream].parallelism != vertex.parallelism
+            else inlet
+            for inlet in vertex.inputs
+        )
+        vertices[name] = replace(vertex, inputs=inputs)
+    return Job(tuple(vertices.values()))
