@@ -55,6 +55,15 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:5:34: job.b.commit.committer: expected chained or global, not 'local'",)),
     "timeout that loses all": (but(("service: 10 us", "commit: {transaction-timeout: 0 s}")), (
         "s:5:34: job.b.commit.transaction-timeout: a timeout of 0 loses every transaction",)),
+    "operators at no known time": (but(("interval: 5 s", "interval: 5 s, operator-io: sync, abort-policy: keep, upload-threads: 0")), (
+        "s:6:29: checkpoint.operator-io: expected pre-barrier or async, not 'sync'",
+        "s:6:48: checkpoint.abort-policy: expected survive, reupload or drop, not 'keep'",
+        "s:6:68: checkpoint.upload-threads: 0 is out of range")),
+    "a file larger than its room": (but(
+        ("service: 10 us", "flush: {bytes: 9 MiB, files: 2}"), ("interval: 5 s", "interval: 5 s, staging: {space: 4 MiB}")), (
+        "s:6:39: checkpoint.staging.space: is less than one file of b",)),
+    "files of a source": (but(("parallelism: 2}\n  b", "parallelism: 2, flush: {bytes: 1 MiB}}\n  b")), (
+        "s:4:60: job.a.flush: a source writes no files",)),
     "commit of a source": (but(("parallelism: 2}\n  b", "parallelism: 2, commit: two-phase}\n  b")), (
         "s:4:60: job.a.commit: a source commits nothing",)),
     "name of a committer": (but(("  b: {input: {a: hash}", '  "b: committer": {input: {a: hash}}\n  b: {commit: {committer: global}, input: {a: hash}')), (
