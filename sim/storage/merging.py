@@ -73,6 +73,9 @@ class MergedFiles:
 
     def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
         """Process: the physical file goes with the last logical file in it, once it is closed."""
+        if physical not in self._inside:  # an older job wrote it
+            needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
+            self._inside[physical] = [*needed, logical]
         self._inside[physical].remove(logical)
         if self.system.files[physical].whole and not self._inside[physical]:
             yield from self._delete(physical, host)

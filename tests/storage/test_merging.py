@@ -175,3 +175,14 @@ def test_a_flood_of_small_files_is_a_few():
     assert 4 == merged.storage.files.written + len(physical(merged))
     assert 100 == apart.storage.files.written
     assert times[0] < times[1] / 2
+
+
+def test_files_of_an_older_job_go_together_too():
+    """A new storage begins with the files of the one before it: the physical file still goes with the last one in it."""
+    older, here = lab(), lab()
+    a, b = written(older, "a", "b")
+    older.took_ms(older.storage.end_merging(1))
+    here.storage.files.adopt(older.storage.files)
+
+    assert [0, 1] == [here.took_ms(here.storage.delete([file])) for file in (b, a)]
+    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]

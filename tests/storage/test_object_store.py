@@ -131,3 +131,11 @@ def test_latency_has_a_tail():
 
     assert 40 == pytest.approx(median(took), rel=0.1)
     assert 400 < took[-40] < 600
+
+
+@pytest.mark.parametrize(("size_kb", "ms"), [(1000, 17), (2000, 27), (4000, 50), (8000, 76), (16000, 168)])
+def test_a_measured_store(size_kb, ms):
+    """Mean time of a PUT to MinIO on one host (logs of faradawn/s3-bench-cortx-logs): 96 MB/s and 6 ms a request, within a fifth."""
+    lab = Lab(store(bytes_per_second=96 * MB, latency=Distribution(6 * MS), part_bytes=100 * MB))
+
+    assert ms == pytest.approx(lab.took_ms(lab.storage.write(size_kb * 1000, "a")), rel=0.2)
