@@ -157,7 +157,8 @@ class EndState(Enum):
     RUNNING = "running"
     FINISHING = "finishing"  # operators finish
     WAITING = "waiting"  # the end of data is out
-    CLOSING = "closing"  # nothing is left to wait for: no snapshot begins any more
+    LEAVING = "leaving"  # no snapshot begins any more, those under way end
+    CLOSING = "closing"  # operators close
     FINISHED = "finished"
 
 
@@ -181,12 +182,12 @@ class TaskEnd:
     @property
     def data_ended(self) -> bool:
         """Nothing the operators do comes after this (a snapshot taken now holds all of it)."""
-        return self.state in (EndState.WAITING, EndState.CLOSING, EndState.FINISHED)
+        return self.state not in (EndState.RUNNING, EndState.FINISHING)
 
     @property
     def closing(self) -> bool:
         """Too late for another checkpoint."""
-        return self.state in (EndState.CLOSING, EndState.FINISHED)
+        return self.state in (EndState.LEAVING, EndState.CLOSING, EndState.FINISHED)
 
     def on(self, event: EndEvent) -> _Answer:
         match event:
@@ -249,8 +250,10 @@ def _ended(end: TaskEnd) -> _Answer:
 
 
 def _settled(end: TaskEnd) -> _Answer:
-    """Close when nothing is left to wait for."""
+    """Leave when nothing is left to wait for, close when no snapshot is under way (StreamTask#afterInvoke)."""
     unread = end.unread if end.rule.end_of_data_first else 0
-    if end.state is not EndState.WAITING or unread or end.inputs_open or end.open or not end.held:
-        return end, ()
-    return changed(end, state=EndState.CLOSING), (CloseOperators(),)
+    if end.state is EndState.WAITING and not unread and not end.inputs_open and end.held:
+        end = changed(end, state=EndState.LEAVING)
+    if end.state is EndState.LEAVING and not end.open:
+        return changed(end, state=EndState.CLOSING), (CloseOperators(),)
+    return end, ()

@@ -18,7 +18,8 @@ def known(action: dict[str, object]) -> bool:
 def not_modelled(config: Configuration) -> list[str]:
     """One phrase per feature, in the order of the configuration."""
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
-    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in config.actions if not known(action)]
+    unknown = [action for action in config.actions if not known(action)]
+    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in unknown]
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
     if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
         phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")
@@ -38,8 +39,6 @@ def _of_node(config: Configuration, node: Node) -> list[str]:
         phrases.append("records held back until their checkpoint is complete: they pass at once")
     if node.commit_ms and node.commit == "none":
         phrases.append(f"{node.commit_ms:g} ms of work per commit")
-    if node.fail_at_ms:
-        phrases.append(f"the failure of subtask {node.fail_subtask} {node.fail_at_ms:g} ms after submission, and the recovery")
     if 0 < node.service_jitter < 1:
         phrases.append(f"service that is constant to {1 - node.service_jitter:.0%} and exponential to the rest: taken as constant")
     if len(config.emitted_bytes()[node.id]) > 1 and config.is_read(node.id):

@@ -99,7 +99,7 @@ class TaskEnding:
 
     def tell(self, event: say.EndEvent) -> None:
         """One event after the other, as everywhere; a task that was restarted has no end any more."""
-        if self.world.tasks[self.host.task] is not self.host:
+        if self.host.stopped or self.world.tasks[self.host.task] is not self.host:
             return
         self._heard.append(event)
         if len(self._heard) > 1:
@@ -139,8 +139,15 @@ class TaskEnding:
     def _close_operators(self, _: say.CloseOperators) -> None:
         if self.machine.rule.tail == "at-finish":
             self.host.operator.commit_at_finish()
-        closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
-        self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
+        def close() -> None:
+            closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
+            self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
+
+        if self.machine.rule.tail == "at-finish":
+            self.host.operator.commit_at_finish()
+            self.host.thread.post(close)  # when that is done
+        else:
+            close()
 
     @carry_out.register
     def _forward_end_of_partition(self, _: say.ForwardEndOfPartition) -> None:

@@ -61,6 +61,7 @@ class TaskHost:
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # for good: another host takes the task over when it is restarted
         self._when_freed: Callable[[], None] | None = None
+        self.thread.freed = self.free
         self._polled_at_first_barrier: dict[int, int] = {}
         self._channel_state_failed: set[int] = set()  # before the asynchronous phase began
         self._heard: deque[say.TaskEvent] = deque()

@@ -20,6 +20,7 @@ class TaskThread:
         self.occupied = False
         self.stopped = False
         self.mails_only = False  # no record is served any more
+        self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
         self._at_mails = False
         self._mails: deque[Callable[[], None]] = deque()
 
@@ -61,7 +62,9 @@ class TaskThread:
 
     def vacate(self) -> None:
         """Let the thread go back to mails and records."""
-        if self.occupied and not self.stopped:
+        if self.occupied and self.stopped:
+            self.freed()
+        elif self.occupied:
             self.occupied = False
             if not self.mails_only:
                 self.plane.release(self.task)

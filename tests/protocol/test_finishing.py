@@ -102,10 +102,11 @@ def test_a_task_waits_for_the_end_of_its_inputs():
 
 
 def test_a_task_waits_for_snapshots_under_way():
-    """Their files would be lost with it."""
+    """Their files would be lost with it; no other one begins meanwhile."""
     end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), begun(6), heard(5))
 
     assert CloseOperators() not in told
+    assert (EndState.LEAVING, True) == (end.state, end.closing)
     assert [CloseOperators()] == after(end, ended(6))[1]
 
 
