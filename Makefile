@@ -7,6 +7,7 @@
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
 PROFILE ?= dev
+WORLDS ?= 10000
 BIN = .venv/bin
 
 run: .venv/.made-core
@@ -33,6 +34,7 @@ mutations: .venv/.made-test
 
 nightly: .venv/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
+	PYTHONPATH=. $(BIN)/python -m tests.worlds.nightly --count $(WORLDS)
 
 # Which extras a stamp stands for.  Later ones include the earlier ones, so that `make test` never undoes `make test-slow`.
 .venv/.made-core: pyproject.toml constraints.txt
