@@ -102,7 +102,7 @@ FAULTS: dict[str, Change] = {
     "nothing": lambda base: base,
     "a task fails": struck(Fault(Kill("stage0", 0), When((900 * MS, 1500 * MS)))),
     "a sink fails": struck(Fault(Kill("sink", 1), When((777 * MS, 1490 * MS, 2140 * MS)))),
-    "a sink fails when the other has ended": struck(Fault(Kill("sink", 1), When((3050 * MS,)))),
+    "a sink fails when the other has ended": struck(Fault(Kill("sink", 1), When((3142 * MS,)))),
     "a task manager is lost": struck(Fault(TaskManagerLost(2), When((1230 * MS,)))),
     "the JobManager is lost": struck(Fault(JobManagerDown(150 * MS), When((1100 * MS,)))),
     "storage stands still, checkpoints expire": both(
