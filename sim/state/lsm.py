@@ -7,7 +7,9 @@ Not modelled: stalls of writing when compaction falls behind, several compaction
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from sim.model.state import Lsm
@@ -16,6 +18,7 @@ from sim.state.tables import Table, distinct, merged
 __all__ = ["LsmTree", "TreeImage"]
 
 _SECOND = 1_000_000_000
+_begin, _end = attrgetter("first"), attrgetter("last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,10 @@ class _Compaction:
     """Tables being merged; the live set changes when it ends."""
 
     ends_ns: int
-    into: int  # level
-    inputs: tuple[Table, ...]
+    level: int  # from here into the next
+    first: int  # position there of the first table merged
+    sources: int  # so many, from here on
+    below: slice  # merged with
     outputs: tuple[Table, ...]
 
 
@@ -43,7 +48,8 @@ class LsmTree:
         self.options = options
         self.keys = keys
         self.entry_bytes = entry_bytes
-        self.levels: list[list[Table]] = [[], []]
+        self.levels: list[list[Table]] = [[], []]  # below 0 in the order of keys
+        self._entries = [0, 0]  # of each level below 0
         self.edits = 1  # flushes and compactions so far, as the manifest lists them
         self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes a memtable holds
         self._writes = 0  # in the memtable
@@ -73,6 +79,8 @@ class LsmTree:
     def stand(self, image: TreeImage, now_ns: int) -> None:
         """Be as in a snapshot again; what ran and what was in memory is lost."""
         self.levels = [list(level) for level in image.levels]
+        self._entries = [0] * len(self.levels)
+        self._count(*range(len(self.levels)))
         self.edits, self._next = image.edits, image.next_number
         self._writes = self._loaded = 0
         self._running = None
@@ -104,7 +112,15 @@ class LsmTree:
         self._compact(now_ns)
 
     def _load(self) -> None:
-        """The state is written once, before the first record; compactions are over by then."""
+        """The state is there before the first record, and compactions are over by then.
+
+        As far as it fits into level 1 it has just been written, memtable by memtable.  More has been there for long: it lies in the
+        lowest level it needs, the levels above are empty.
+        """
+        base = self.options.base_bytes // self.entry_bytes
+        if self.keys > max(base, self._full):
+            self._settled()
+            return
         left = self.keys
         while left:
             some = min(left, self._full)
@@ -115,55 +131,80 @@ class LsmTree:
                 while self._running is not None:
                     self._settle(self._running.ends_ns)
 
+    def _settled(self) -> None:
+        """All keys in full tables of one level."""
+        level, target = 1, self.options.base_bytes // self.entry_bytes
+        while target < self.keys:
+            level, target = level + 1, target * self.options.multiplier
+        largest = max(1, self.options.table_bytes // self.entry_bytes)
+        self.levels += [[] for _ in range(level + 1 - len(self.levels))]
+        self.levels[level] = [
+            self._table(first, last, last - first, last - first)
+            for first, last in ((first, min(first + largest, self.keys)) for first in range(0, self.keys, largest))
+        ]
+        self._entries = [sum(table.entries for table in tables) for tables in self.levels]
+
     # ------------------------------------------------------------------------------------------ compaction
 
     def _settle(self, now_ns: int) -> None:
         """Let compactions end that are over by now; the next one begins when one ends."""
-        while self._running is not None and self._running.ends_ns <= now_ns:
-            ended, self._running = self._running, None
-            gone = {table.number for table in ended.inputs}
-            self.levels = [[table for table in level if table.number not in gone] for level in self.levels]
-            self.levels[ended.into] = sorted([*self.levels[ended.into], *ended.outputs], key=lambda table: table.first)
+        while (ended := self._running) is not None and ended.ends_ns <= now_ns:
+            self._running = None
+            del self.levels[ended.level][ended.first : ended.first + ended.sources]
+            self.levels[ended.level + 1][ended.below] = ended.outputs
+            self._count(ended.level, ended.level + 1)
             self.edits += 1
             self._compact(ended.ends_ns)
 
     def _compact(self, now_ns: int) -> None:
         """Begin the most urgent compaction, if one is due and none runs."""
         while self._running is None and (level := self._fullest()) is not None:
-            source = list(self.levels[0]) if level == 0 else [self._picked(level)]
             if level + 1 == len(self.levels):
                 self.levels.append([])
-            below = [table for table in self.levels[level + 1] if any(table.overlaps(one) for one in source)]
-            if level and not below:
-                self._move(source[0], level)  # nothing to merge with: the file goes down as it is
+                self._entries.append(0)
+            first, sources = (0, list(self.levels[0])) if level == 0 else self._picked(level)
+            below = self._overlapping(level + 1, min(table.first for table in sources), max(table.last for table in sources))
+            met = self.levels[level + 1][below]
+            if level and not met:  # nothing to merge with: the file goes down as it is
+                self.levels[level + 1][below] = sources
+                del self.levels[level][first]
+                self._count(level, level + 1)
+                self.edits += 1
                 continue
-            inputs = (*source, *below)
             largest = max(1, self.options.table_bytes // self.entry_bytes)
-            outputs = tuple(self._table(*piece) for piece in merged(inputs, largest))
-            volume = sum(self.bytes_of(table) for table in inputs)
-            self._running = _Compaction(now_ns + volume * _SECOND // self.options.compaction_bytes_per_second, level + 1, inputs, outputs)
+            outputs = tuple(self._table(*piece) for piece in merged((*sources, *met), largest))
+            volume = sum(self.bytes_of(table) for table in (*sources, *met))
+            ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second
+            self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)
 
     def _fullest(self) -> int | None:
-        """The level whose compaction is the most overdue."""
-        scores = [(len(self.levels[0]) / self.options.level0_files, 0)]
-        for i, tables in enumerate(self.levels[1:]):
-            target = self.options.base_bytes * self.options.multiplier**i
-            scores.append((sum(self.bytes_of(table) for table in tables) / target, -(i + 1)))  # of equals the upper one
-        score, below = max(scores)
-        due = score >= 1 if below == 0 else score > 1
-        return -below if due else None
+        """The level whose compaction is the most overdue; of equals the upper one."""
+        fullest, most = None, 1.0
+        if len(self.levels[0]) >= self.options.level0_files:
+            fullest, most = 0, len(self.levels[0]) / self.options.level0_files
+        target = self.options.base_bytes
+        for level in range(1, len(self.levels)):
+            score = self._entries[level] * self.entry_bytes / target
+            if score > most:
+                fullest, most = level, score
+            target *= self.options.multiplier
+        return fullest
 
-    def _picked(self, level: int) -> Table:
-        """The levels below 0 take turns through the keys."""
-        beyond = [table for table in self.levels[level] if table.first >= self._cursor.get(level, 0)]
-        table = beyond[0] if beyond else self.levels[level][0]
-        self._cursor[level] = table.last
-        return table
+    def _picked(self, level: int) -> tuple[int, list[Table]]:
+        """(position, table): the levels below 0 take turns through the keys."""
+        tables = self.levels[level]
+        first = bisect_left(tables, self._cursor.get(level, 0), key=_begin) % len(tables)
+        self._cursor[level] = tables[first].last
+        return first, [tables[first]]
 
-    def _move(self, table: Table, level: int) -> None:
-        self.levels[level].remove(table)
-        self.levels[level + 1] = sorted([*self.levels[level + 1], table], key=lambda one: one.first)
-        self.edits += 1
+    def _overlapping(self, level: int, first: int, last: int) -> slice:
+        """Positions of the tables that have keys in [first, last), or where such tables would stand."""
+        tables = self.levels[level]
+        return slice(bisect_right(tables, first, key=_end), bisect_left(tables, last, key=_begin))
+
+    def _count(self, *levels: int) -> None:
+        for level in levels:
+            self._entries[level] = sum(table.entries for table in self.levels[level])
 
     def _table(self, first: int, last: int, entries: int, loaded: int) -> Table:
         table = Table(self._next, first, last, entries, loaded)

@@ -78,8 +78,12 @@ def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
     tables = sorted(tables, key=lambda table: table.first)
     bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
     rest = loaded_rest = 0  # what rounding left over goes to the next range, so that no key gets lost
+    begun, covering = 0, list[Table]()
     for first, last in pairwise(bounds):
-        covering = [table for table in tables if table.first <= first and last <= table.last]
+        covering = [table for table in covering if table.last > first]
+        while begun < len(tables) and tables[begun].first == first:
+            covering.append(tables[begun])
+            begun += 1
         present, present_loaded = _union(covering, last - first)
         entries = _rounded(present + rest)
         loaded = min(entries, _rounded(present_loaded + loaded_rest))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.state import Lsm
-from sim.state.lsm import LsmTree
+from sim.state.lsm import LsmTree, TreeImage
 from sim.state.tables import Table, distinct, merged
 
 SECOND = 1_000_000_000
@@ -95,10 +95,20 @@ def test_tables_below_level_0_have_the_target_size():
 
 def test_a_table_moves_down_without_being_rewritten():
     """Nothing below to merge with: same name, next level, no upload."""
-    tree = LsmTree(Lsm(memtable_bytes=25_000, table_bytes=30_000, base_bytes=80_000), 1000, 100)
+    tree = LsmTree(Lsm(memtable_bytes=10**9, base_bytes=10_000), 1000, 100)
+    upper, other, lower = Table(7, 0, 100, 90, 90), Table(8, 500, 600, 90, 90), Table(9, 300, 500, 150, 150)
+    tree.stand(TreeImage(((), (upper, other), (lower,)), 5, 10), 0)
 
-    assert [[], [300, 300, 100], [300]] == [sorted(level, reverse=True) for level in sizes(tree)]
-    assert 1000 == sum(table.entries for table in tree.live)
+    assert [[], [other], [upper, lower]] == tree.levels
+    assert 6 == tree.edits
+
+
+def test_a_state_larger_than_level_1_has_long_been_there():
+    """1000 keys of 100 B where level 1 takes 30 kB and level 2 90 kB: full tables in level 3, nothing above, nothing in memory."""
+    tree = LsmTree(Lsm(memtable_bytes=25_000, base_bytes=30_000, multiplier=3, table_bytes=40_000), 1000, 100)
+
+    assert [[], [], [], [400, 400, 200]] == sizes(tree)
+    assert 0 == tree.memtable_bytes
 
 
 @given(st.integers(1, 400), st.integers(1, 60), st.lists(st.integers(0, 300), max_size=12), st.integers(1, 5))
@@ -139,3 +149,13 @@ def test_a_merge_is_cut_where_tables_are_full():
     pieces = list(merged([Table(1, 0, 100, 50, 50), Table(2, 100, 200, 100, 100)], 60))
 
     assert [(0, 110, 60), (110, 170, 60), (170, 200, 30)] == [piece[:3] for piece in pieces]
+
+
+def test_a_flush_holds_each_key_once():
+    """1000 writes to 1000 keys: 1000 * (1 - 1/e) of them, to the nearest."""
+    tree = LsmTree(NEVER_FULL, 1000, 100)
+    tree.flush(0)
+    tree.write(1000, 0, 1)
+    tree.flush(1)
+
+    assert [1000, 632] == sizes(tree)[0]
