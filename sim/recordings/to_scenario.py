@@ -32,6 +32,13 @@ FIXED_OPTIONS = {
     "execution.checkpointing.data-inline-threshold": 0,
     "execution.buffer-timeout.interval": "100 ms",
 }
+RESTART_OPTIONS = {  # ... where something fails
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": 10,
+    "restart-strategy.fixed-delay.delay": "1 s",
+}
+# Submission -> all tasks run, the beginning of a simulated run: median over the recordings.
+STARTUP_MS = 1300
 TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
 BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
 CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
@@ -62,6 +69,8 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
             lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
     if actions := [_action(action) for action in config.actions if known(action)]:
         document["actions"] = actions
+    if faults := _faults(config):
+        document["faults"] = faults
     document |= {
         "flink": flink,
         "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},
@@ -79,6 +88,15 @@ def _action(action: dict[str, object]) -> dict[str, str]:
     return what | {"at": format_duration(round(_exact(float(str(action["at_s"]))) * 10**9))}
 
 
+def _faults(config: Configuration) -> list[dict[str, str]]:
+    """Injected failures, on the clock of a run that begins when all tasks run."""
+    return [
+        {"kill": f"{node.id}[{node.fail_subtask}]", "at": format_duration(round(max(0, node.fail_at_ms - STARTUP_MS) * 10**6))}
+        for node in config.nodes
+        if node.fail_at_ms
+    ]
+
+
 def _question(recording: Recording, *, compare: bool) -> str:
     if compare:
         job = re.sub(r"-(aligned|unaligned|timeout-\w+)$", "", recording.name)
@@ -90,7 +108,8 @@ def _flink(config: Configuration) -> dict[str, Any]:
     """Recorded options under their current names, then the fixed ones beside them."""
     words = {"true": True, "false": False}
     recorded = {ALIASES.get(key, key): words.get(str(value), value) for key, value in config.flink.items()}
-    return recorded | {key: value for key, value in FIXED_OPTIONS.items() if key not in recorded}
+    fixed = FIXED_OPTIONS | (RESTART_OPTIONS if any(node.fail_at_ms for node in config.nodes) else {})
+    return recorded | {key: value for key, value in fixed.items() if key not in recorded}
 
 
 def _vertex(config: Configuration, node: Node) -> dict[str, Any]:

@@ -225,9 +225,8 @@ def test_transactions_and_what_a_commit_costs():
         (1, {"outWeights": [1, 2, 3, 4], "inputs": [{"from": "src", "salt": 1}]}, "'map': key 'salt' of an input"),
         (2, {"commit": "cascade", "commitMs": 30}, "'sink': records held back until their checkpoint is complete"),
         (2, {"commitMs": 30}, "'sink': 30 ms of work per commit"),
-        (2, {"failAtMs": 26000}, "'sink': the failure of subtask 0 26000 ms after submission, and the recovery"),
     ],
-    ids=range(8),
+    ids=range(7),
 )
 def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
     """In the returned list and in a comment of the scenario."""
@@ -251,6 +250,19 @@ def test_what_the_run_did_beside_its_job_is_named():
     ] == lost
     assert "actions" not in scenario
     assert ("rocksdb", {"managed-memory": "64 MiB"}) == tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm"))
+
+
+def test_an_injected_failure_is_a_fault():
+    """Its time counts from the submission, a run's from all tasks running; how it restarts is the recorder's choice, or the recording's."""
+    recorded = document()
+    recorded["config"]["nodes"][2].update({"failAtMs": 26000, "failSubtask": 1})
+    recorded["config"]["flink"]["restart-strategy.fixed-delay.delay"] = "2 s"
+    scenario, question, comments, lost = imported(recorded)
+    run = loads(write(scenario, question, comments)).scenarios[0]
+
+    assert [{"kill": "sink[1]", "at": "24.7 s"}] == scenario["faults"]
+    assert ("fixed-delay", 2_000_000_000, 10) == (run.restart.strategy, run.restart.delay_ns, run.restart.attempts)
+    assert [] == lost
 
 
 @pytest.mark.parametrize(
