@@ -75,7 +75,7 @@ def _taken(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]
         yield [
             name, str(len(rows)), ms_text(rows["end_to_end_duration"].median()), ms_text(rows["end_to_end_duration"].max()),
             bytes_text(rows["checkpointed_size"].median()), bytes_text(rows["state_size"].median()),
-            per_second_text(_throughput(run["series"], edges, rows)),
+            per_second_text(_throughput(run["series"], edges, rows)) if (rows["savepointFormat"] != "").all() else NONE,
         ]  # fmt: skip
 
 

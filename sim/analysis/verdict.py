@@ -62,6 +62,8 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if row.failed else "")
+        if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
+            return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
     why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
     text = f"With {_name(worst)} {fate}, because {why}"
     if not sound:

@@ -8,10 +8,11 @@ checkpoint it did not claim).  Files of a native savepoint that was claimed go t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
+from sim.protocol.machine import changed
 
 __all__ = ["Entry", "Released", "SharedStateRegistry"]
 
@@ -43,9 +44,11 @@ class SharedStateRegistry:
         changes: dict[Key, Entry] = {}
         for file in files:
             old = self.entries.get(file.key)
-            newest = checkpoint if old is None else max(old.last_used, checkpoint)
-            changes[file.key] = Entry(file, checkpoint, newest) if old is None else old._replace(last_used=newest)
-        return replace(self, entries={**self.entries, **changes}) if changes else self
+            if old is None:
+                changes[file.key] = Entry(file, checkpoint, checkpoint)
+            elif old.last_used < checkpoint:
+                changes[file.key] = Entry(file, old.created_by, checkpoint)
+        return changed(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
         """What the job starts with (registerAllAfterRestored).  A canonical savepoint holds nothing that can be reused."""
@@ -53,8 +56,8 @@ class SharedStateRegistry:
         reusable = snapshot.files if native else () if snapshot.type == "canonical" else shared_files(snapshot.files, snapshot)
         after = self.registered(reusable, number)
         if claim != "claim":
-            return replace(after, highest_not_claimed=max(self.highest_not_claimed, number))
-        return replace(after, whole=self.whole | {number}) if native else after
+            return changed(after, highest_not_claimed=max(self.highest_not_claimed, number))
+        return changed(after, whole=self.whole | {number}) if native else after
 
     def released(self, lowest_retained: int) -> Released:
         """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""
@@ -62,9 +65,10 @@ class SharedStateRegistry:
         kept = {key: entry for key, entry in self.entries.items() if entry.last_used >= lowest_retained} if unused else self.entries
         whole = frozenset(entry.created_by for entry in kept.values() if entry.created_by in self.whole) if self.whole else self.whole
         mine = (entry for entry in unused if entry.created_by > self.highest_not_claimed and entry.created_by not in self.whole)
-        return Released(replace(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), whole)
+        return Released(changed(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), whole)
 
 
 def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
     """Those others may name too: everything outside the snapshot's own directory."""
-    return tuple(file for file in files if not snapshot.owns(file))
+    instance, checkpoint = snapshot.instance, snapshot.checkpoint
+    return tuple(file for file in files if file.scope == "shared" or file.checkpoint != checkpoint or file.instance != instance)

@@ -7,10 +7,10 @@ what that does to files is decided here; how long deleting takes is for others t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sim.model.stored import ClaimMode, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.machine import InvalidTransition, remember
+from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.shared_state import SharedStateRegistry, shared_files
 
 __all__ = [
@@ -121,11 +121,11 @@ class SnapshotStore:
                 after, commands = self._discarded(event)
             case FailedOver():
                 after, commands = self._failed_over(event)
-        return replace(after, story=remember(self.story, event)), commands
+        return changed(after, story=remember(self.story, event)), commands
 
     def _begun(self, event: SnapshotBegun) -> _Answer:
         empty = StoredSnapshot(self.instance, event.checkpoint, event.type, ())
-        return replace(self, pending={**self.pending, event.checkpoint: empty}), ()
+        return changed(self, pending={**self.pending, event.checkpoint: empty}), ()
 
     def _registered(self, event: StateRegistered) -> _Answer:
         """Shared files count even if the checkpoint is gone: a later one may build on them.  Private ones of a late acknowledgement go."""
@@ -136,10 +136,10 @@ class SnapshotStore:
         if shared:
             stale = event.checkpoint < self.released_below
             registry = self.registry.registered(shared, event.checkpoint)
-            after = replace(self, registry=registry, released_below=-1 if stale else self.released_below)
+            after = changed(self, registry=registry, released_below=-1 if stale else self.released_below)
         if one is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
-        return replace(after, pending={**self.pending, event.checkpoint: replace(one, files=one.files + event.files)}), ()
+        return changed(after, pending={**self.pending, event.checkpoint: changed(one, files=one.files + event.files)}), ()
 
     def _completed(self, event: SnapshotCompleted) -> _Answer:
         """Savepoints are the user's: neither retained nor a reason to build on them."""
@@ -148,8 +148,8 @@ class SnapshotStore:
         if one is None:
             raise self._impossible(event, "it is not pending")
         if one.is_savepoint:
-            return replace(self, pending=pending, savepoints=(*self.savepoints, one)), ()
-        after = replace(self, pending=pending, retained={**self.retained, event.checkpoint: one}, full_required=False)
+            return changed(self, pending=pending, savepoints=(*self.savepoints, one)), ()
+        after = changed(self, pending=pending, retained={**self.retained, event.checkpoint: one}, full_required=False)
         after, unused = _released(after)
         return after, ((DeleteSharedFiles(unused),) if unused else ())
 
@@ -157,14 +157,14 @@ class SnapshotStore:
         if event.checkpoint in self.pending:
             pending = dict(self.pending)
             one = pending.pop(event.checkpoint)
-            return replace(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(one)),)
+            return changed(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(one)),)
         retained = dict(self.retained)
         old = retained.pop(event.checkpoint, None)
         if old is None or not retained:
             raise self._impossible(event, "it is not held" if old is None else "it is the last one")
         whole = event.checkpoint in self.registry.whole
         kept_whole = {**self.kept_whole, event.checkpoint: old} if whole else self.kept_whole
-        after, unused = _released(replace(self, retained=retained, kept_whole=kept_whole))
+        after, unused = _released(changed(self, retained=retained, kept_whole=kept_whole))
         mine = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
         private = _private(old) if mine and not whole else ()
         return after, (DeleteDirectory(event.checkpoint, private), *((DeleteSharedFiles(unused),) if unused else ()))
@@ -174,7 +174,7 @@ class SnapshotStore:
         if event.checkpoint not in self.retained:
             raise self._impossible(event, "it is not held")
         foreign = self.unclaimed is not None and self.unclaimed.checkpoint == event.checkpoint
-        return replace(self, full_required=foreign and self.rearms_full), ()
+        return changed(self, full_required=foreign and self.rearms_full), ()
 
     def _impossible(self, event: StoreEvent, why: str) -> InvalidTransition:
         return InvalidTransition("snapshot store", self, event, self.story, why)
@@ -192,5 +192,5 @@ def _released(store: SnapshotStore) -> tuple[SnapshotStore, tuple[StateFile, ...
     released = store.registry.released(lowest)
     kept = {number: one for number, one in store.kept_whole.items() if number in released.still_whole}
     gone = (file for number, one in store.kept_whole.items() if number not in kept for file in _private(one))
-    after = replace(store, registry=released.registry, kept_whole=kept, released_below=lowest)
+    after = changed(store, registry=released.registry, kept_whole=kept, released_below=lowest)
     return after, (*released.files, *gone)

@@ -154,3 +154,11 @@ def test_no_checkpoint_is_no_verdict(made, edges):
     text = verdict([line("aligned", made().load(busy=(0, 0, 0)), edges)])
 
     assert "No checkpoint was completed or failed after the warm-up: run longer, or set an interval." == text
+
+
+def test_a_chain_that_stops_says_where_it_goes_on(saturated, edges):
+    """A job that found nothing to begin from is no matter of checkpoints."""
+    stopped = line("copied own", saturated(70, 0), edges, status="FAILED: job 1 cannot begin: chk-5 names files elsewhere")
+
+    assert "With copied own job 1 cannot begin: chk-5 names files elsewhere." == verdict([stopped])
+    assert verdict([stopped, line("copied job", saturated(70, 0), edges)]).endswith("files elsewhere; with copied job it goes on.")

@@ -1,0 +1,21 @@
+"""Golden: what `ckptsim run` says about a committed scenario holds the excerpt that is kept of it, word for word."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXCERPTS = sorted((ROOT / "tests" / "data" / "excerpts").glob("*.txt"))
+
+
+@pytest.mark.parametrize("excerpt", EXCERPTS, ids=lambda path: path.stem)
+def test_a_scenario_says_what_it_said(ckptsim, tmp_path, excerpt):
+    """Each paragraph of the excerpt is one of the output; a difference is shown beside the nearest line."""
+    done = ckptsim("run", ROOT / "scenarios" / f"{excerpt.stem}.yaml", "--jobs", 1, "--out", tmp_path / "out")
+    told = [paragraph.strip("\n") for paragraph in done.stdout.split("\n\n")]
+
+    assert 0 == done.exit_code
+    for paragraph in excerpt.read_text().strip("\n").split("\n\n"):
+        title = paragraph.splitlines()[0]
+        said = next((one for one in told if one.splitlines()[:1] == [title]), "nothing under this title")
+        assert paragraph.splitlines() == said.splitlines()
