@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.metrics.journal import Happening
-from sim.recordings.observed_ends import QUANTITIES
+from sim.recordings.observed_ends import QUANTITIES, completed_between
 
 if TYPE_CHECKING:
     from sim.runtime.result import Result
@@ -39,11 +39,12 @@ def _of_the_end(result: Result) -> Iterator[_Value]:
         return
     ends_ms = _ends_of_data_ms(result)
     for vertex, rows in commits[commits["records"] > 0].groupby("vertex", sort=False):
-        yield "final_checkpoint", str(vertex), float(rows["checkpoint"].max())
         last = rows.groupby("index")["time"].max()
         heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
         delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
         if delays:
+            ended_ms = max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys())
+            yield "checkpoints_to_commit", str(vertex), completed_between(result.checkpoints, ended_ms, rows["checkpoint"].max())
             yield "tail_commit_delay", str(vertex), max(delays)
     if ends_ms:
         yield "job_end_delay", "", result.ended_ns / 1e6 - max(ends_ms.values())

@@ -4,7 +4,7 @@
 quantity               unit    meaning
 =====================  ======  ==========================================================================================
 savepoint_duration     ms      trigger -> last acknowledgement, of a savepoint (also one that stops the job)
-final_checkpoint       id      the checkpoint (or savepoint) whose completion commits what a finished vertex had left
+checkpoints_to_commit  count   completed from the end of a vertex's input up to the one (or savepoint) that commits what it had left
 tail_commit_delay      ms      end of input at a vertex that commits -> that completion is heard there; latest subtask
 job_end_delay          ms      last end of input anywhere -> the last task is closed
 committed              count   records confirmed by a completed checkpoint, per vertex that commits; all attempts
@@ -19,13 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import pandas as pd
+
 from sim.recordings.recording import Checkpoint, Recording
 
-__all__ = ["QUANTITIES", "of_ends_and_failures"]
+__all__ = ["QUANTITIES", "completed_between", "of_ends_and_failures"]
 
 QUANTITIES = {
     "savepoint_duration": "ms",
-    "final_checkpoint": "id",
+    "checkpoints_to_commit": "count",
     "tail_commit_delay": "ms",
     "job_end_delay": "ms",
     "committed": "count",
@@ -69,9 +71,16 @@ def _of_the_end(recording: Recording) -> Iterator[_Value]:
         yield "job_end_delay", "", closes["t"].max() - last_end.max()
     for vertex, rows in final.groupby("node", sort=False):
         if _commits(recording, str(vertex)):
-            yield "final_checkpoint", str(vertex), rows["chk"].max()
             if rows["end"].notna().any():
+                count = completed_between(recording.checkpoints_table(), rows["end"].max(), rows["chk"].max())
+                yield "checkpoints_to_commit", str(vertex), count
                 yield "tail_commit_delay", str(vertex), (rows["t"] - rows["end"]).max()
+
+
+def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> int:
+    """How many checkpoints, savepoints included, completed from a time on up to the one of number `last`."""
+    done = checkpoints[(checkpoints["status"] == "COMPLETED") & (checkpoints["latest_ack_timestamp"] >= since_ms)]
+    return int((done["id"] <= last).sum())
 
 
 def _of_failures(recording: Recording) -> Iterator[_Value]:
