@@ -71,6 +71,7 @@ class RecoveryHost:
         self._note(Happening.TASK_MANAGER_LOST, number=number)
         self.available_ns[number] = failed_ns + self.world.scenario.restart.replacement_ns
         self.stop(lost)
+        self.world.storage.lose_disk(number)
         for task in lost:
             self.world.tasks[task].free()
         self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))

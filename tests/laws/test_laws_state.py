@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.actions import Action
-from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.storage import Disk
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
 
 LSM = Lsm(memtable_bytes=4_000, base_bytes=6_000, multiplier=2, table_bytes=2_000, compaction_bytes_per_second=100_000)
@@ -127,3 +128,37 @@ def test_a_restored_state_is_whole_and_goes_on(options, changelog):
         assert all(done.storage.files.exists(handle.file) for handle in stored.all_handles)
         assert row.state_bytes >= 9_000
         assert (options.incremental or changelog is not None) == bool(stored.keyed.reused)
+
+
+@pytest.mark.parametrize(("state", "fault", "local", "seconds"), [
+    (ROCKS, Kill("stage0", 0), False, 1), (ROCKS, Kill("stage0", 0), True, 0), (ROCKS, TaskManagerLost(2), True, 1),
+    (HEAP, Kill("stage0", 0), False, 1), (HEAP, Kill("stage0", 0), True, 0), (HEAP, TaskManagerLost(2), True, 1),
+], ids=[f"{backend}, {case}" for backend in ("rocksdb", "heap") for case in ("remote", "local", "lost")])  # fmt: skip
+def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state, fault, local, seconds):
+    """10 kB per subtask at 10 kB/s: a second or more, or nothing; the subtask of the lost task manager has to read."""
+    base = world(state, StateOptions(incremental=True, transfer_threads=1, local_recovery=local), seconds=8)
+    stored = replace(base.storage, read_bytes_per_second=10_000, disk=Disk(10**9))
+    restart = Restart("fixed-delay", delay_ns=100 * MS, attempts=3)
+    done = run(replace(base, storage=stored, faults=(Fault(fault, When(at_ns=(2 * SECOND,))),), restart=restart))
+    (restored,) = done.recovery.stats.values()
+    took_ns = restored.running_ns - restored.deployed_ns
+
+    assert seconds * SECOND <= took_ns <= (4 * seconds * SECOND or SECOND // 20)  # RocksDB has older entries and other files too
+
+
+def test_a_savepoint_costs_the_job_its_share_of_the_processor():
+    """Saturated stages: half of the processor for the second a savepoint takes is half the records of that second."""
+
+    def served(share, actions):
+        options = StateOptions(savepoint_bytes_per_second=10_000, savepoint_cpu=share)
+        job = chain(1, sink_ns=MS // 100)
+        vertices = tuple(v if v.state is None else replace(v, state=State(10_000)) for v in job.vertices)
+        base = scenario(replace(job, vertices=vertices), seconds=2, interval_ms=10**6)
+        done = run(replace(base, checkpoint=replace(base.checkpoint, state=options, interval_ns=None), actions=actions))
+        return int(done.plane.tasks()["served"][1])
+
+    savepoint = (Action(SECOND // 2, "canonical"),)
+    alone, free, costly = served(Fraction(1, 2), ()), served(Fraction(0), savepoint), served(Fraction(1, 2), savepoint)
+
+    assert free == pytest.approx(alone, rel=0.01)
+    assert costly == pytest.approx(alone * 3 / 4, rel=0.02)

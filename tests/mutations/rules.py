@@ -5,18 +5,10 @@ A rule that nobody would miss is not held by the tests.  `text` stands in `file`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from tests.mutations.rule import Rule
+from tests.mutations.rules_state import STATE
 
 __all__ = ["RULES", "Rule"]
-
-
-class Rule(NamedTuple):
-    rule: str  # what holds
-    file: str  # of the package
-    text: str
-    broken: str
-    test: str  # must fail then
-
 
 PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_"
 
@@ -349,4 +341,4 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS)
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *STATE)

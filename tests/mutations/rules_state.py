@@ -1,0 +1,131 @@
+"""Rules of state and its snapshots, as `rules.py` has them for the protocols."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["STATE"]
+
+TESTS, LAWS, RUNTIME = "tests/state/test_", "tests/laws/test_laws_state.py::", "tests/runtime/test_"
+
+STATE = (
+    Rule(
+        "an increment builds on a checkpoint that is known to be complete",
+        "state/increments.py",
+        "        self._uploaded[number] = files\n",
+        "        self._uploaded[number] = files\n        self._base = number\n",
+        f"{TESTS}backends.py::test_what_is_not_confirmed_is_written_again",
+    ),
+    Rule(
+        "a savepoint leaves the base of increments alone",
+        "state/rocksdb.py",
+        '        elif type_ in ("canonical", "native") and not self.options.savepoints_keep_base:\n',
+        '        elif type_ in ("canonical", "native"):\n',
+        f"{LAWS}test_law_39_a_savepoint_leaves_increments_alone",
+    ),
+    Rule(
+        "a savepoint shares nothing",
+        "state/rocksdb.py",
+        'shared = self.options.incremental and type_ in ("checkpoint", "full")',
+        "shared = self.options.incremental",
+        f"{LAWS}test_law_39_a_savepoint_has_all_its_files_to_itself",
+    ),
+    Rule(
+        "a full checkpoint reuses nothing",
+        "state/rocksdb.py",
+        'base = self.increments.base if shared and type_ == "checkpoint" else {}',
+        "base = self.increments.base if shared else {}",
+        f"{TESTS}backends.py::test_a_full_checkpoint_reuses_nothing_and_may_be_reused",
+    ),
+    Rule(
+        "an increment writes only what is new",
+        "state/rocksdb.py",
+        "for name, size_bytes in live if name not in base)",
+        "for name, size_bytes in live)",
+        f"{TESTS}backends.py::test_an_incremental_checkpoint_writes_what_is_new",
+    ),
+    Rule(
+        "four files of level 0 start a compaction",
+        "state/lsm.py",
+        "        if len(self.levels[0]) >= self.options.level0_files:\n",
+        "        if len(self.levels[0]) > self.options.level0_files:\n",
+        f"{TESTS}lsm.py::test_every_snapshot_adds_a_table_and_the_fourth_is_compacted",
+    ),
+    Rule(
+        "a compaction takes its time",
+        "state/lsm.py",
+        "            ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second\n",
+        "            ends_ns = now_ns + volume - volume\n",
+        f"{TESTS}lsm.py::test_a_compaction_takes_its_time",
+    ),
+    Rule(
+        "a key written twice is one entry",
+        "state/lsm.py",
+        "            updated = distinct(self._writes - self._loaded, self.keys)\n",
+        "            updated = self._writes - self._loaded\n",
+        f"{TESTS}lsm.py::test_a_flush_holds_each_key_once",
+    ),
+    Rule(
+        "a table without neighbours below moves down as it is",
+        "state/lsm.py",
+        "            if level and not met:  # nothing to merge with: the file goes down as it is\n",
+        "            if level and not met and level > 9:\n",
+        f"{TESTS}lsm.py::test_a_table_moves_down_without_being_rewritten",
+    ),
+    Rule(
+        "tables are written before everything else of RocksDB's files",
+        "state/rocksdb.py",
+        "            Step(new, self.options.transfer_threads),\n            Step(self._other_files(scope),",
+        "            Step((*new, *self._other_files(scope)),",
+        f"{TESTS}backends.py::test_files_are_written_in_flinks_order",
+    ),
+    Rule(
+        "writing a canonical savepoint slows its task, and only that long",
+        "runtime/state_snapshot.py",
+        "                self.slow(Fraction(1))\n",
+        "                pass\n",
+        f"{RUNTIME}state_transfer.py::test_a_cancelled_savepoint_slows_nobody",
+    ),
+    Rule(
+        "a local copy is lost with its disk",
+        "runtime/state_snapshot.py",
+        "        if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):\n",
+        "        if others or share != 1 or snapshot.local is None:\n",
+        f"{RUNTIME}state_transfer.py::test_a_local_heap_is_read_from_disk",
+    ),
+    Rule(
+        "a restored task counts its updates from where it stood",
+        "runtime/state_snapshot.py",
+        "        self._updates = 0\n        self._rewritten(served)\n",
+        "        self._updates = 0\n",
+        f"{RUNTIME}state_transfer.py::test_a_restored_task_counts_its_updates_from_where_it_stands",
+    ),
+    Rule(
+        "a restored RocksDB goes on incrementally",
+        "state/rocksdb.py",
+        "        self.increments.restart(number, tables if",
+        "        self.increments.restart(number, {} if",
+        f"{TESTS}backends.py::test_restored_rocksdb_goes_on_incrementally",
+    ),
+    Rule(
+        "a checkpoint waits for the tail of the changelog",
+        "runtime/state_snapshot.py",
+        "                    snapshot.logged.append((yield from self.log.wait(file)))\n",
+        "                    pass\n",
+        f"{RUNTIME}log_writer.py::test_a_checkpoint_waits_for_the_tail",
+    ),
+    Rule(
+        "a materialisation truncates the log",
+        "state/changelog.py",
+        "        self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]\n",
+        "",
+        f"{TESTS}backends.py::test_materialisation_truncates_the_log",
+    ),
+    Rule(
+        "a materialisation belongs to no checkpoint",
+        "state/changelog.py",
+        'file._replace(scope="shared") for file in step.files',
+        "file for file in step.files",
+        f"{LAWS}test_a_restored_state_is_whole_and_goes_on",
+    ),
+)
