@@ -207,8 +207,10 @@ def test_P2_columns_follow_gates_and_partitions(build):
 
 
 def test_P3_a_started_job_does_what_a_new_one_does(build):
-    """Elements are on the wire, markers wait and are counted, channels are blocked, something is captured and pinned: all forgotten."""
-    spec = pipe(size=70, service=25, floating=1)
+    """Elements are on the wire, markers wait and are counted, channels are blocked, something is captured and pinned: all forgotten.
+    The start is a multiple of the timers' periods, so that they do the same, too."""
+    debloating = Debloating(period_ns=100, target_ns=10, samples=5, threshold_percent=0, min_bytes=1)
+    spec = pipe(size=70, service=25, floating=1, buffer_timeout_ns=50, debloating=debloating)
     plane, fresh = build(spec), build(spec)
     run(plane, 200)
     plane.capture(1, 1)
@@ -240,6 +242,14 @@ def test_P3_notices_not_yet_returned_are_dropped(build):
     begin_again(plane, {0: writer(), 1: reader()}, tasks=())
 
     assert Kind.QUIET == plane.advance(100).kind
+
+
+def test_P3_turns_leave_the_work_list(build):
+    """The turns of the beginning are not those of the new attempt, which come in the order of the releases."""
+    plane = build(pipe())
+    begin_again(plane, {0: writer(), 1: reader()}, tasks=(1, 0))
+
+    assert [1, 0] == [plane.advance(10).task for _ in range(2)]
 
 
 def test_P3_what_is_on_a_shared_line_is_dropped_alone(build):
