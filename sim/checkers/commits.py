@@ -19,6 +19,9 @@ ONCE = "every record reaches the committed output once (exactly once, end to end
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"
 
+Covered = Mapping[int, Sequence[int]]
+"""How far each input channel of a writer is committed."""
+
 _TURNS = frozenset({
     Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTORED, Happening.JOB_FAILED,
     Happening.JOB_FINISHED,
@@ -27,11 +30,19 @@ _TURNS = frozenset({
 _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED}
 
 
-def broken_commits(commits: Sequence[CommitStats], stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
-    """In the order of the commits."""
-    books = _Books(teller)
+def broken_commits(
+    commits: Sequence[CommitStats],
+    stats: Mapping[int, CheckpointStats],
+    teller: Teller,
+    *,
+    begun_from: int = 0,
+    covered: Covered | None = None,
+) -> Iterator[Violation]:
+    """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then."""
+    books = _Books(teller, covered)
     for commit in commits:
-        yield from _too_early(commit, stats, teller)
+        if not commit.again or commit.checkpoint != begun_from:
+            yield from _too_early(commit, stats, teller)
         for one in commit.lost:
             yield books.given_up(commit, one)
         for one in commit.committed:
@@ -40,15 +51,22 @@ def broken_commits(commits: Sequence[CommitStats], stats: Mapping[int, Checkpoin
                 yield _not_whole(commit, one, teller)
 
 
-def uncommitted(commits: Sequence[CommitStats], read: Mapping[int, Sequence[int]], time_ns: int, teller: Teller) -> Iterator[Violation]:
+def uncommitted(
+    commits: Sequence[CommitStats],
+    read: Mapping[int, Sequence[int]],
+    time_ns: int,
+    teller: Teller,
+    *,
+    covered: Covered | None = None,
+) -> Iterator[Violation]:
     """At the end of a job that finished: `read` are the records each writer read, by input channel."""
-    books = _Books(teller)
+    books = _Books(teller, covered)
     for commit in commits:
         for one in (*commit.lost, *commit.committed):
             books.cover(one)
     for writer, channels in read.items():
-        covered = books.covered.get(writer, [0] * len(channels))
-        left = sum(max(0, total - done) for total, done in zip(channels, covered, strict=True))
+        held = books.covered.get(writer, [0] * len(channels))
+        left = sum(max(0, total - done) for total, done in zip(channels, held, strict=True))
         if left:
             story = teller.story(lambda row: row.happening in _ENDS)[-8:]
             fact = f"the job has finished and {left} records are lost: never committed"
@@ -58,9 +76,9 @@ def uncommitted(commits: Sequence[CommitStats], read: Mapping[int, Sequence[int]
 class _Books:
     """How far each channel of each writer is committed."""
 
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Teller, covered: Covered | None = None) -> None:
         self.teller = teller
-        self.covered: dict[int, list[int]] = {}
+        self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
         self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
 
     def cover(self, one: CommittedEpoch) -> None:

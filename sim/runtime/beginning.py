@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from sim.protocol.machine import changed
 
 if TYPE_CHECKING:
     from sim.runtime.contents import Held
+    from sim.runtime.outside import Outside
     from sim.runtime.snapshot_files import SnapshotFiles
     from sim.runtime.world import World
     from sim.storage import FileLedger
@@ -29,6 +30,7 @@ class Beginning:
     held: Mapping[int, Held]  # task -> its part of the snapshot
     files: SnapshotFiles  # of the instance before it
     ledger: FileLedger
+    outside: Outside  # what that instance committed
     served: np.ndarray  # where its tasks stood in the end
     kind: str = "instance"  # or rescale
 
@@ -40,6 +42,10 @@ class Beginning:
         """Ids go on after the snapshot's; it is the latest completed one, to be subsumed like any other."""
         number = self.snapshot.checkpoint
         world.coordinator.machine = changed(world.coordinator.machine, next_id=number + 1, retained=(number,))
-        world.contents.checkpoints[number] = dict(self.held)
+        names = self.outside.names, world.names()
+        world.contents.checkpoints[number] = {
+            task: replace(part, committables=part.committables and part.committables.renumbered(*names)) for task, part in self.held.items()
+        }
         world.storage.files.adopt(self.ledger)
+        world.outside.go_on(self.outside, {task: part.position.records_out.tolist() for task, part in self.held.items()})
         world.files.take_over(self.files, self.snapshot, self.claim)

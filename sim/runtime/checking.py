@@ -61,11 +61,12 @@ class Checking:
         world = self.world
         savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
         found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
-        found.extend(broken_commits(world.commits, world.stats, self.teller))
         begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
+        commits, covered = world.outside.since(begun_from, world.commits), world.outside.covered_before
+        found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered))
         found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
-            found.extend(uncommitted(world.commits, self._read(), world.env.now, self.teller))
+            found.extend(uncommitted(commits, self._read(), world.env.now, self.teller, covered=covered))
         retained = world.coordinator.machine.retained
         done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
         latest = max(done, default=begun_from)

@@ -109,6 +109,7 @@ class Chain:
             held,
             world.files,
             world.storage.files,
+            world.outside,
             served,
             leg.kind,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.protocol.vocabulary import Work as Piece
@@ -29,6 +30,13 @@ class Uncommitted(NamedTuple):
 
     checkpoint: int
     committables: tuple[Committable, ...]
+
+    def renumbered(self, before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) -> Uncommitted:
+        """The same for a job whose tasks (vertex, index) have other numbers."""
+        if list(before) == list(after):
+            return self
+        number = {name: task for task, name in enumerate(after)}
+        return self._replace(committables=tuple(replace(one, writer=number[before[one.writer]]) for one in self.committables))
 
 
 class OperatorIO:

@@ -1,20 +1,35 @@
-"""The world outside the job: which transactions it has committed, and which files it can read under the names they were given."""
+"""The world outside the job: which transactions it has committed, and which files it can read under the names they were given.
+
+It outlives the job: the next instance goes on where this one ended, perhaps with other numbers for its tasks and channels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 
+if TYPE_CHECKING:
+    from sim.metrics.commits import CommitStats
+    from sim.protocol.committables import Committable
+
 __all__ = ["Outside"]
+
+_Transaction = tuple[str, int, int, int]
+"""Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""
 
 
 class Outside:
-    def __init__(self, storage: CheckpointStorage) -> None:
+    def __init__(self, storage: CheckpointStorage, names: Sequence[tuple[str, int]]) -> None:
         self.storage = storage
-        self.committed: set[tuple[int, int, int]] = set()  # (writer, epoch, when it was opened): written again it is another one
+        self.names = names  # (vertex, subtask index) of each task
         self.files: dict[Hashable, FileId] = {}  # final name -> file
+        self.covered: dict[int, list[int]] = {}  # writer -> records committed, by input channel
+        self.covered_before: dict[int, list[int]] = {}  # by earlier instances of the job
+        self._committed: set[_Transaction] = set()
+        self._renumbered = False
 
     def stored(self, name: Name, file: FileId) -> None:
         """A file is durable under its final name."""
@@ -23,3 +38,33 @@ class Outside:
     def missing(self, names: Iterable[Hashable]) -> int:
         """How many of these files cannot be read in full."""
         return sum(name not in self.files or not self.storage.files.exists(self.files[name]) for name in names)
+
+    def has(self, one: Committable) -> bool:
+        """Whether it is visible: whoever commits it again is ignored."""
+        return self._transaction(one) in self._committed
+
+    def commit(self, fresh: Iterable[Committable]) -> None:
+        for one in fresh:
+            self._committed.add(self._transaction(one))
+            self.covered[one.writer] = [end for _, end in one.inputs]
+
+    def go_on(self, before: Outside, stands_at: Mapping[int, list[int]]) -> None:
+        """A job begins where another one ended; `stands_at`: the records each task has read, by input channel, as they count from now on.
+
+        With other numbers of tasks or channels, what lies before the beginning counts as committed.
+        """
+        self.files |= before.files
+        self._committed |= before._committed
+        self._renumbered = list(self.names) != list(before.names)
+        self.covered_before = dict(stands_at) if self._renumbered else dict(before.covered)
+        self.covered |= self.covered_before
+
+    def since(self, begun_from: int, commits: Iterable[CommitStats]) -> list[CommitStats]:
+        """The commits of this instance whose records are counted as it counts them."""
+        if not self._renumbered:
+            return list(commits)
+        own = (row._replace(committed=tuple(one for one in row.committed if one.epoch > begun_from)) for row in commits)
+        return [row for row in own if row.committed or row.lost]
+
+    def _transaction(self, one: Committable) -> _Transaction:
+        return (*self.names[one.writer], one.epoch, one.opened_ns)

@@ -97,7 +97,7 @@ class SinkCommitter:
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
-        lost = tuple(one for one in reported if not self._is_visible(one))
+        lost = tuple(one for one in reported if not self.world.outside.has(one))
         commit = next((command for command in commands if isinstance(command, Commit)), None)
         if commit is not None:
             if self._commit_ns:
@@ -108,15 +108,11 @@ class SinkCommitter:
 
     def _committed(self, commit: Commit, lost: tuple[Committable, ...]) -> None:
         if not self.host.stopped:  # if the task failed meanwhile, the commit is done again after the restore
-            fresh = tuple(one for one in commit.committables if not self._is_visible(one))
-            self.world.outside.committed.update((one.writer, one.epoch, one.opened_ns) for one in fresh)
+            fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))
+            self.world.outside.commit(fresh)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
         if self._commit_ns:
             self.host.thread.vacate()
-
-    def _is_visible(self, one: Committable) -> bool:
-        """The external system has it and ignores whoever commits it again."""
-        return (one.writer, one.epoch, one.opened_ns) in self.world.outside.committed
 
     def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
         world, now, task = self.world, self.host.env.now, self.host.task

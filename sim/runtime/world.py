@@ -64,7 +64,7 @@ class World:
         self.journal = Journal()
         self.stats: dict[int, CheckpointStats] = {}
         self.commits: list[CommitStats] = []
-        self.outside = Outside(self.storage)
+        self.outside = Outside(self.storage, self.names())
         self.staging: dict[int, StagingSpace] = {}  # by task manager
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
