@@ -28,3 +28,4 @@ class Commit:
     committer: Literal["chained", "global"] = "chained"
     time_ns: int = 0  # on the committer's task thread, per commit
     transaction_timeout_ns: int | None = None  # a transaction open longer is lost; None: never
+    holds_back: int = 0  # records per input channel kept in its state until finish(): a batch, an open window

@@ -16,8 +16,8 @@ from sim.protocol.options import Ending
 
 __all__ = [
     "FINISHING", "CloseOperators", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
-    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData", "ReportFinished",
-    "SnapshotBegun", "SnapshotEnded", "TaskEnd",
+    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData",
+    "ReportFinished", "SnapshotBegun", "SnapshotEnded", "TaskEnd",
 ]  # fmt: skip
 
 
@@ -185,6 +185,11 @@ class TaskEnd:
         return self.state not in (EndState.RUNNING, EndState.FINISHING)
 
     @property
+    def drained(self) -> bool:
+        """The operators have finished: they hold nothing back any more."""
+        return self.data_ended and self.ending is Ending.DRAIN
+
+    @property
     def closing(self) -> bool:
         """Too late for another checkpoint."""
         return self.state in (EndState.LEAVING, EndState.CLOSING, EndState.FINISHED)
@@ -206,11 +211,11 @@ class TaskEnd:
                     raise InvalidTransition("task end", self, event, self.story, "every channel is read")
                 after, commands = changed(self, unread=self.unread - 1), ()
             case InputsClosed():
-                after, commands = changed(self, inputs_open=False), ()
-                if self.state is EndState.RUNNING:
-                    if self.rule.end_of_data_first:
-                        raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
-                    after, commands = after._data_ended(DataEnded(event.now, Ending.DRAIN))
+                if self.state is EndState.RUNNING and self.rule.end_of_data_first:
+                    raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
+                ended = DataEnded(event.now, Ending.DRAIN)
+                after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
+                after = changed(after, inputs_open=False)
             case SnapshotBegun():
                 after, commands = self._snapshot_begun(event), ()
             case SnapshotEnded():
@@ -245,7 +250,8 @@ class TaskEnd:
 def _ended(end: TaskEnd) -> _Answer:
     """The end of data leaves; the coordinator hears of it unless the job is made to stop where it stands."""
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
-    report = (ReportEndOfData(),) if end.ending is Ending.DRAIN else ()
+    stopped = end.stop is not None and end.held  # the savepoint came first
+    report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
     return changed(end, state=EndState.WAITING), (*forward, *report)
 
 

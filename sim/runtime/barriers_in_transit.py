@@ -25,7 +25,7 @@ class BarriersInTransit:
         self._sent[checkpoint][writer, edge] = options
 
     def options(self, checkpoint: int, writer: int, edge: int) -> BarrierOptions:
-        """Those of its barrier.  A writer's end may have stood for it: then those of another on the edge, an aligned one if there is any."""
+        """Those of its barrier.  A writer's end may have stood for it: then those of another on the edge, aligned if there is one."""
         row = self._sent[checkpoint]
         if (writer, edge) in row:
             return row[writer, edge]

@@ -79,10 +79,16 @@ class Checking:
         return tuple(sorted(found, key=lambda one: one.time_ns))
 
     def _read(self) -> dict[int, list[int]]:
-        """Of each writer of a transactional sink: the records it read, by input channel."""
-        world = self.world
-        writers = [t for t, v in enumerate(world.layout.vertex) if world.scenario.job.vertices[v].commit is not None]
-        return {writer: world.plane.position(writer).records_out.tolist() for writer in writers}
+        """Of each writer of a transactional sink: the records it read, by input channel.
+
+        Stopped without a drain it keeps in its savepoint what it held back.
+        """
+        world, read = self.world, dict[int, list[int]]()
+        for task, vertex in enumerate(world.layout.vertex):
+            if (commit := world.scenario.job.vertices[vertex].commit) is not None:
+                kept = 0 if world.tasks[task].ending.machine.drained else commit.holds_back
+                read[task] = [max(0, records - kept) for records in world.plane.position(task).records_out.tolist()]
+        return read
 
 
 def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -31,7 +31,7 @@ class Held:
     position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
     committables: Any = None
-    finished: Any = None
+    finished: bool = False  # its operators have finished
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
 
@@ -48,11 +48,11 @@ class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
 
-    def cut(self, checkpoint: int, task: int, committables: Any = None) -> Held:
+    def cut(self, checkpoint: int, task: int, committables: Any = None, *, finished: bool = False) -> Held:
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        held = Held(nothing, committables=committables)
+        held = Held(nothing, committables=committables, finished=finished)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
         return held
 

@@ -193,7 +193,7 @@ class CoordinatorHost:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
         self.world.stats[command.checkpoint] = stats
         for task in finished:
-            self.world.contents.cut(command.checkpoint, task).finished = True
+            self.world.contents.cut(command.checkpoint, task, finished=True)
         self.world.job_end.begun(command.checkpoint, finished)
         self.world.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=len(finished))
 

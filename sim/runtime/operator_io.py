@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.protocol.machine import changed
 from sim.protocol.vocabulary import Work as Piece
 from sim.protocol.writer import Writer
 from sim.runtime.background import begin
@@ -51,6 +52,7 @@ class OperatorIO:
         self.committer: SinkCommitter | None = None
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._bytes_at_cut = 0
+        self._holds_back = 0
         self._last_checkpoint = 0
         commit = world.scenario.job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
         if commit is not None and (vertex.committer_of or commit.committer == "chained"):
@@ -58,6 +60,8 @@ class OperatorIO:
         if self._ends_epochs:
             records, _ = self._read()  # where it stands: after a restart not at the beginning
             if vertex.commit is not None:
+                self._holds_back = vertex.commit.holds_back
+                records = self._written(records)  # what it held back is in its state, and comes again
                 self.writer = SinkWriter(world, Writer(host.task, records, host.env.now), vertex.name, self.committer)
         if self._ends_epochs or self.committer is not None:
             host.on_restore.append(self._restored)
@@ -77,7 +81,8 @@ class OperatorIO:
         if self._ends_epochs:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
-                self.writer.end_epoch(self.host.env.now, checkpoint, records, size_bytes, names)
+                written = records if self.host.ending.machine.drained else self._written(records)
+                self.writer.end_epoch(self.host.env.now, checkpoint, written, size_bytes, names)
         if self.committer is not None:
             self.committer.take_in(checkpoint)
         if self.files is None:
@@ -140,6 +145,8 @@ class OperatorIO:
         self._last_checkpoint = checkpoint
         if self.writer is not None:
             self.writer.go_on_behind(checkpoint)
+            if held.finished:  # nothing it held back comes again
+                self.writer.machine = changed(self.writer.machine, read=tuple(held.position.records_out.tolist()))
         if self.committer is not None and uncommitted is not None:
             self.committer.restored(*uncommitted)
 
@@ -170,6 +177,10 @@ class OperatorIO:
             return records, (), since
         names = self.files.choose(epoch, since)
         return records, names, self.files.volume(epoch)
+
+    def _written(self, records: tuple[int, ...]) -> tuple[int, ...]:
+        """Of the records read so far, those it does not hold back."""
+        return tuple(max(0, read - self._holds_back) for read in records)
 
     def _read(self) -> tuple[tuple[int, ...], int]:
         """Records read so far on each channel, and the bytes read since the last time."""

@@ -15,6 +15,7 @@ from sim.plane.interface import Marker, Notice, Trait
 from sim.protocol import finishing as say
 from sim.protocol import task_vocabulary as task_say
 from sim.protocol.options import Ending
+from sim.protocol.reasons import FailureReason
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
 
 if TYPE_CHECKING:
@@ -46,7 +47,16 @@ class TaskEnding:
             if int(self.world.plane.tasks()["served"][self.host.task]) >= source.total:
                 self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))
 
-    def stop(self, ending: Ending) -> None:
+    def still_takes_part(self, checkpoint: int, stop: Ending | None) -> bool:
+        """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it."""
+        if self.machine.closing:
+            self.world.coordinator.hear_decline(self.host.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
+            return False
+        if stop is not None and not self.world.layout.task_gates[self.host.task]:
+            self._stop(stop)
+        return True
+
+    def _stop(self, ending: Ending) -> None:
         """A source's reader is stopped: its data ends here, at a safe point (SourceOperatorStreamTask#triggerStopWithSavepointAsync)."""
         if self.machine.state is say.EndState.RUNNING:
             self.host.thread.serve_mails_only()
@@ -84,7 +94,7 @@ class TaskEnding:
     def snapshot_begun(self, checkpoint: int) -> None:
         stop = next(one.options.stop for one in self.host.machine.snapshots if one.checkpoint == checkpoint)
         self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop is not None))
-        if self.machine.data_ended and self.machine.ending is Ending.DRAIN:
+        if self.machine.drained:
             self.world.job_end.snapshot_over(checkpoint, self.host.task)
 
     def snapshot_ended(self, checkpoint: int) -> None:

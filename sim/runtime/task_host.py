@@ -17,7 +17,6 @@ from sim.metrics.stats import SubtaskStats
 from sim.plane.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
-from sim.protocol.reasons import FailureReason
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
@@ -123,12 +122,8 @@ class TaskHost:
         self._polled_at_first_barrier[checkpoint] = 0
 
         def execute() -> None:
-            if self.ending.machine.closing:
-                self.world.coordinator.hear_decline(self.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
-                return
-            if options.stop is not None and not self.world.layout.task_gates[self.task]:
-                self.ending.stop(options.stop)
-            self.tell(say.TriggerReceived(self.env.now, checkpoint, options))
+            if self.ending.still_takes_part(checkpoint, options.stop):
+                self.tell(say.TriggerReceived(self.env.now, checkpoint, options))
 
         self.thread.post(execute)
 
@@ -287,7 +282,8 @@ class TaskHost:
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
-        self.world.contents.cut(command.checkpoint, self.task, self.operator.held(command.checkpoint))
+        held, over = self.operator.held(command.checkpoint), self.ending.machine.drained
+        self.world.contents.cut(command.checkpoint, self.task, held, finished=over)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in

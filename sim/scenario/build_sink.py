@@ -34,7 +34,8 @@ def build_commit(given: doc.Commit | str | None, here: Path, *, has_input: bool,
         return Commit()
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    return Commit(given.committer or "chained", given.time or 0, given.transaction_timeout)  # type: ignore[arg-type]  # checked by the document
+    committer = given.committer or "chained"
+    return Commit(committer, given.time or 0, given.transaction_timeout, given.holds_back or 0)  # type: ignore[arg-type]  # checked words
 
 
 def build_staging(given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
-from sim.scenario.fields import Axis, Duration, Positive, Share, Size, choice
+from sim.scenario.fields import Axis, Count, Duration, Positive, Share, Size, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
 __all__ = ["Commit", "CommitField", "Flush", "Staging"]
@@ -36,6 +36,8 @@ class Commit(Section):
     """On the committer's task thread, per commit."""
     transaction_timeout: Axis[Duration] | None = None
     """The external system forgets a transaction that is open longer: its records are lost."""
+    holds_back: Axis[Count] | None = None
+    """Records per input channel it keeps in its state until finish(), e.g. an open window."""
 
 
 class Staging(Section):
