@@ -1,6 +1,7 @@
 """The result tables, column by column: name, unit, definition.  Documentation and column order come from here.
 
-Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.
+Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.  Where a run consists of several
+job instances, `checkpoints` to `recoveries` have one column more, `x_job`: which of them, from 0; each counts its checkpoints for itself.
 """
 
 from __future__ import annotations

@@ -12,5 +12,6 @@ timer.py, requests.py, failures.py  the coordinator's clock, queue and counter; 
 barriers/                           what a task does about barriers, over all its gates
 committables.py                     what a transactional sink's writer (writer.py) hands to its committer (committer.py)
 snapshot.py                         the phases of one snapshot; task.py joins barriers and snapshots
+shared_state.py, snapshot_store.py  which files a job keeps, and which may go; relocation.py: what can be moved, and what breaks
 strategies/                         one page per way of checkpointing
 """

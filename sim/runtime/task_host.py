@@ -47,7 +47,6 @@ class TaskHost:
         self.in_flight = in_flight
         self.thread = TaskThread(world.plane, task)
         self.async_thread = AsyncThread(world.env)
-        self.running = True
         self.ending = TaskEnding(world, self, world.job_end.rule)
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
         if state.listens:

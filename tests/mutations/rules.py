@@ -6,6 +6,7 @@ A rule that nobody would miss is not held by the tests.  `text` stands in `file`
 from __future__ import annotations
 
 from tests.mutations.rule import Rule
+from tests.mutations.rules_files import FILES
 from tests.mutations.rules_state import STATE
 
 __all__ = ["RULES", "Rule"]
@@ -341,4 +342,4 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *STATE)
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *STATE, *FILES)

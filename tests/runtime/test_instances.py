@@ -1,30 +1,16 @@
 """Chains of job instances: each begins from a snapshot of the one before it, under each claim mode."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from sim.model.actions import Action
 from sim.model.directories import Directories
-from sim.model.instances import Instances
-from sim.model.job import Job, State
-from sim.model.state import Lsm
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, SECOND, chain, scenario
+from tests.laws.small_jobs import SECOND, UNALIGNED
+from tests.runtime.job_chains import jobs
 
 ENGINE = "interpreted"
-LSM = Lsm(memtable_bytes=200_000, base_bytes=400_000, table_bytes=100_000)
-STATE = State(2_000_000, "rocksdb", update_share=Fraction(1, 2), value_bytes=100, lsm=LSM)
-
-
-def jobs(claim="claim", *, count=3, seconds=9, directories=Directories(), actions=(), **chosen):  # noqa: B008  # frozen
-    """A job with incremental state, restarted from its own snapshots."""
-    source, stage, sink = chain(1).vertices
-    base = scenario(Job((source, replace(stage, state=STATE), sink)), ALIGNED, seconds=seconds)
-    options = replace(base.checkpoint, state=replace(base.checkpoint.state, incremental=True))
-    instances = Instances(count, claim, **chosen)
-    return replace(base, checkpoint=options, instances=instances, directories=directories, actions=actions)
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +131,16 @@ def test_nothing_to_begin_from():
     result = simulate(jobs(count=2, seconds=4, start_from="savepoint"), engine=ENGINE)
 
     assert "FAILED: job 1 cannot begin: no savepoint of job 0 was completed" == result.job_status
+
+
+def test_engines_agree_about_chains():
+    """In-flight data travels from job to job as well; every engine tells the same story."""
+    base = jobs("no-claim", count=3, seconds=5)
+    unaligned = replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED))
+    results = [simulate(unaligned, engine=engine) for engine in ("interpreted", "reference")]
+
+    assert () == results[0].violations
+    assert results[0].recoveries["recovered_bytes"].gt(0).all()
+    assert list(results[0].journal) == list(results[1].journal)
+    for name, table in results[0].tables.items():
+        assert table.equals(results[1].tables[name]), name

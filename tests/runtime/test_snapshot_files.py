@@ -10,6 +10,7 @@ from sim.runtime.simulate import simulate
 from sim.runtime.world import World
 from sim.storage.flat import FlatStorage
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.runtime.job_chains import jobs
 
 ENGINE = "interpreted"
 
@@ -54,6 +55,17 @@ def test_an_expired_checkpoint_leaves_nothing():
 
     assert failed
     assert late <= {max(failed)}, "the last one may still be on its way"
+
+
+def test_what_a_task_had_written_for_nothing_goes():
+    """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
+    base = jobs(count=1, seconds=3)
+    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
+    tables = [file for file in world.storage.files if str(file.name[-1]).endswith(".sst") and file.whole]
+
+    assert not completed(world)
+    assert len(tables) > 10
+    assert {file.name[3] for file in tables if file.deleted_ns is None} <= {max(world.stats)}
 
 
 def deleting(latency_ns):

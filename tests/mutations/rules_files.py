@@ -1,0 +1,145 @@
+"""Rules of stored snapshots and chains of jobs, as `rules.py` has them for the protocols."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["FILES"]
+
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_shared_state.py::", "tests/runtime/test_"
+
+FILES = (
+    Rule(
+        "a shared file stays as long as the lowest retained checkpoint names it",
+        "protocol/shared_state.py",
+        "entry.last_used < lowest_retained]",
+        "entry.last_used <= lowest_retained]",
+        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+    ),
+    Rule(
+        "naming a file again keeps it alive",
+        "protocol/shared_state.py",
+        "changes[file.key] = Entry(file, old.created_by, checkpoint)",
+        "changes[file.key] = old",
+        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+    ),
+    Rule(
+        "files that were not claimed are not deleted",
+        "protocol/shared_state.py",
+        "entry.created_by > self.highest_not_claimed and ",
+        "",
+        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+    ),
+    Rule(
+        "a claimed native savepoint goes as a whole",
+        "protocol/shared_state.py",
+        " and entry.created_by not in self.whole)",
+        ")",
+        f"{PROTOCOL}shared_state.py::test_a_claimed_native_savepoint_goes_as_a_whole",
+    ),
+    Rule(
+        "without a claim the first checkpoint is full",
+        "protocol/snapshot_store.py",
+        'full_required=claim == "no-claim",',
+        "full_required=False,",
+        f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
+    ),
+    Rule(
+        "failing over to a snapshot that was not claimed needs a full checkpoint again",
+        "protocol/snapshot_store.py",
+        "full_required=foreign and self.rearms_full",
+        "full_required=False",
+        f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
+    ),
+    Rule(
+        "a restored snapshot that was not claimed stays when it is subsumed",
+        "protocol/snapshot_store.py",
+        "private = _private(old) if mine and not whole else ()",
+        "private = _private(old) if not whole else ()",
+        f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
+    ),
+    Rule(
+        "the shared files of a late acknowledgement are registered",
+        "protocol/snapshot_store.py",
+        "        if shared:\n",
+        "        if shared and one is not None:\n",
+        f"{PROTOCOL}snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
+    ),
+    Rule(
+        "the private files of a late acknowledgement are deleted",
+        "protocol/snapshot_store.py",
+        "            return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)\n",
+        "            return after, ()\n",
+        f"{PROTOCOL}snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
+    ),
+    Rule(
+        "a savepoint is not retained",
+        "protocol/snapshot_store.py",
+        "        if one.is_savepoint:\n",
+        "        if False:\n",
+        f"{PROTOCOL}snapshot_store.py::test_a_savepoint_is_the_users",
+    ),
+    Rule(
+        "absolute paths lead back to the old place",
+        "model/directories.py",
+        "        return posixpath.relpath(path, base) if inside(path, base) else path\n",
+        "        return posixpath.relpath(path, base)\n",
+        f"{LAWS}test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot",
+    ),
+    Rule(
+        "a file that is gone is missed by the snapshots that name it",
+        "protocol/relocation.py",
+        "        return all(map(exists, snapshot.files))\n",
+        "        return True\n",
+        f"{LAWS}test_law_40_a_file_nobody_names_is_not_missed",
+    ),
+    Rule(
+        "triggers wait for deletions",
+        "runtime/snapshot_files.py",
+        "                    self._delete(ids, discarded)\n",
+        "                    self._delete(ids)\n                    discarded()\n",
+        f"{RUNTIME}snapshot_files.py::test_slow_deletes_hold_triggers_back",
+    ),
+    Rule(
+        "an acknowledgement names its files",
+        "runtime/coordinator_host.py",
+        "            self.world.files.acknowledged(checkpoint, task)\n",
+        "",
+        f"{RUNTIME}snapshot_files.py::test_tables_say_who_needed_what",
+    ),
+    Rule(
+        "in-flight data goes with its checkpoint",
+        "runtime/world.py",
+        "                writer.on_file = self.files.channel_state\n",
+        "",
+        f"{RUNTIME}snapshot_files.py::test_channel_state_belongs_to_its_checkpoint",
+    ),
+    Rule(
+        "a task that gives its snapshot up deletes what it had written",
+        "runtime/snapshot_files.py",
+        "        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])\n",
+        "        del handles\n",
+        f"{RUNTIME}snapshot_files.py::test_what_a_task_had_written_for_nothing_goes",
+    ),
+    Rule(
+        "a job instance goes on counting after its snapshot",
+        "runtime/beginning.py",
+        "next_id=number + 1, ",
+        "",
+        f"{RUNTIME}instances.py::test_a_chain_goes_on_where_it_was",
+    ),
+    Rule(
+        "tasks are asked for everything where nothing may be reused",
+        "runtime/snapshot_files.py",
+        '            type_ = "full"\n',
+        '            type_ = "checkpoint"\n',
+        f"{RUNTIME}instances.py::test_no_claim_writes_everything_once_and_is_free",
+    ),
+    Rule(
+        "a job begins from a copy only if the copy is whole",
+        "runtime/instances.py",
+        "        if not restorable(snapshot, directories, copied=copied, exists=world.files.exists):\n",
+        "        if False:\n",
+        f"{RUNTIME}instances.py::test_a_lost_cluster",
+    ),
+)

@@ -1,0 +1,32 @@
+"""Jobs with incremental state that begin from each other's snapshots: tiny, for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.model.actions import Action
+from sim.model.directories import Directories
+from sim.model.instances import Instances
+from sim.model.job import Job, State
+from sim.model.scenario import Scenario
+from sim.model.state import Lsm
+from sim.model.stored import ClaimMode
+from tests.laws.small_jobs import ALIGNED, chain, scenario
+
+__all__ = ["jobs"]
+
+LSM = Lsm(memtable_bytes=200_000, base_bytes=400_000, table_bytes=100_000)
+STATE = State(2_000_000, "rocksdb", update_share=Fraction(1, 2), value_bytes=100, lsm=LSM)
+
+
+def jobs(
+    claim: ClaimMode = "claim", *, count: int = 3, seconds: float = 9, directories: Directories = Directories(),  # noqa: B008  # frozen
+    actions: tuple[Action, ...] = (), **chosen: str,
+) -> Scenario:  # fmt: skip
+    """Of `count` jobs the first begins with nothing."""
+    source, stage, sink = chain(1).vertices
+    base = scenario(Job((source, replace(stage, state=STATE), sink)), ALIGNED, seconds=seconds)
+    options = replace(base.checkpoint, state=replace(base.checkpoint.state, incremental=True))
+    instances = Instances(count, claim, **chosen)  # type: ignore[arg-type]
+    return replace(base, checkpoint=options, instances=instances, directories=directories, actions=actions)
