@@ -87,7 +87,13 @@ class RecoveryHost:
         self.report(everybody if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
-        """The JobManager learns of a failure."""
+        """The JobManager learns of a failure.  Nothing restarts a job that has made the savepoint it stops with.
+
+        Its output is visible and no checkpoint holds it (StopWithSavepointStoppingException, a NonRecoverableError).
+        """
+        if any(row.stops and row.status == "COMPLETED" for row in self.world.stats.values()):
+            self.world.fail(f"stopped with a savepoint, then failed: {what}")
+            return
         u = draw(stream(self.world.scenario.run.seed, "restart-jitter"), len(self.stats))
         self._failure = (kind, what, failed_ns)
         self.tell(say.TasksFailed(self.env.now, frozenset(tasks), what, u))

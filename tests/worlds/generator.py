@@ -37,7 +37,10 @@ def document(seed: int) -> Document:
                           "first-trigger": "10 ms", "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"}  # fmt: skip
     if actions := _actions(rng):
         world["actions"] = actions
-    if faults := _faults(rng, job):
+    stops = any("stop" in action for action in actions)
+    if stops:  # what nobody hears of is waited for, as in Flink
+        world["checkpoint"].pop("lost-notifications", None)
+    if faults := [one for one in _faults(rng, job) if not (stops and "job-manager" in one)]:  # a new one knows nothing of savepoints
         world["faults"] = faults
     world["restart"] = {"strategy": "fixed-delay", "delay": _ms(rng, 1, 60), "failover": rng.choice(["region", "full"]),
                         "heartbeat-timeout": "150 ms", "connection-reset": "10 ms", "replacement": "20 ms"}  # fmt: skip
@@ -83,7 +86,7 @@ def _job(rng: Random) -> Document:
         unread = (unread - set(upstream)) | {name}
     job["sink"]["commit"] = {"committer": rng.choice(["chained", "chained", "global"]), "time": rng.choice(["0 s", "1 ms", "15 ms"])}
     if rng.random() < 0.6:
-        job["sink"]["flush"] = {"share": "100 %", "files": rng.randint(1, 3)}
+        job["sink"]["flush"] = {"share": "20 %", "files": rng.randint(1, 3)}
     return job
 
 
@@ -106,7 +109,7 @@ def _checkpoint(rng: Random) -> Document:
     options: Document = {
         "interval": _ms(rng, 60, 400),
         "barriers": barriers,
-        "timeout": rng.choice(["80 ms", "250 ms", "10 s", "10 s"]),
+        "timeout": rng.choice(["250 ms", "600 ms", "10 s", "10 s"]),
         "min-pause": rng.choice(["0 s", "0 s", "50 ms"]),
         "tolerable-failed": 10**6,
         "num-retained": rng.choice([1, 1, 3]),
@@ -120,7 +123,7 @@ def _checkpoint(rng: Random) -> Document:
     if rng.random() < 0.3:
         options["lost-notifications"] = rng.choice(["20 %", "60 %"])
     if rng.random() < 0.2:
-        options["staging"] = {"space": "40 kB", "when-full": "block"}
+        options["staging"] = {"space": "600 kB", "when-full": "block"}
     return options
 
 
