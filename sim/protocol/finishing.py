@@ -74,7 +74,7 @@ class OperatorsClosed:
 
 @dataclass(frozen=True, slots=True)
 class OutputRead:
-    """A reader has come to the end of data on one output channel (AllUserRecordsProcessed)."""
+    """A reader has come to the end of an output channel: of its data (AllUserRecordsProcessed), or of itself if that is told first."""
 
     now: int
 
@@ -169,7 +169,7 @@ _Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
 class TaskEnd:
     rule: Finishing
     checkpointing: bool
-    unread: int  # output channels on which nobody has come to the end of data
+    unread: int  # output channels on which nobody has come to the end
     inputs_open: bool
     state: EndState = EndState.RUNNING
     ending: Ending = Ending.DRAIN
@@ -205,11 +205,13 @@ class TaskEnd:
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
                     raise InvalidTransition("task end", self, event, self.story)
-                after, commands = changed(self, state=EndState.FINISHED), (ForwardEndOfPartition(), ReportFinished())
+                after = changed(self, state=EndState.FINISHED)
+                commands = (ForwardEndOfPartition(), *_known_to_readers(after))
             case OutputRead():
                 if not self.unread:
                     raise InvalidTransition("task end", self, event, self.story, "every channel is read")
-                after, commands = changed(self, unread=self.unread - 1), ()
+                after = changed(self, unread=self.unread - 1)
+                commands = _known_to_readers(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
                     raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
@@ -253,6 +255,11 @@ def _ended(end: TaskEnd) -> _Answer:
     stopped = end.stop is not None and end.held  # the savepoint came first
     report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
     return changed(end, state=EndState.WAITING), (*forward, *report)
+
+
+def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
+    """A finished task takes no part in checkpoints, so nobody may still have to read what it wrote."""
+    return () if end.unread else (ReportFinished(),)
 
 
 def _settled(end: TaskEnd) -> _Answer:

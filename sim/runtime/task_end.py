@@ -65,10 +65,11 @@ class TaskEnding:
 
     def on_notice(self, notice: Notice) -> None:
         """An end of data or of a partition was processed on an input channel."""
-        if notice.series == END_OF_DATA:
-            writer = self.world.tasks[self.world.layout.writer[notice.channel]].ending
+        writer = self.world.tasks[self.world.layout.writer[notice.channel]].ending
+        if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.world.layout.local[notice.channel] else self.world.scenario.cluster.latency_ns
             self.world.env.call_in(way_ns, lambda: writer.tell(say.OutputRead(self.world.env.now)))
+        if notice.series == END_OF_DATA:
             self._unheard -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
                 self._ending = Ending.NO_DRAIN  # to drain, all must

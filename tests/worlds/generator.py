@@ -123,7 +123,7 @@ def _checkpoint(rng: Random) -> Document:
     if rng.random() < 0.3:
         options["lost-notifications"] = rng.choice(["20 %", "60 %"])
     if rng.random() < 0.2:
-        options["staging"] = {"space": "600 kB", "when-full": "block"}
+        options["staging"] = {"space": "4 MB", "when-full": "block"}
     return options
 
 
