@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sim.metrics.recoveries import RecoveryStats
 from sim.runtime.backlog import due_records
 from sim.storage.work import Work
@@ -17,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["LOOK_NS", "CatchUp"]
 
 LOOK_NS = 10_000_000
-"""How often it looks [ns]: the precision of `first_record`; `caught_up` is looked for ten times less often."""
+"""How often it looks for the first record [ns], which is its precision; whether a job has caught up is known to the tenfold."""
+LONGEST_NS = 60_000_000_000
 
 
 class CatchUp:
@@ -34,26 +33,46 @@ class CatchUp:
         stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         readers = [task for task in sorted(held) if world.layout.task_gates[task]] or self.sources
-        self.readers = np.array(readers, dtype=np.int64)
-        self.begun = np.array([held[int(task)].position.served for task in self.readers], dtype=np.int64)
+        self.readers = {task: held[task].position.served for task in readers}
+        self._watching = False
 
-    def watch(self, tasks: set[int]) -> Work[None]:
-        """Process: looks until the job has caught up or `tasks` have failed again."""
-        everything = len(tasks)
-        while len(tasks) == everything and self.stats.caught_up_ns < 0:
-            yield self.env.timeout(LOOK_NS if self.stats.first_record_ns < 0 else 10 * LOOK_NS)
-            served = self.world.plane.tasks()["served"]
-            if self.stats.first_record_ns < 0 and bool((served[self.readers] > self.begun).any()):
-                self.stats.first_record_ns = self.env.now
-            if self.stats.first_record_ns >= 0 and self._caught_up(served):
+    def begin(self, tasks: set[int]) -> None:
+        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again."""
+        if not self._watching:
+            self._watching = True
+            self.env.process(self._watch(tasks))
+
+    def _watch(self, tasks: set[int]) -> Work[None]:
+        everything, begun_ns = len(tasks), self.env.now
+        most, next_ns = self._distance(), LOOK_NS
+        while True:
+            yield self.env.timeout(next_ns)
+            if len(tasks) < everything:
+                return
+            if self.stats.first_record_ns < 0:
+                if any(self._served(task) > begun for task, begun in self.readers.items()):
+                    self.stats.first_record_ns = self.env.now
+            elif (distance := self._distance()) <= len(self.sources):  # but for the record each is about to emit
                 self.stats.caught_up_ns = self.env.now
+                return
+            else:
+                most = max(most, distance)
+                next_ns = self._half_way(most, distance, self.env.now - begun_ns)
 
-    def _caught_up(self, served: np.ndarray) -> bool:
-        """Every source is where it was, and no more waits in its log than then (but the record it is about to emit)."""
-        here = {task: int(served[task]) for task in self.sources}
-        if any(here[task] < self.position[task] for task in self.sources):
-            return False
-        return sum(self._backlog(task, self.env.now, here[task]) for task in self.sources) <= self.waiting + len(self.sources)
+    def _half_way(self, most: int, distance: int, spent_ns: int) -> int:
+        """Until the next look: half of what is left to do at the pace so far."""
+        left_ns = spent_ns * distance // (most - distance) if most > distance else 2 * spent_ns
+        return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
+
+    def _served(self, task: int) -> int:
+        return self.world.plane.position(task).served
+
+    def _distance(self) -> int:
+        """Records: how far each source is from where it was, and how many more wait in the logs than then."""
+        here = {task: self._served(task) for task in self.sources}
+        behind = sum(max(0, self.position[task] - here[task]) for task in self.sources)
+        waiting = sum(self._backlog(task, self.env.now, here[task]) for task in self.sources)
+        return behind + max(0, waiting - self.waiting)
 
     def _backlog(self, task: int, now: int, emitted: int) -> int:
         source = self.world.spec.vertices[self.world.layout.vertex[task]].source

@@ -33,6 +33,7 @@ class Restore:
         self.stats = stats
         self.tasks = set(tasks)  # those no later failure has taken over
         self.checkpoint = world.coordinator.machine.latest_completed
+        self._catch_up: CatchUp
         self._downloads: dict[int, simpy.Process] = {}
         self.env.call_in(self._slots_ns() + world.scenario.overheads.deploy_ns, self._deploy)
 
@@ -58,13 +59,12 @@ class Restore:
         tasks = sorted(self.tasks)
         world.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
         held = {task: self._held(task) for task in tasks}
-        catch_up = CatchUp(world, stats, held)
+        self._catch_up = CatchUp(world, stats, held)
         world.counters.restart({task: part.position.served for task, part in held.items()})
         world.plane.start({task: part.position for task, part in held.items()})
         for task in tasks:
             world.renew(task)
             self._downloads[task] = self.env.process(self._download(task, held[task]))
-        self.env.process(catch_up.watch(self.tasks))
 
     def _held(self, task: int) -> Held:
         part = self.world.contents.of(self.checkpoint, task)
@@ -93,6 +93,8 @@ class Restore:
         self.world.tasks[task].restored(held)
         if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held
             self.world.plane.release(task)
+        if task in self._catch_up.readers:
+            self._catch_up.begin(self.tasks)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
