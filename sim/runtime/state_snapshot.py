@@ -186,7 +186,7 @@ class SubtaskState:
         read_bytes = 0
         if self.backend is not None and (keyed := [_part(snapshot, share) for snapshot, share in parts if snapshot.handles]):
             restoring = self.backend.restore(checkpoint, keyed, int(storage.env.now))
-            if not (yield from self._from_local_copy(storage, parts, restoring.work_ns)):
+            if not (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
                 reads = [_read(storage, handle, size_bytes, self.host) for handle, size_bytes in restoring.reads]
                 reading = in_parallel(storage.env, reads, restoring.threads)
                 yield from _both(storage.env, reading, restoring.work_ns)
@@ -200,7 +200,9 @@ class SubtaskState:
                 read_bytes += size_bytes
         return read_bytes
 
-    def _from_local_copy(self, storage: CheckpointStorage, parts: list[tuple[StateSnapshot, Fraction]], work_ns: int) -> Work[bool]:
+    def _from_local_copy(
+        self, storage: CheckpointStorage, checkpoint: int, parts: list[tuple[StateSnapshot, Fraction]], work_ns: int,
+    ) -> Work[bool]:  # fmt: skip
         """Process: the copy on the own disk, if it is there: hard links, or a file that is read like the other."""
         (snapshot, share), *others = parts
         if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):
@@ -208,6 +210,7 @@ class SubtaskState:
         copy = storage.files[snapshot.local]
         if copy.host != self.host:
             return False
+        self._copies[checkpoint] = storage.disk(self.host), snapshot.local
         if copy.size_bytes:
             yield from _both(storage.env, storage.disk(self.host).read(copy.size_bytes, *copy.name, host=self.host), work_ns)
         return True

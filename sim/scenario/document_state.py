@@ -38,6 +38,8 @@ class Lsm(Section):
     """Memtable to local disk, on the task thread."""
     compaction: Axis[ByteRate] | None = None
     """Merged by the background thread."""
+    link: Axis[Duration] | None = None
+    """Hard link of one file, on the task thread."""
 
 
 class Changelog(Section):

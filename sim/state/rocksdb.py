@@ -23,7 +23,6 @@ _META_BYTES = 400  # Flink's stream of the backend's columns and their serialize
 _CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
 _OPTIONS_BYTES = 12_000  # all options in words
 _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per flush or compaction
-_LINK_NS = 100_000  # one hard link
 
 
 class RocksDb:
@@ -92,7 +91,7 @@ class RocksDb:
         """Flush, and link every file; what that costs the task thread."""
         flush_ns = self.tree.memtable_bytes * _SECOND // self.tree.options.flush_bytes_per_second
         self.tree.flush(self._now_ns)
-        return self.state.sync_ns + flush_ns + len(self.tree.live) * _LINK_NS
+        return self.state.sync_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 
     def _other_files(self, scope: Scope) -> tuple[File, ...]:
         """They change all the time and are written with every snapshot."""

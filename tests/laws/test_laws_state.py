@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
+from sim.model.job import Source
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Disk
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.laws.test_laws_durations import _scaled
 
 LSM = Lsm(memtable_bytes=4_000, base_bytes=6_000, multiplier=2, table_bytes=2_000, compaction_bytes_per_second=100_000)
 ROCKS = State(20_000, "rocksdb", Fraction(1, 2), 20, LSM)
@@ -162,3 +164,34 @@ def test_a_savepoint_costs_the_job_its_share_of_the_processor():
 
     assert free == pytest.approx(alone, rel=0.01)
     assert costly == pytest.approx(alone * 3 / 4, rel=0.02)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("state", [ROCKS, replace(HEAP, serialize_bytes_per_second=50_000, sync_ns=MS)], ids=["rocksdb", "heap"])
+def test_law_28_all_times_scale_with_any_state(k, state):
+    """Flushes, links, compactions, serialising: k times as slow is k times as long, byte for byte."""
+
+    def slow(v, k):
+        if v.state is None:
+            return v
+        one, lsm = v.state, v.state.lsm
+        lsm = replace(
+            lsm, flush_bytes_per_second=10_000_000 // k, link_ns=lsm.link_ns * k,
+            compaction_bytes_per_second=lsm.compaction_bytes_per_second // k,
+        )  # fmt: skip
+        rate = None if one.serialize_bytes_per_second is None else one.serialize_bytes_per_second // k
+        return replace(v, state=replace(one, lsm=lsm, sync_ns=one.sync_ns * k, serialize_bytes_per_second=rate))
+
+    def slowed(base, k):
+        return replace(base, job=replace(base.job, vertices=tuple(slow(v, k) for v in base.job.vertices)))
+
+    base = world(state, StateOptions(incremental=True))
+    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)))
+    vertices = tuple(v if v.source is None else replace(v, source=Source()) for v in base.job.vertices)
+    base = replace(base, job=replace(base.job, vertices=vertices))
+    before, after = (with_state(run(one)) for one in (slowed(_scaled(base, 1), 1), slowed(_scaled(base, k), k)))
+
+    assert len(before) >= 4
+    assert [(row.written_bytes, row.state_bytes) for _, row, _ in before] == [(row.written_bytes, row.state_bytes) for _, row, _ in after]
+    assert [k * row.async_ns for _, row, _ in before] == pytest.approx([row.async_ns for _, row, _ in after], abs=100 * k)
+    assert [k * row.sync_ns for _, row, _ in before] == pytest.approx([row.sync_ns for _, row, _ in after], abs=100 * k)
