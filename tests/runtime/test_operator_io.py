@@ -87,6 +87,19 @@ def test_nothing_read_is_nothing_written():
     assert 1 >= len(committed(world))
 
 
+@pytest.mark.parametrize("way", ["pre-barrier", "async"])
+def test_the_files_of_the_end_are_written_once(way):
+    """A bounded job: the end of the input flushes for the final checkpoint, whose own snapshot finds nothing more to write."""
+    base = sinking(Flush(60_000, files=3), Commit(), operator_io=way)
+    ends = replace(base.job.vertices[0], source=replace(base.job.vertices[0].source, total=50))
+    world = ran(replace(base, job=Job((ends, *base.job.vertices[1:]))))
+    kept = [file.name for file in world.storage.files if file.name[0] == "flush" and not file.disk]
+
+    assert len(set(kept)) == len(kept)
+    assert set(kept) == {name for one in committed(world) for name in one.files}
+    assert {0} == {space.used_bytes for space in world.staging.values()}
+
+
 def test_local_room_is_given_back_when_files_are_durable():
     """Never more than one flush lies on the disk, and none is left there."""
     world = ran(sinking(Flush(60_000, files=3), operator_io="async"))
