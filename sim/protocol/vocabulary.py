@@ -71,7 +71,7 @@ class Phase(Enum):
 class Work(Enum):
     """What a phase consists of; the runtime knows what each costs."""
 
-    OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; FLINK-37375: in the async phase, till then on local disk
+    OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; FLINK-37375: in the async phase, till then locally
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
     KEYED_STATE = "keyed-state"  # upload; then
