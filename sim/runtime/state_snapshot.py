@@ -59,7 +59,10 @@ class StateSnapshot:
 
 
 class SubtaskState:
-    """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down."""
+    """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down.
+
+    `counts_records`: whether it makes a difference how many records were served.
+    """
 
     def __init__(
         self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
@@ -72,6 +75,9 @@ class SubtaskState:
         self.host = host
         self.slow = slow
         self.backend = None if vertex.state is None or not self.keyed_bytes else backend(vertex.state, self.keyed_bytes, options)
+        state = vertex.state
+        tells_updates = state is not None and (state.backend == "rocksdb" or state.changelog is not None)  # the heap does not
+        self.counts_records = self.backend is not None and state is not None and tells_updates and state.update_share > 0
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
         self._types: dict[int, SnapshotType] = {}
@@ -94,11 +100,6 @@ class SubtaskState:
         share = self._own.probability
         u = draw(stream(self.seed, "snapshot-work", phase, self.vertex.name, self.index), checkpoint)
         return cost if u * share.denominator < share.numerator << 32 else 0
-
-    @property
-    def counts_records(self) -> bool:
-        """Whether the records served make a difference."""
-        return self.backend is not None and self.vertex.state is not None and self.vertex.state.update_share > 0
 
     @property
     def listens(self) -> bool:

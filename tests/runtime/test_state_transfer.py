@@ -1,5 +1,6 @@
 """State as processes: how long uploads, copies and downloads take, exactly; and who else notices."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -258,3 +259,14 @@ def test_a_full_disk_costs_the_copy_not_the_checkpoint():
 
     assert None is taken.local
     assert 10 * MB == taken.written_bytes
+
+
+def test_time_passes_for_a_state_nobody_rewrites():
+    """Three full memtables loaded, the rest flushed at the first snapshot; the compaction that begins is over at the second."""
+    lsm = Lsm(memtable_bytes=3 * MB, compaction_bytes_per_second=10 * MB)
+    files, one = storage(), subtask(replace(ROCKS, update_share=Fraction(0), lsm=lsm), StateOptions(incremental=True))
+    first = snapshot(one, files, 1)[1]
+    files.env.run(until=5_000 * MS)
+    second = snapshot(one, files, 2)[1]
+
+    assert [4, 1] == [sum(handle.name.endswith(".sst") for handle in taken.handles) for taken in (first, second)]
