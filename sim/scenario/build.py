@@ -79,7 +79,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
         finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
         operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
-        state=build_state_options(given, reading),
+        state=build_state_options(given, document.job, reading),
     )
     if options.timeout_ns == 0:
         reading.wrong((here, "timeout"), "a timeout of 0 fails every checkpoint: write at least '1 ms'")

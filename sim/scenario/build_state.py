@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.scenario import document_state as doc
+from sim.scenario.document_job import Vertex
 from sim.scenario.problems import Path, Reading
 
 __all__ = ["build_state", "build_state_options"]
@@ -32,8 +34,11 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
     )  # fmt: skip
 
 
-def build_state_options(given: doc.StateKeys, reading: Reading) -> StateOptions:
+def build_state_options(given: doc.StateKeys, job: Mapping[str, Vertex], reading: Reading) -> StateOptions:
     """Mistakes go to `reading`."""
+    backends = {vertex.state.backend for vertex in job.values() if vertex.state is not None}
+    if given.incremental == "true" and "rocksdb" not in backends:
+        reading.warn(("checkpoint", "incremental"), "has no effect: no state is kept in rocksdb, and the heap is always written in full")
     if given.savepoint_cpu == 1:
         reading.wrong(("checkpoint", "savepoint-cpu"), "leaves the task nothing to work with: write less than 100 %")
     options = _given(

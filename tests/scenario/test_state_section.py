@@ -141,3 +141,11 @@ def test_a_key_about_another_backend_is_told():
     (warning,) = study(flink=["state.backend.rocksdb.writebuffer.size: 16mb"]).warnings
 
     assert "has no effect: no vertex has state it is about" in str(warning)
+
+
+def test_an_incremental_heap_is_told():
+    """Flink takes the option and writes everything all the same."""
+    (warning,) = study(checkpoint="incremental: true").warnings
+
+    assert str(warning).startswith("s:4:29: checkpoint.incremental: has no effect")
+    assert () == study("backend: rocksdb", "incremental: true").warnings
