@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.mutations.rule import Rule
 from tests.mutations.rules_files import FILES
+from tests.mutations.rules_finishing import FINISHING
 from tests.mutations.rules_operators import OPERATORS
 from tests.mutations.rules_state import STATE
 
@@ -343,4 +344,4 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES)
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING)

@@ -174,3 +174,17 @@ def test_the_thread_goes_on_after_a_failure():
     office.write(5, 2, 1 * PER_MS, "written")
 
     assert [("fails", 4), ("written", 6)] == office.run()
+
+
+def test_nobody_waits_for_a_member_that_has_finished(office):
+    """Neither in the file that is open when it leaves, nor in later ones; when it is back, it is waited for again."""
+    office.writer.register(1)
+    office.complete(1, 1, 0, "first")
+    office.at(2, office.writer.leave, 1)
+    office.at(3, office.writer.register, 2)
+    office.complete(4, 2, 0, "second")
+    office.at(5, office.writer.join, 1)
+    office.at(6, office.writer.register, 3)
+    office.complete(7, 3, 0, "third")
+
+    assert [("first", 2.0), ("second", 4.0)] == office.run()

@@ -1,0 +1,160 @@
+"""Rules of the end of tasks and jobs, and of stopping with a savepoint, as `rules.py` has them for the protocols."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["FINISHING"]
+
+END, PLAN, LAWS = "tests/protocol/test_finishing.py::", "tests/protocol/test_checkpoint_plan.py::", "tests/laws/test_laws_finish.py::"
+COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/test_stopping.py::"
+
+FINISHING = (
+    Rule(
+        "the final checkpoint of a task is the first one after its end of data",
+        "protocol/finishing.py",
+        "if after.data_ended and after.final is None:",
+        "if after.final is None:",
+        f"{END}test_a_task_waits_for_the_first_checkpoint_after_its_end",
+    ),
+    Rule(
+        "a task waits until the end of its data is read on every output channel",
+        "protocol/finishing.py",
+        "end.state is EndState.WAITING and not unread and",
+        "end.state is EndState.WAITING and",
+        f"{END}test_a_task_waits_until_its_output_is_read",
+    ),
+    Rule(
+        "a task waits for the end of its inputs",
+        "protocol/finishing.py",
+        " and not end.inputs_open and end.held:",
+        " and end.held:",
+        f"{END}test_a_task_waits_for_the_end_of_its_inputs",
+    ),
+    Rule(
+        "no snapshot begins once a task leaves, those under way end",
+        "protocol/finishing.py",
+        "if end.state is EndState.LEAVING and not end.open:",
+        "if end.state is EndState.LEAVING:",
+        f"{END}test_a_task_waits_for_snapshots_under_way",
+    ),
+    Rule(
+        "with a stop only its own savepoint counts",
+        "protocol/finishing.py",
+        "return self.completed >= self.stop",
+        "return True",
+        f"{END}test_with_a_stop_only_its_savepoint_counts",
+    ),
+    Rule(
+        "operators finish only in a job that drains",
+        "protocol/finishing.py",
+        "return (after, (FinishOperators(),)) if event.ending is Ending.DRAIN else _ended(after)",
+        "return after, (FinishOperators(),)",
+        f"{END}test_a_job_that_stops_where_it_stands_finishes_nothing",
+    ),
+    Rule(
+        "one running writer is enough behind an all-to-all edge",
+        "protocol/plan.py",
+        "enough = any if link.predecessors is None else all",
+        "enough = all",
+        f"{PLAN}test_behind_one_running_writer_of_many",
+    ),
+    Rule(
+        "without FLIP-147 there is no checkpoint once a task has finished",
+        "protocol/plan.py",
+        " or (finished and not after_finish)",
+        "",
+        f"{PLAN}test_before_flip_147",
+    ),
+    Rule(
+        "no new vertex may precede a finished one",
+        "protocol/finished_state.py",
+        "legal = before is FinishedState.FULLY\n",
+        "legal = inlet.upstream not in states or before is FinishedState.FULLY\n",
+        "tests/protocol/test_finished_state.py::test_a_new_vertex_may_not_precede_a_finished_one",
+    ),
+    Rule(
+        "the final checkpoint is triggered at once when all data has ended",
+        "runtime/job_end.py",
+        "if self.rule.final_trigger and len(self.ended)",
+        "if not self.rule.final_trigger and len(self.ended)",
+        f"{LAWS}test_law_32_the_final_checkpoint_is_triggered_at_once",
+    ),
+    Rule(
+        "the final checkpoint waits for the end of everybody's data",
+        "runtime/job_end.py",
+        "len(self.ended) == len(self.graph.tasks)",
+        "len(self.ended) > 0",
+        f"{LAWS}test_law_32_not_while_a_task_goes_on",
+    ),
+    Rule(
+        "finished tasks count as acknowledged",
+        "runtime/coordinator_host.py",
+        "acknowledged=len(finished))",
+        "acknowledged=0)",
+        f"{LAWS}test_law_32_finished_tasks_count_as_acknowledged",
+    ),
+    Rule(
+        "union state lets no checkpoint complete that holds the end of some of its tasks only",
+        "runtime/job_end.py",
+        "return bool(self._union) and not",
+        "return False and not",
+        f"{LAWS}test_law_34_union_state_waits_for_the_whole_vertex",
+    ),
+    Rule(
+        "without FLIP-147 an end aborts what is pending",
+        "protocol/barriers/handler.py",
+        "after, commands = (self, ()) if self.pending is None else _aborted(",
+        "after, commands = (self, ()) if True else _aborted(",
+        "tests/protocol/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
+    ),
+    Rule(
+        "the savepoint a job stops with is announced",
+        "protocol/coordinator.py",
+        "NotifyComplete(one.checkpoint, one.plan.wait_for)) if one.stops else commands",
+        "NotifyComplete(one.checkpoint, one.plan.wait_for)) if False else commands",
+        f"{COORDINATOR}test_the_savepoint_a_job_stops_with_is_announced",
+    ),
+    Rule(
+        "a failed stop fails the job",
+        "protocol/coordinator.py",
+        "if one.stops and reason not in _JOB_IS_DOWN:",
+        "if False:",
+        f"{COORDINATOR}test_a_failed_stop_fails_the_job",
+    ),
+    Rule(
+        "a job that does not stop after all takes periodic checkpoints again",
+        "protocol/coordinator.py",
+        "_going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())",
+        "(after, ())",
+        f"{COORDINATOR}test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on",
+    ),
+    Rule(
+        "a task that closes declines",
+        "runtime/task_end.py",
+        "        if self.machine.closing:\n",
+        "        if False:\n",
+        f"{STOP}test_a_drained_job_asks_for_a_final_checkpoint_too_late",
+    ),
+    Rule(
+        "sources end their data before the savepoint a job stops with",
+        "runtime/task_end.py",
+        "            self._stop(stop)\n",
+        "            pass\n",
+        f"{STOP}test_a_job_stops_with_its_savepoint",
+    ),
+    Rule(
+        "a stop suspends periodic checkpoints",
+        "runtime/actions.py",
+        "        world.coordinator.tell(SchedulerStopped(now))",
+        "        pass",
+        f"{STOP}test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with",
+    ),
+    Rule(
+        "nobody waits for the channel state of a finished member of the group",
+        "runtime/channel_state.py",
+        "incomplete=set(self.members) - self._gone)",
+        "incomplete=set(self.members))",
+        "tests/runtime/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
+    ),
+)
