@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sim.recordings.config import Configuration, FileSystem, Node
 from sim.recordings.not_modelled import known, not_modelled
 from sim.recordings.recording import Recording
+from sim.recordings.startup import startup_ms
 from sim.scenario.flink_keys import ALIASES
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
 
@@ -37,8 +38,6 @@ RESTART_OPTIONS = {  # ... where something fails
     "restart-strategy.fixed-delay.attempts": 10,
     "restart-strategy.fixed-delay.delay": "1 s",
 }
-# Submission -> all tasks run, the beginning of a simulated run: median over the recordings.
-STARTUP_MS = 1300
 TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
 BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
 CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
@@ -67,9 +66,10 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
         if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
             lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
-    if actions := [_action(action) for action in config.actions if known(action)]:
+    begun_ms = startup_ms(recording)
+    if actions := [_action(action, begun_ms) for action in config.actions if known(action)]:
         document["actions"] = actions
-    if faults := _faults(config):
+    if faults := _faults(config, begun_ms):
         document["faults"] = faults
     document |= {
         "flink": flink,
@@ -82,19 +82,23 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
     return Import(document, _question(recording, compare=compare), comments, lost)
 
 
-def _action(action: dict[str, object]) -> dict[str, str]:
+def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
     """Savepoints are canonical unless somebody asks for something else; nobody did."""
     what = {"savepoint": "canonical"} if action["do"] == "savepoint" else {"stop": "drain" if action.get("drain") else "no-drain"}
-    return what | {"at": format_duration(round(_exact(float(str(action["at_s"]))) * 10**9))}
+    return what | {"at": _since_begun(float(str(action["at_s"])) * 1000, begun_ms)}
 
 
-def _faults(config: Configuration) -> list[dict[str, str]]:
-    """Injected failures, on the clock of a run that begins when all tasks run."""
+def _faults(config: Configuration, begun_ms: float) -> list[dict[str, str]]:
     return [
-        {"kill": f"{node.id}[{node.fail_subtask}]", "at": format_duration(round(max(0, node.fail_at_ms - STARTUP_MS) * 10**6))}
+        {"kill": f"{node.id}[{node.fail_subtask}]", "at": _since_begun(node.fail_at_ms, begun_ms)}
         for node in config.nodes
         if node.fail_at_ms
     ]
+
+
+def _since_begun(submitted_ms: float, begun_ms: float) -> str:
+    """A time since submission on the clock of a run, which begins when all tasks run."""
+    return format_duration(round(max(0, submitted_ms - begun_ms)) * 10**6)
 
 
 def _question(recording: Recording, *, compare: bool) -> str:

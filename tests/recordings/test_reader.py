@@ -40,16 +40,16 @@ def test_every_recording_of_ours_is_read(path):
     assert {node.id for node in recording.config.nodes} == set(recording.metrics)
     subtasks = sum(node.parallelism for node in recording.config.nodes)
     completed = [row for row in recording.checkpoints.list if row.status == "COMPLETED"]
-    assert len(completed) >= 7
+    assert len(completed) >= 7 or "expire" in recording.name
     assert {subtasks} == {sum(len(task.subtasks) for task in row.tasks.values()) for row in completed}
     assert not recording.event_table("fs_write").empty
 
 
-def test_twelve_recordings_are_part_of_the_project():
+def test_the_recordings_are_part_of_the_project():
     """The table of the README names each of them."""
     named = (DATA / "README.md").read_text()
 
-    assert len(FILES) == 12
+    assert len(FILES) == 29
     assert [] == [path.name for path in FILES if f"`{path.name.removesuffix('.json.gz')}`" not in named]
 
 

@@ -58,10 +58,12 @@ def test_a_chain_reads_like_its_configuration():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_nothing_observed_goes_in(path):
-    """Without any checkpoint, metric and event the scenario is the same: a prediction cannot have seen what it predicts."""
+    """Without any checkpoint, metric and event but those of the job's start the scenario is the same."""
     recorded = json.loads(gzip.decompress(path.read_bytes()))
     blind = {key: recorded[key] for key in ("format", "name", "family", "flink_version", "config")}
-    blind |= {"started_ms": 0, "ended_ms": 0, "checkpoints": {"counts": {}, "list": []}}
+    kinds = {"submit", "open", "prefilled", "source_start", "fail_injected"}
+    start = {kind: events for kind, events in recorded["events"].items() if kind in kinds}
+    blind |= {"started_ms": 0, "ended_ms": 0, "checkpoints": {"counts": {}, "list": []}, "events": start}
 
     assert imported(blind) == imported(recorded)
 
@@ -111,8 +113,9 @@ def test_the_recorded_barriers_are_the_scenarios():
     loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
     kinds = {name: str(study.scenarios[0].checkpoint.barriers) for name, study in loaded.items()}
 
-    assert {"p4-severe-unaligned": "unaligned", "join-fastslow-unaligned": "unaligned", "p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
-        name: kind for name, kind in kinds.items() if kind != "aligned"
+    assert {name for name in kinds if "unaligned" in name} == {name for name, kind in kinds.items() if kind == "unaligned"}
+    assert {"p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
+        name: kind for name, kind in kinds.items() if kind not in ("aligned", "unaligned")
     }
 
 
@@ -257,6 +260,7 @@ def test_an_injected_failure_is_a_fault():
     recorded = document()
     recorded["config"]["nodes"][2].update({"failAtMs": 26000, "failSubtask": 1})
     recorded["config"]["flink"]["restart-strategy.fixed-delay.delay"] = "2 s"
+    recorded["events"] = {}  # its start is not known: the usual one
     scenario, question, comments, lost = imported(recorded)
     run = loads(write(scenario, question, comments)).scenarios[0]
 
@@ -268,14 +272,15 @@ def test_an_injected_failure_is_a_fault():
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
-        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "22 s"}),
-        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "27.5 s"}),
-        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "27 s"}),
+        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "20.7 s"}),
+        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "26.2 s"}),
+        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "25.7 s"}),
     ],
 )
 def test_requests_become_actions(action, expected):
     recorded = document()
     recorded["config"]["actions"] = [action]
+    recorded["events"] = {}  # begun 1.3 s after the submission, as usual
     scenario, _, _, lost = imported(recorded)
 
     assert ([expected], []) == (scenario["actions"], lost)

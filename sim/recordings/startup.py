@@ -1,0 +1,28 @@
+"""How long a recorded job took from its submission until all its tasks ran: where the clock of a simulated run begins.
+
+Requests and failures of a recording are dated from its submission.  How long deployment takes is the machine's business
+(0.7 to 3.5 s for one configuration), so the recorded start is read to bring both on one clock; nothing about checkpoints is.
+"""
+
+from __future__ import annotations
+
+from sim.recordings.recording import Recording
+
+__all__ = ["USUAL_MS", "startup_ms"]
+
+USUAL_MS = 1300.0
+"""Median over the recordings: for one that does not tell."""
+
+_STARTED = ("open", "prefilled", "source_start")
+
+
+def startup_ms(recording: Recording) -> float:
+    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]."""
+    submitted = recording.event_table("submit")
+    if submitted.empty:
+        return USUAL_MS
+    failed = recording.event_table("fail_injected")
+    until_ms = failed["t"].min() if len(failed) else float("inf")
+    tables = (recording.event_table(kind) for kind in _STARTED)
+    starts = [float(table[table["t"] < until_ms]["t"].max()) for table in tables if len(table)]
+    return max(starts) - float(submitted["t"].min()) if starts else USUAL_MS
