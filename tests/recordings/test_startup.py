@@ -9,7 +9,8 @@ from sim.recordings.startup import USUAL_MS, startup_ms
 def recording(**events):
     tables = {kind: {"cols": ["t", "node", "sub"], "rows": rows} for kind, rows in events.items()}
     bare = {"format": "flink-lab/1", "name": "a", "flink_version": "2.3.0", "started_ms": 0, "ended_ms": 1, "events": tables}
-    return Recording.model_validate(bare | {"checkpoints": {"counts": {}, "list": []}, "config": {"name": "a", "nodes": [{"id": "a", "kind": "source"}], "duration_s": 1}})
+    config = {"name": "a", "nodes": [{"id": "a", "kind": "source"}], "duration_s": 1}
+    return Recording.model_validate(bare | {"checkpoints": {"counts": {}, "list": []}, "config": config})
 
 
 def test_the_last_thing_that_starts_counts():
