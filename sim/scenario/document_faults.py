@@ -150,7 +150,7 @@ class Rescale(Section):
     at: Duration
     parallelism: dict[str, Parallelism] = Field(min_length=1)
     """Vertex -> its new parallelism."""
-    from_: Annotated[str, choice("checkpoint", "savepoint")] | None = None
+    from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None
     """The latest completed checkpoint (default), or a savepoint taken for it."""
 
 
