@@ -26,6 +26,7 @@ class Happening(StrEnum):
     CHANNEL_STATE_WRITTEN = "channel state written"  # number: bytes
     ASYNC_FINISHED = "async finished"
     ACKNOWLEDGED = "acknowledged"
+    STATE_UNKNOWN = "state unknown"  # an acknowledgement names files that are gone: it comes to nothing
     DECLINED = "declined"
     LAST_ACKNOWLEDGED = "last acknowledged"
     COMPLETED = "completed"  # _metadata is durable

@@ -14,8 +14,8 @@ from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.shared_state import SharedStateRegistry, shared_files
 
 __all__ = [
-    "DeleteDirectory", "DeleteSharedFiles", "FailedOver", "SnapshotBegun", "SnapshotCompleted", "SnapshotDiscarded", "SnapshotStore",
-    "StateRegistered", "StoreEvent",
+    "DeleteDirectory", "DeleteSharedFiles", "FailedOver", "LoseAcknowledgement", "SnapshotBegun", "SnapshotCompleted", "SnapshotDiscarded",
+    "SnapshotStore", "StateRegistered", "StoreEvent",
 ]  # fmt: skip
 
 
@@ -74,7 +74,18 @@ class DeleteSharedFiles:
     files: tuple[StateFile, ...]
 
 
-StoreCommand = DeleteDirectory | DeleteSharedFiles
+@dataclass(frozen=True, slots=True)
+class LoseAcknowledgement:
+    """It names a file of an earlier checkpoint that is registered no more (registerReference: "Attempt to reference unknown state").
+
+    With several checkpoints at a time a file may be stored twice and the copy that a later one builds on deleted with the checkpoint that
+    wrote it (FLINK-29913).  Handling the message ends there, so the checkpoint waits in vain.
+    """
+
+    checkpoint: int
+
+
+StoreCommand = DeleteDirectory | DeleteSharedFiles | LoseAcknowledgement
 _Answer = tuple["SnapshotStore", tuple[StoreCommand, ...]]
 
 
@@ -132,6 +143,8 @@ class SnapshotStore:
         one = self.pending.get(event.checkpoint)
         snapshot = StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files) if one is None else one
         shared = shared_files(event.files, snapshot)
+        if any(file.key not in self.registry.entries for file in shared if not self._writes(file, event.checkpoint)):
+            return self, (LoseAcknowledgement(event.checkpoint),)
         after = self
         if shared:
             stale = event.checkpoint < self.released_below
@@ -140,6 +153,9 @@ class SnapshotStore:
         if one is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
         return changed(after, pending={**self.pending, event.checkpoint: changed(one, files=one.files + event.files)}), ()
+
+    def _writes(self, file: StateFile, checkpoint: int) -> bool:
+        return file.checkpoint == checkpoint and file.instance == self.instance
 
     def _completed(self, event: SnapshotCompleted) -> _Answer:
         """Savepoints are the user's: neither retained nor a reason to build on them."""

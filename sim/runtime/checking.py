@@ -12,6 +12,7 @@ import numpy as np
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
+from sim.checkers.files import broken_snapshots
 from sim.checkers.restores import Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
@@ -72,6 +73,7 @@ class Checking:
         latest = max(done, default=begun_from)
         limit = world.coordinator.machine.num_retained
         found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
+        found.extend(broken_snapshots(world.files.kept(), world.env.now))
         try:
             world.plane.check()
         except AssertionError as error:

@@ -54,13 +54,15 @@ class CoordinatorHost:
         """A task's acknowledgement sets out."""
 
         def arrive() -> None:
+            if not self.world.files.acknowledged(checkpoint, task):
+                self._note(Happening.STATE_UNKNOWN, checkpoint, task)
+                return
             stats = self.world.stats[checkpoint]
             stats.of(task).ack_ns = self.env.now
             if stats.status == "IN_PROGRESS":
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
             self._note(Happening.ACKNOWLEDGED, checkpoint, task)
-            self.world.files.acknowledged(checkpoint, task)
             self.tell(say.Acknowledged(self.env.now, task, checkpoint))
 
         self._message(task, arrive)

@@ -5,9 +5,10 @@ Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sim.checkers.files import Kept
 from sim.metrics.files import FileRow, SnapshotRow
 from sim.model.directories import Directories
 from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
@@ -17,6 +18,7 @@ from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
     FailedOver,
+    LoseAcknowledgement,
     SnapshotBegun,
     SnapshotCompleted,
     SnapshotDiscarded,
@@ -52,6 +54,7 @@ class SnapshotFiles:
         self._types: dict[int, SnapshotType] = {}
         self._saved: dict[int, dict[int, Held]] = {}  # what savepoints hold, task by task
         self._restored: StoredSnapshot | None = None
+        self._followed = False  # another job instance has begun
         self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
         self.first_completed = 0  # the first ordinary checkpoint that did
         self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
@@ -63,6 +66,7 @@ class SnapshotFiles:
         if claim == "claim" and snapshot.checkpoint in before._metadata:
             self._metadata[snapshot.checkpoint] = before._metadata[snapshot.checkpoint]
         self._restored = snapshot
+        before._followed = True
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -83,9 +87,9 @@ class SnapshotFiles:
         if named:
             self._offered[checkpoint, task] = named
 
-    def acknowledged(self, checkpoint: int, task: int) -> None:
-        """It arrives, in time or too late."""
-        self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
+    def acknowledged(self, checkpoint: int, task: int) -> bool:
+        """It arrives, in time or too late; False: it names what is gone, and comes to nothing."""
+        return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
 
     def channel_state(self, checkpoint: int, file: FileId, size_bytes: int) -> None:
         """The in-flight data of a group of subtasks is durable; one of their acknowledgements will name it."""
@@ -124,15 +128,18 @@ class SnapshotFiles:
 
     # ------------------------------------------------------------------------------------------ what follows
 
-    def _register(self, checkpoint: int, files: tuple[StateFile, ...]) -> None:
+    def _register(self, checkpoint: int, files: tuple[StateFile, ...]) -> bool:
         if not files:
-            return
+            return True
+        if not self._tell(StateRegistered(checkpoint, files)):
+            return False
         for file in files:
             first, last = self._uses.get(file.key, (checkpoint, checkpoint))
             self._uses[file.key] = first, max(last, checkpoint)
-        self._tell(StateRegistered(checkpoint, files))
+        return True
 
-    def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> None:
+    def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
+        """False: the event came to nothing."""
         self.store, commands = self.store.on(event)
         for command in commands:
             match command:
@@ -143,6 +150,9 @@ class SnapshotFiles:
                     self._delete(ids, discarded)
                 case DeleteSharedFiles():
                     self._delete(self._ids(command.files))
+                case LoseAcknowledgement():
+                    return False
+        return True
 
     def _look_whether_free(self) -> None:
         if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
@@ -190,6 +200,17 @@ class SnapshotFiles:
 
     def exists(self, file: StateFile) -> bool:
         return file.key in self._stored
+
+    def kept(self) -> Iterator[Kept]:
+        """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
+        directories = self.world.scenario.directories
+        for one in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
+            missing = [file for file in one.files if not self._is_whole(file)]
+            what = f"{one.type} {one.checkpoint} of job {one.instance}"
+            yield Kept(what, len(one.files), tuple(directories.path(file) for file in missing))
+
+    def _is_whole(self, file: StateFile) -> bool:
+        return file.key in self._stored and self.world.storage.files.exists(self._stored[file.key])
 
     def held(self) -> tuple[StoredSnapshot, ...]:
         """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""

@@ -52,7 +52,7 @@ def build(
         rescale=build_rescale(document.rescale, job, reading),
         instances=build_instances(
             document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval),
-            commits=any(vertex.commit is not None for vertex in job.vertices), faults=bool(document.faults or document.rescale),
+            rescaled=bool(document.rescale),
         ),
         directories=build_directories(document.directories),
     )

@@ -12,16 +12,12 @@ __all__ = ["build_directories", "build_instances"]
 _ON = {"on", "true"}
 
 
-def build_instances(
-    given: doc.Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, commits: bool, faults: bool
-) -> Instances:
-    """What the rest of the scenario has: savepoints, checkpoints, transactional sinks, faults."""
+def build_instances(given: doc.Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool) -> Instances:
+    """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism."""
     if given is None:
         return Instances()
-    if given.count > 1 and commits:
-        reading.wrong(("instances", "count"), "what a transactional sink has committed is not carried from job to job: write 1")
-    if given.count > 1 and faults:
-        reading.wrong(("instances", "count"), "faults and rescaling are for one job: write 1")
+    if given.count > 1 and rescaled:
+        reading.wrong(("instances", "count"), "rescaling makes job instances of its own: write one of instances and rescale")
     start_from = given.from_ or "checkpoint"
     if given.count > 1 and start_from == "savepoint" and not savepoints:
         reading.wrong(("instances", "from"), "nobody takes a savepoint: write actions: [{savepoint: native, at: 20 s}]")

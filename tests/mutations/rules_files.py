@@ -103,8 +103,8 @@ FILES = (
     Rule(
         "an acknowledgement names its files",
         "runtime/coordinator_host.py",
-        "            self.world.files.acknowledged(checkpoint, task)\n",
-        "",
+        "            if not self.world.files.acknowledged(checkpoint, task):\n",
+        "            if False:\n",
         f"{RUNTIME}snapshot_files.py::test_tables_say_who_needed_what",
     ),
     Rule(
@@ -141,5 +141,12 @@ FILES = (
         "        if not restorable(snapshot, directories, copied=copied, exists=world.files.exists):\n",
         "        if False:\n",
         f"{RUNTIME}instances.py::test_a_lost_cluster",
+    ),
+    Rule(
+        "an acknowledgement that names what is gone comes to nothing",
+        "protocol/snapshot_store.py",
+        "            return self, (LoseAcknowledgement(event.checkpoint),)\n",
+        "            pass\n",
+        f"{RUNTIME}snapshot_files.py::test_increments_that_overlap_lose_each_others_files",
     ),
 )

@@ -73,14 +73,3 @@ def test_a_canonical_savepoint_lends_nothing():
     files = (StateFile(0, 1, 9, "savepoint", 100),)
 
     assert {} == SharedStateRegistry().restored(StoredSnapshot(0, 9, "canonical", files), "claim").entries
-
-
-def test_a_late_acknowledgement_can_make_a_foreign_file_ones_own():
-    """As in Flink: what left the registry and is named again by a straggler was created by it, as far as the registry knows.
-
-    Without a claim the first checkpoint is full and names nothing foreign; in legacy mode this deletes somebody else's file.
-    """
-    foreign = shared(1, checkpoint=3)
-    registry = SharedStateRegistry().restored(StoredSnapshot(0, 9, "checkpoint", (foreign,)), "legacy").released(11).registry
-
-    assert [1] == numbers(registry.registered([foreign], 10).released(12))

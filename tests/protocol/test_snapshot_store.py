@@ -8,6 +8,7 @@ from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
     FailedOver,
+    LoseAcknowledgement,
     SnapshotBegun,
     SnapshotCompleted,
     SnapshotDiscarded,
@@ -136,3 +137,20 @@ def test_what_is_not_held_cannot_end(event):
     """The error tells what led there."""
     with pytest.raises(InvalidTransition, match=r"SnapshotBegun\(checkpoint=1"):
         feed(SnapshotStore(), SnapshotBegun(1, "checkpoint"), event)
+
+
+def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
+    """5 and 6 overlap and store the same table; 7 builds on 5, whose copy goes when 6 completes: the message of 7 comes to nothing."""
+    overlapping = (
+        SnapshotBegun(5, "checkpoint"), SnapshotBegun(6, "checkpoint"), StateRegistered(5, (shared(1, 5),)),
+        StateRegistered(6, (shared(2, 6),)), SnapshotCompleted(5), SnapshotBegun(7, "checkpoint"), SnapshotCompleted(6),
+        SnapshotDiscarded(5),
+    )  # fmt: skip
+    store, commands = feed(SnapshotStore(), *overlapping)
+
+    assert (DeleteDirectory(5, ()), DeleteSharedFiles((shared(1, 5),))) == commands
+
+    after, commands = feed(store, StateRegistered(7, (shared(1, 5), shared(3, 7))))
+
+    assert (LoseAcknowledgement(7),) == commands
+    assert store == after

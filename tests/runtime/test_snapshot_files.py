@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from sim.metrics.journal import Happening
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore
 from sim.runtime.simulate import simulate
@@ -109,3 +110,15 @@ def test_tables_say_who_needed_what():
     assert kept["id"] == result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"].max()
     assert [True] * 3 == [kept[column] for column in ("self_contained", "relocatable_own_dir", "restorable")]
     assert files.loc[files["deleted"] < 0, "path"].str.startswith(f"{kept['directory']}/").sum() == kept["files_total"]
+
+
+def test_increments_that_overlap_lose_each_others_files():
+    """What Flink's registry makes of several checkpoints at a time: acknowledgements come to nothing, nothing broken is ever kept."""
+    base = jobs(count=1, seconds=8)
+    several = replace(base.checkpoint, max_concurrent=3, interval_ns=90 * MS, timeout_ns=3 * SECOND)
+    result = simulate(replace(base, checkpoint=several), engine=ENGINE)
+
+    assert () == result.violations
+    assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}
+    assert "CHECKPOINT_EXPIRED" in set(result.checkpoints["failure_message"])
+    assert result.snapshots["restorable"].all()

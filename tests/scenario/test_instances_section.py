@@ -53,7 +53,7 @@ def test_claim_modes_and_paths_are_axes():
         ("instances: {count: 2, from: savepoint}", "scenario:6:23: instances.from: nobody takes a savepoint"),
         ("instances: {count: 2, copied: all}", "instances.copied"),
         ("directories: {paths: relative}", "directories.paths"),
-        ("instances: {count: 2}\nfaults: [{kill: 'a[0]', at: 5 s}]", "faults and rescaling are for one job"),
+        ("instances: {count: 2}\nrescale: [{at: 5 s, parallelism: {a: 2}}]", "write one of instances and rescale"),
         ("instances: {number: 2}", "unknown key 'number'"),
     ],
 )

@@ -1,0 +1,28 @@
+"""What is kept can be restored: every file a retained checkpoint or a savepoint names is there, in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from sim.checkers.violation import Violation
+
+__all__ = ["KEPT_WHOLE", "Kept", "broken_snapshots"]
+
+KEPT_WHOLE = "every file a retained checkpoint or a savepoint names is there in full"
+
+
+class Kept(NamedTuple):
+    """A snapshot that may be restored."""
+
+    what: str  # as a person would call it
+    files: int  # that it names
+    missing: tuple[str, ...]  # paths
+
+
+def broken_snapshots(kept: Iterable[Kept], time_ns: int) -> Iterator[Violation]:
+    """At the end of a run."""
+    for one in kept:
+        if one.missing:
+            story = (*(f"missing: {path}" for path in one.missing[:3]), *(["..."] if len(one.missing) > 3 else []))
+            yield Violation(KEPT_WHOLE, time_ns, one.what, f"{len(one.missing)} of its {one.files} files are gone", story)

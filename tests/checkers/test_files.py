@@ -1,0 +1,16 @@
+"""A snapshot that is kept and cannot be restored is told, with the files that are gone."""
+
+from sim.checkers.files import KEPT_WHOLE, Kept, broken_snapshots
+
+
+def test_what_is_whole_is_not_told():
+    """Nor what names no files."""
+    assert [] == list(broken_snapshots([Kept("checkpoint 1", 3, ()), Kept("checkpoint 2", 0, ())], 7))
+
+
+def test_what_is_gone_is_told():
+    """The first three files by name."""
+    (told,) = broken_snapshots([Kept("checkpoint 1", 9, tuple("abcd"))], 7)
+
+    assert (KEPT_WHOLE, 7, "checkpoint 1", "4 of its 9 files are gone") == (told.law, told.time_ns, told.where, told.fact)
+    assert ("missing: a", "missing: b", "missing: c", "...") == told.story
