@@ -120,5 +120,5 @@ def test_increments_that_overlap_lose_each_others_files():
 
     assert () == result.violations
     assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}
-    assert "CHECKPOINT_EXPIRED" in set(result.checkpoints["failure_message"])
+    assert "CHECKPOINT_SUBSUMED" in set(result.checkpoints["failure_message"]), "it waits in vain until a newer one completes"
     assert result.snapshots["restorable"].all()
