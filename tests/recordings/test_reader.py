@@ -41,7 +41,7 @@ def test_every_recording_of_ours_is_read(path):
     subtasks = sum(node.parallelism for node in recording.config.nodes)
     completed = [row for row in recording.checkpoints.list if row.status == "COMPLETED"]
     assert len(completed) >= 7 or "expire" in recording.name
-    assert {subtasks} == {sum(len(task.subtasks) for task in row.tasks.values()) for row in completed}
+    assert {subtasks} >= {sum(len(task.subtasks) for task in row.tasks.values()) for row in completed}
     assert not recording.event_table("fs_write").empty
 
 
