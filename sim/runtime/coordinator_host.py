@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 import simpy
@@ -16,6 +15,7 @@ from sim.protocol import vocabulary as say
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
 from sim.runtime.background import begin
+from sim.runtime.by_kind import by_kind
 from sim.storage.failures import StorageFailed
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class CoordinatorHost:
         delay_ns = self.overheads.acknowledge_ns + self.world.faults.delay_ns(task)
         self.env.call_in(delay_ns, lambda: arrive() if life == self._lives else None)
 
-    @singledispatchmethod
+    @by_kind
     def carry_out(self, command: say.CoordinatorCommand) -> None:
         """Do what a command says, or have it done in time."""
         raise TypeError(f"the coordinator does not carry out {command}")

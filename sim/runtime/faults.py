@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
 from sim.model.fault_times import gap_ns
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
 from sim.model.random import draw, stream
+from sim.runtime.by_kind import by_kind
 from sim.storage.work import Work
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Faults:
         self._drawn += 1
         return u * choices >> 32
 
-    @singledispatchmethod
+    @by_kind
     def strike(self, what: Target) -> None:
         """Make it happen now."""
         raise TypeError(f"nobody knows how {what} happens")

@@ -6,7 +6,7 @@ Decides nothing: what restarts when is `sim.protocol.recovery`'s.  How one task 
 from __future__ import annotations
 
 from collections import deque
-from functools import cached_property, singledispatchmethod
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
@@ -18,6 +18,7 @@ from sim.protocol.recovery import JobStatus, Recovery
 from sim.protocol.regions import regions
 from sim.protocol.timer import first_trigger_delay
 from sim.protocol.vocabulary import SchedulerStopped
+from sim.runtime.by_kind import by_kind
 from sim.runtime.restore import Restore
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class RecoveryHost:
             self.tell(say.TaskInitialized(self.env.now, task))
         self._resume_if_sources_run()
 
-    @singledispatchmethod
+    @by_kind
     def carry_out(self, command: say.RecoveryCommand) -> None:
         """Do what a command says, or have it done in time."""
         raise TypeError(f"nobody carries out {command}")

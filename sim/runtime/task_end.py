@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
@@ -16,6 +15,7 @@ from sim.protocol import finishing as say
 from sim.protocol import task_vocabulary as task_say
 from sim.protocol.options import Ending
 from sim.protocol.reasons import FailureReason
+from sim.runtime.by_kind import by_kind
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class TaskEnding:
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
-    @singledispatchmethod
+    @by_kind
     def carry_out(self, command: say.EndCommand) -> None:
         raise TypeError(f"no task carries out {command}")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Literal
 
 import simpy
@@ -20,6 +19,7 @@ from sim.protocol.options import BarrierOptions
 from sim.protocol.task import TaskCheckpointing
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.async_thread import AsyncThread
+from sim.runtime.by_kind import by_kind
 from sim.runtime.contents import Held
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.log_writer import LogWriter
@@ -201,7 +201,7 @@ class TaskHost:
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
-    @singledispatchmethod
+    @by_kind
     def carry_out(self, command: say.TaskCommand) -> None:
         """Do what a command says, or have it done in time."""
         raise TypeError(f"no task carries out {command}")
