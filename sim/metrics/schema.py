@@ -20,7 +20,7 @@ class Column(NamedTuple):
 CHECKPOINTS = (
     Column("id", "", "checkpoint id"),
     Column("status", "", "IN_PROGRESS, COMPLETED or FAILED"),
-    Column("checkpoint_type", "", "CHECKPOINT (UNALIGNED_CHECKPOINT if any subtask persisted in-flight data), SAVEPOINT, or SYNC_SAVEPOINT"),
+    Column("checkpoint_type", "", "CHECKPOINT (UNALIGNED_CHECKPOINT if any subtask persisted in-flight data), SAVEPOINT or SYNC_SAVEPOINT"),
     Column("trigger_timestamp", "ms", "when the coordinator decided to trigger, since the start of the run"),
     Column("latest_ack_timestamp", "ms", "last acknowledgement so far; -1: none"),
     Column("end_to_end_duration", "ms", "last acknowledgement - trigger (failed: failure - trigger); without _metadata"),
@@ -114,7 +114,7 @@ RECOVERIES = (
     Column("downtime", "ms", "failure -> all of them run"),
     Column("tasks", "", "restarted"),
     Column("restored_checkpoint", "", "id; 0: from the beginning"),
-    Column("restored_bytes", "bytes", "state downloaded"),
+    Column("restored_bytes", "bytes", "state downloaded; what lies on local disks is not"),
     Column("recovered_bytes", "bytes", "in-flight data read back"),
     Column("replayed_records", "records", "emitted again: position of the sources when they stopped minus restored position"),
 )

@@ -10,11 +10,11 @@ S = 10**9
 
 
 def read(text):
-    return [scenario for scenario in loads(text, name="s").scenarios]
+    return list(loads(text, name="s").scenarios)
 
 
 def test_actions_stand_in_the_order_of_time():
-    text = ending("actions:\n- {stop: drain, format: native, at: 27 s}\n- {savepoint: canonical, at: 22 s}\n- {savepoint: native, at: 9 s}\n")
+    text = ending("actions: [{stop: drain, format: native, at: 27 s}, {savepoint: canonical, at: 22 s}, {savepoint: native, at: 9 s}]\n")
 
     assert (Action(9 * S, "native"), Action(22 * S, "canonical"), Action(27 * S, "native", "drain")) == read(text)[0].actions
 
@@ -47,3 +47,11 @@ def test_union_state_is_said_of_a_vertex():
     first, second = read(but(("service: 10 us", "union-state: true")))[0].job.vertices
 
     assert (False, True) == (first.union_state, second.union_state)
+
+
+def test_what_closing_costs():
+    assert 35 * 10**6 == read(ending("overheads: {close: 35 ms}\n"))[0].overheads.close_ns
+
+
+def test_what_a_sink_holds_back_until_it_finishes():
+    assert 2000 == read(but(("service: 10 us", "commit: {holds-back: 2k}")))[0].job.vertices[1].commit.holds_back
