@@ -73,10 +73,11 @@ class Restore:
     def _download(self, task: int, held: Held) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         host, place = self.world.hosts[task], self.world.names()[task]
+        downloaded = 0
         try:
             if held.parts:
                 state, served = self.world.tasks[task].state, held.position.served
-                yield from state.restore(self.world.storage, self.checkpoint, held.parts, served)
+                downloaded = yield from state.restore(self.world.storage, self.checkpoint, held.parts, served)
             if held.in_flight_bytes:
                 name = ("restore", "channel-state", *place, self.checkpoint)
                 yield from self.world.storage.read(held.in_flight_bytes, *name, host=host)
@@ -87,9 +88,9 @@ class Restore:
             self.world.fail_task(task, f"restore: {failure}")
             return
         del self._downloads[task]
-        self.stats.restored_bytes += held.state_bytes
+        self.stats.restored_bytes += downloaded
         self.stats.recovered_bytes += held.in_flight_bytes
-        self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, held.state_bytes)
+        self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
         self.world.tasks[task].restored(held)
         if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held
             self.world.plane.release(task)

@@ -8,6 +8,7 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.state import StateOptions
 from sim.runtime.simulate import simulate
 from sim.runtime.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
@@ -219,6 +220,18 @@ def test_a_replacement_is_waited_for():
     row = only(run((TaskManagerLost(2), 1500), restart=replace(FIXED, replacement_ns=SECOND)))
 
     assert 2500 + 80 == row["deployed"]
+
+
+def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager_is_lost():
+    """E.6: a task that comes back where it was reads its copy; the disk of a lost task manager is gone with it."""
+    rows = []
+    for what in (Kill("source", 0), TaskManagerLost(2)):
+        base = failing((what, 1500))
+        kept = replace(base, checkpoint=replace(base.checkpoint, state=StateOptions(local_recovery=True)))
+        rows.append(only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE)))
+
+    assert [2 * 50, 1000 + 2 * 50] == [row["restored_bytes"] for row in rows], "one of two stages, and the operators' own files"
+    assert rows[0]["running"] < rows[0]["deployed"] + 50 <= rows[1]["running"]
 
 
 def test_a_failure_while_restarting_restarts_again():
