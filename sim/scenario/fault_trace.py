@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path as FilePath
@@ -11,7 +9,7 @@ from typing import Any
 
 from sim.scenario.document_faults import Fault
 from sim.scenario.problems import did_you_mean
-from sim.scenario.trace import TraceError, moment, text_of
+from sim.scenario.trace import TraceError, columns_and_rows, moment
 from sim.units import UnitError, parse_number
 
 __all__ = ["read_faults"]
@@ -56,10 +54,9 @@ def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, An
         for line, row in enumerate(table.to_pylist(), start=1):
             yield line, row
         return
-    reader = csv.DictReader(io.StringIO(text_of(file)))
-    _check(file, wanted, list(reader.fieldnames or []))
-    for row in reader:
-        yield reader.line_num, row
+    names, rows = columns_and_rows(file)
+    _check(file, wanted, names)
+    yield from rows
 
 
 def _parquet(file: FilePath) -> Any:

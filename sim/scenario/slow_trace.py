@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path as FilePath
@@ -11,7 +9,7 @@ from pathlib import Path as FilePath
 from sim.model.storage import SlowTrace
 from sim.scenario.document_storage import SlowSeries
 from sim.scenario.problems import did_you_mean
-from sim.scenario.trace import TraceError, moment, text_of
+from sim.scenario.trace import TraceError, columns_and_rows, moment
 from sim.units import UnitError, parse_number
 
 __all__ = ["read_slowness"]
@@ -25,20 +23,19 @@ def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
     The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
     """
     file = folder / series.trace
-    rows = csv.DictReader(io.StringIO(text_of(file)))
-    columns = list(rows.fieldnames or [])
+    columns, rows = columns_and_rows(file)
     time = series.time or (columns[0] if columns else "")
     for column in (time, series.column, *([series.machine] if series.machine else [])):
         if column not in columns:
             raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
-    for row in rows:
+    for line, row in rows:
         if (text := (row[series.column] or "").strip()) != "":
-            told = machines.setdefault(row[series.machine] if series.machine else "", [])
-            at = moment(row[time], file, rows.line_num)
+            told = machines.setdefault((row[series.machine] or "") if series.machine else "", [])
+            at = moment(row[time], file, line)
             if told and at <= told[-1][0]:
-                raise TraceError(f"{file}:{rows.line_num}: time does not increase")
-            told.append((at, _speed(text, file, rows.line_num)))
+                raise TraceError(f"{file}:{line}: time does not increase")
+            told.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
     usual = _median([(speed, after - at) for told in machines.values() for (at, speed), (after, _) in pairwise(told)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path as FilePath
@@ -13,7 +14,7 @@ from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
 from sim.units import UnitError, parse_number
 
-__all__ = ["TraceError", "moment", "read_trace", "text_of"]
+__all__ = ["TraceError", "columns_and_rows", "moment", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
 
@@ -25,8 +26,7 @@ class TraceError(ValueError):
 def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     """(ns since the first row, records per second) wherever the rate changes.  A blank keeps the rate before it."""
     file = folder / trace.trace
-    rows = csv.DictReader(io.StringIO(text_of(file)))
-    columns = list(rows.fieldnames or [])
+    columns, rows = columns_and_rows(file)
     time = trace.time or (columns[0] if columns else "")
     for column in (trace.column, *([] if trace.every else [time])):
         if column not in columns:
@@ -34,15 +34,15 @@ def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     scale = Fraction(1) if trace.scale is None else trace.scale
     steps: list[tuple[int, Fraction]] = []
     first: Fraction | None = None
-    for number, row in enumerate(rows):
-        at = Fraction(trace.every * number, 10**9) if trace.every else moment(row[time], file, rows.line_num)
+    for number, (line, row) in enumerate(rows):
+        at = Fraction(trace.every * number, 10**9) if trace.every else moment(row[time], file, line)
         first = at if first is None else first
         start_ns = round((at - first) * 10**9)
         if (text := (row[trace.column] or "").strip()) == "":
             continue
-        rate = _rate(text, file, rows.line_num) * scale
+        rate = _rate(text, file, line) * scale
         if steps and start_ns <= steps[-1][0]:
-            raise TraceError(f"{file}:{rows.line_num}: time does not increase")
+            raise TraceError(f"{file}:{line}: time does not increase")
         if not steps or rate != steps[-1][1]:
             steps.append((start_ns, rate))
     if not steps:
@@ -50,7 +50,27 @@ def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
     return steps
 
 
-def text_of(file: FilePath) -> str:
+def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+    """(names in the first line, (line, row) of all others) of a CSV file.  TraceError: there is none."""
+    reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_text_of(file), newline=None))
+    try:
+        return list(reader.fieldnames or []), _rows(reader, file)
+    except csv.Error as error:
+        raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+
+
+def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:  # a field of more than 128 KiB
+            raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+        yield reader.line_num, row  # type: ignore[misc]  # a short row has None, whatever its type says
+
+
+def _text_of(file: FilePath) -> str:
     """The text of a CSV file, unpacked if it is compressed.  TraceError: there is none."""
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
