@@ -17,7 +17,7 @@ from sim.storage.failures import StorageFailed
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId
 from sim.storage.stream import Stream
-from sim.storage.work import Work, go_on
+from sim.storage.work import Work, carry_on
 
 __all__ = ["ChannelStateWriter"]
 
@@ -115,7 +115,7 @@ class ChannelStateWriter:
         work = self._turn(self._requests[0])
         awaited = next(work, None)
         if awaited is not None:
-            self.env.process(go_on(work, awaited))
+            carry_on(work, awaited)
 
     def _turn(self, request: _Request) -> Work[None]:
         """Process: one request, then the next."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import simpy
 
-__all__ = ["Work", "go_on"]
+__all__ = ["Work", "carry_on", "go_on"]
 
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
@@ -26,3 +26,24 @@ def go_on(work: Work[T], awaited: simpy.Event) -> Work[T]:
                 awaited = work.send(value)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+
+
+def carry_on(work: Work[None], awaited: simpy.Event) -> None:
+    """The rest of a work that was begun with `next(work)`: less than a process, in that nobody can wait for it or interrupt it."""
+
+    def resume(event: simpy.Event) -> None:
+        while True:
+            try:
+                value: Any = event.value
+                event.defused = True
+                event = work.send(value) if event.ok else work.throw(value)
+            except StopIteration:
+                return
+            if event.callbacks is not None:
+                event.callbacks.append(resume)
+                return
+
+    if awaited.callbacks is None:
+        resume(awaited)
+    else:
+        awaited.callbacks.append(resume)

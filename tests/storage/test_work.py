@@ -1,0 +1,45 @@
+"""Work that nobody waits for: it goes on in the turns of what it awaits, and hears of failures."""
+
+from __future__ import annotations
+
+import simpy
+
+from sim.storage.work import Work, carry_on
+
+
+def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
+    env = simpy.Environment()
+    story: list[tuple[str, float]] = []
+    over = env.event().succeed("known")
+    env.run()
+
+    def work() -> Work[None]:
+        yield env.timeout(3)
+        story.append(("waited", env.now))
+        story.append(((yield over), env.now))
+        yield env.timeout(2)
+        story.append(("done", env.now))
+
+    under_way = work()
+    carry_on(under_way, next(under_way))
+    env.run()
+
+    assert [("waited", 3), ("known", 3), ("done", 5)] == story
+
+
+def test_a_failure_reaches_the_work_and_nobody_else() -> None:
+    env = simpy.Environment()
+    broken, story = env.event(), []
+
+    def work() -> Work[None]:
+        try:
+            yield broken
+        except OSError as failure:
+            story.append(str(failure))
+
+    under_way = work()
+    carry_on(under_way, next(under_way))
+    broken.fail(OSError("gone"))
+    env.run()
+
+    assert ["gone"] == story
