@@ -99,7 +99,7 @@ class Fault(Section):
     trace: str | None = Field(None, min_length=1)
     """CSV or Parquet file of times, relative to the scenario."""
     column: str | None = None
-    """Of the trace: times (seconds or ISO 8601), counted from the first one."""
+    """Of the trace: times (seconds or ISO 8601), counted from the earliest one."""
     between: Annotated[str, choice("true", "false")] | None = None
     """The column holds the times from one fault to the next."""
     unit: Duration | None = None

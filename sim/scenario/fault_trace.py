@@ -20,29 +20,24 @@ _SECOND = 1_000_000_000
 def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     """(ns in the run, duration in ns or 0) of each row, in the order of time.
 
-    Times count from the first one, which happens `at` (default: at the start of the run); times between faults count from the start.
+    Times count from the earliest one, which happens `at` (default: at the start of the run); times between faults count from the start.
     """
     file, column, unit_ns = folder / (fault.trace or ""), fault.column or "", fault.unit or _SECOND
-    offset_ns, rows = fault.at or 0, []
-    first: Fraction | None = None
+    begin_ns, rows = Fraction(fault.at or 0), list[tuple[Fraction, Fraction]]()
+    sum_ns = Fraction(0)
     for line, row in _rows(file, [column, *([fault.lasts_column] if fault.lasts_column else []), *(fault.where or {})]):
         if any(not _same(row[name], value) for name, value in (fault.where or {}).items()) or _blank(row[column]):
             continue
-        value = _number(row[column], file, line) * unit_ns if fault.between == "true" else _time(row[column], file, line, unit_ns)
         if fault.between == "true":
-            offset_ns += round(value)
-            at_ns = offset_ns
-        else:
-            first = value if first is None else first
-            at_ns = round(value - first) + offset_ns
+            sum_ns += _number(row[column], file, line) * unit_ns
+        at_ns = sum_ns if fault.between == "true" else _time(row[column], file, line, unit_ns)
         lasts = _number(row[fault.lasts_column], file, line) if fault.lasts_column else Fraction(0)
-        rows.append((at_ns, round(lasts * unit_ns)))
+        rows.append((at_ns, lasts * unit_ns))
     if not rows:
         raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if fault.where else ''}")
     rows.sort()
-    if rows[0][0] < 0:
-        raise TraceError(f"{file}: rows lie before the first one; sort them, or give a later 'at'")
-    return rows
+    earliest_ns = Fraction(0) if fault.between == "true" else rows[0][0]
+    return [(round(at_ns - earliest_ns + begin_ns), round(lasts_ns)) for at_ns, lasts_ns in rows]
 
 
 def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -51,8 +46,7 @@ def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, An
         table = _parquet(file)
         names: list[str] = list(table.column_names)
         _check(file, wanted, names)
-        for line, row in enumerate(table.to_pylist(), start=1):
-            yield line, row
+        yield from enumerate(table.to_pylist(), start=1)
         return
     names, rows = columns_and_rows(file)
     _check(file, wanted, names)
