@@ -125,6 +125,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     for section in comparison.stored:
         print(f"\n{section.title}")
         show(section.header, section.rows)
+    if comparison.stored and checked:
+        print()
     for name, error in comparison.errors.items():
         say(f"{name}: {error}")
     for name, stories in comparison.violations.items():

@@ -9,9 +9,6 @@ from sim.scenario.problems import Reading
 
 __all__ = ["build_directories", "build_instances"]
 
-_ON = {"on", "true"}
-
-
 def build_instances(given: doc.Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool) -> Instances:
     """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism."""
     if given is None:
@@ -32,5 +29,5 @@ def build_directories(given: doc.Directories | None) -> Directories:
     return Directories(
         given.paths or "absolute",  # type: ignore[arg-type]  # checked by the document
         create_subdir=given.create_subdir not in ("off", "false"),
-        entropy=given.entropy in _ON,
+        entropy=given.entropy in ("on", "true"),
     )

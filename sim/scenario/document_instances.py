@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from sim.scenario.document_storage import Switch
 from sim.scenario.fields import Axis, Positive, choice
 from sim.scenario.section import Section
 
@@ -27,7 +28,7 @@ class Directories(Section):
 
     paths: Axis[Annotated[str, choice("absolute", "relative-to-metadata", "relative-to-job")]] | None = None
     """absolute: Flink's way, relative only inside a snapshot's own directory."""
-    entropy: Axis[Annotated[str, choice("on", "off", "true", "false")]] | None = None
+    entropy: Axis[Switch] | None = None
     """A random component at the front of each path (s3.entropy.key)."""
-    create_subdir: Axis[Annotated[str, choice("on", "off", "true", "false")]] | None = None
-    """off: all jobs share one directory."""
+    create_subdir: Axis[Switch] | None = None
+    """false: all jobs share one directory."""

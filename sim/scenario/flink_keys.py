@@ -18,6 +18,7 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
     "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
     "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
+    "execution.checkpointing.create-subdir": (("directories", "create-subdir"), "boolean"),
     "execution.checkpointing.num-retained": (("checkpoint", "num-retained"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
     "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
@@ -77,6 +78,7 @@ ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.buffer-timeout": "execution.buffer-timeout.interval",
     "restart-strategy": "restart-strategy.type",
     "state.backend": "state.backend.type",
+    "state.checkpoints.create-subdir": "execution.checkpointing.create-subdir",
     "state.checkpoints.num-retained": "execution.checkpointing.num-retained",
     "state.backend.incremental": "execution.checkpointing.incremental",
     "state.backend.changelog.enabled": "state.changelog.enabled",
@@ -95,7 +97,7 @@ NOT_MODELLED = frozenset(
 execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
 execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory
 execution.checkpointing.cleaner.parallel-mode
-execution.checkpointing.create-subdir execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
+execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
 execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
@@ -115,7 +117,7 @@ state.changelog.dstl.dfs.batch.persist-size-threshold state.changelog.dstl.dfs.c
 state.changelog.dstl.dfs.upload.max-attempts
 state.changelog.dstl.dfs.upload.max-in-flight state.changelog.dstl.dfs.upload.num-threads state.changelog.dstl.dfs.upload.timeout
 state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
-state.changelog.storage state.checkpoint-storage state.checkpoints.create-subdir state.checkpoints.dir
+state.changelog.storage state.checkpoint-storage state.checkpoints.dir
 state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
 taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size
 taskmanager.memory.jvm-metaspace.size taskmanager.memory.jvm-overhead.fraction taskmanager.memory.jvm-overhead.max

@@ -65,6 +65,13 @@ def test_mistakes_have_a_place(more, told):
     assert told in str(error.value)
 
 
+def test_one_directory_for_all_jobs():
+    """execution.checkpointing.create-subdir."""
+    (scenario,) = loads(TEXT + "flink: {execution.checkpointing.create-subdir: false}\n").scenarios
+
+    assert Directories(create_subdir=False) == scenario.directories
+
+
 def test_flinks_own_key():
     """execution.checkpointing.num-retained, and its old name."""
     for key in ("execution.checkpointing.num-retained", "state.checkpoints.num-retained"):
