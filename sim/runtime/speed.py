@@ -9,6 +9,10 @@ from sim.plane.interface import DataPlane
 __all__ = ["Speed"]
 
 
+_MOST = 1 << 20
+"""Of either number of a factor (`DataPlane.scale`)."""
+
+
 class Speed:
     def __init__(self, plane: DataPlane) -> None:
         self.plane = plane
@@ -21,5 +25,5 @@ class Speed:
         product = Fraction(1)
         for one in factors.values():
             product *= one
-        product = product.limit_denominator(1 << 10)
+        product = product.limit_denominator(max(1, min(1 << 10, int(_MOST / product)))) if product < _MOST else Fraction(_MOST)
         self.plane.scale(task, product.numerator, product.denominator)

@@ -22,6 +22,7 @@ from sim.scenario.build_sink import build_staging
 from sim.scenario.build_state import build_state_options
 from sim.scenario.build_storage import build_storage
 from sim.scenario.flink_keys import CONSTANT_IN_2
+from sim.scenario.plausible import check
 from sim.scenario.problems import Reading
 from sim.units import format_duration
 
@@ -39,6 +40,7 @@ def build(
         for metric, given in (document.expect or {}).items()
         for condition in (given if isinstance(given, list) else [given])
     ]
+    check(document, reading)
     job, cluster = build_job(document.job, reading, folder), _cluster(document.cluster or doc.Cluster(), reading)
     return Scenario(
         question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,

@@ -34,6 +34,7 @@ __all__ = ["build_faults", "build_rescale", "build_restart"]
 
 _WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")
 _LASTING = ("storage", "network", "slow")
+_MOST_SLOW = 1_000_000
 
 
 def build_faults(given: Sequence[doc.Fault], job: Job, placement: str, reading: Reading, folder: FilePath) -> tuple[Fault, ...]:
@@ -82,6 +83,12 @@ def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) ->
         reading.wrong((*here, "lasts"), f"{name} has no duration of its own")
     if given.lasts == 0:
         reading.wrong((*here, "lasts"), "is 0: nothing would happen")
+    if given.factor is not None and given.factor > _MOST_SLOW:
+        reading.wrong((*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}, and what stands still is killed")
+    if given.lasts is not None and given.lasts_column is not None:
+        reading.wrong((*here, "lasts-column"), "is written beside lasts: write one of the two")
+    if given.unit == 0:
+        reading.wrong((*here, "unit"), "is 0: all faults would come at once")
     if (what == "slow") != (given.factor is not None):
         reading.wrong(here, "say how slow: factor" if what == "slow" else f"{name} has no factor")
     if given.silent is not None and what != "task_manager":
@@ -143,6 +150,8 @@ def _law(given: doc.Every | int | None, here: Path, reading: Reading) -> FaultLa
         return FaultLaw(1)
     if law.mean_ns == 0:
         reading.wrong((*here, "every"), "faults without a time between them never end")
+    elif law.mean_ns < 1_000_000:
+        reading.wrong((*here, "every"), "is less than 1 ms: the job would do nothing but restart")
     if not 0.1 <= law.shape <= 100 or not 0 < law.cv <= 100:
         reading.wrong((*here, "every", law.kind), "must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]")
     return law

@@ -67,7 +67,7 @@ def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, di
             return
         except csv.Error as error:  # a field of more than 128 KiB
             raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
-        yield reader.line_num, row  # type: ignore[misc]  # a short row has None, whatever its type says
+        yield reader.line_num, row
 
 
 def _text_of(file: FilePath) -> str:

@@ -107,6 +107,25 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "rescaled beyond its key groups": (ending("rescale: [{at: 5 s, parallelism: {b: 129}}]\n"), (
         "s:8:35: rescale[0].parallelism.b: 129 is more than the max-parallelism, 128",)),
     "rescaled source": (ending("rescale: {at: 5 s, parallelism: {a: 3}}\n"), ("s:8:34: rescale.parallelism.a: a source keeps its parallelism",)),
+    "faults at every moment": (ending("faults: [{kill: b, every: 1 ns}]\n"), ("s:8:20: faults[0].every: is less than 1 ms",)),
+    "slower than slow": (ending("faults: [{slow: b, factor: 2147483647, at: 5 s}]\n"), ("s:8:20: faults[0].factor: is 2147483647: at most 1000000",)),
+    "unit of nothing": (ending("faults: [{kill: b, trace: none.csv, column: t, unit: 0 s}]\n"), (
+        "s:8:20: faults[0].trace: no such file: none.csv", "s:8:48: faults[0].unit: is 0: all faults would come at once")),
+    "two lengths of an outage": (ending("faults: [{storage: outage, trace: none.csv, column: t, lasts: 1 s, lasts-column: d}]\n"), (
+        "s:8:28: faults[0].trace: no such file: none.csv", "s:8:68: faults[0].lasts-column: is written beside lasts")),
+    "delays that shrink": (ending("restart: {multiplier: 0.5}\n"), ("s:8:11: restart.multiplier: must be at least 1",)),
+    "longest delay below the first": (ending("restart: {initial: 10 s, max: 1 s}\n"), ("s:8:26: restart.max: is less than initial, 10 s",)),
+    "failures within nothing": (ending("restart: {strategy: failure-rate, within: 0 s}\n"), ("s:8:35: restart.within: must be more than 0",)),
+    "heartbeat of nothing": (ending("restart: {heartbeat-timeout: 0 s}\n"), ("s:8:11: restart.heartbeat-timeout: must be more than 0",)),
+    "rescaled before it began": (ending("rescale: {at: 0 s, parallelism: {b: 3}}\n"), ("s:8:11: rescale.at: is 0: there is nothing to go on from",)),
+    "rescaled from nothing": (but(("5 s}", "off}")) + "rescale: {at: 5 s, parallelism: {b: 3}}\n", (
+        "s:8:1: rescale.from: there are no checkpoints to go on from",)),
+    "rescaled when stopped": (ending("actions: [{stop: drain, at: 5 s}]\nrescale: [{at: 15 s, parallelism: {b: 3}}]\n"), (
+        "s:9:12: rescale[0].at: the job has been stopped before, at 5 s",)),
+    "more nodes than anybody has": (ending("storage: {dfs: {nodes: 2147483647}}\n"), ("s:8:17: storage.dfs.nodes: is 2147483647: at most 100000",)),
+    "more files than anybody writes": (but(("service: 10 us", "flush: {bytes: 1 MB, files: 2147483647}")), (
+        "s:5:46: job.b.flush.files: is 2147483647: at most 10000",)),
+    "more jobs than anybody starts": (ending("instances: {count: 2147483647}\n"), ("s:8:13: instances.count: is 2147483647: at most 1000",)),
     # required
     "no job": (but(("job:", "jobs:")), (": job: required key is missing", "s:3:1: jobs: unknown key 'jobs' (did you mean 'job'?)")),
     "empty job": ("job: {}\ncheckpoint: {interval: 5 s}\nrun: {duration: 1 s}\n", ("s:1:1: job: is empty",)),

@@ -1,0 +1,83 @@
+"""Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice makes void, counts
+no machine has room for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.scenario.document import Document
+    from sim.scenario.document_faults import Rescale, Restart
+    from sim.scenario.problems import Path, Reading
+
+__all__ = ["check"]
+
+_STRATEGY_OF = {
+    "delay": ("fixed-delay", "failure-rate"), "attempts": ("fixed-delay", "exponential-delay"),
+    "initial": ("exponential-delay",), "multiplier": ("exponential-delay",), "max": ("exponential-delay",),
+    "jitter": ("exponential-delay",), "reset": ("exponential-delay",), "rate": ("failure-rate",), "within": ("failure-rate",),
+}  # fmt: skip
+"""Keys of `restart:` -> the strategies that read them."""
+
+_MOST_NODES, _MOST_FILES, _MOST_JOBS = 100_000, 10_000, 1_000
+
+
+def check(document: Document, reading: Reading) -> None:
+    """Of a document without axes; mistakes and warnings go to `reading`."""
+    _check_times(document, reading)
+    _check_rescale(document, reading)
+    _check_restart(document.restart, reading)
+    dfs, jobs = document.storage.dfs if document.storage else None, document.instances
+    if dfs is not None and dfs.nodes > _MOST_NODES:
+        reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")
+    if jobs is not None and jobs.count > _MOST_JOBS:
+        reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
+    for name, vertex in document.job.items():
+        if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:
+            reading.wrong(("job", name, "flush", "files"), f"is {vertex.flush.files}: at most {_MOST_FILES} per subtask and snapshot")
+
+
+def _check_times(document: Document, reading: Reading) -> None:
+    times: list[tuple[Path, int | None]] = [(("actions", i, "at"), one.at) for i, one in enumerate(document.actions or ())]
+    times += [(("faults", i, "at"), one.at) for i, one in enumerate(document.faults or ())]
+    times += [((*here, "at"), one.at) for here, one in _rescales(document)]
+    for place, at in times:
+        if at is not None and at >= document.run.duration:
+            reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
+
+
+def _check_rescale(document: Document, reading: Reading) -> None:
+    stop_ns = min((one.at for one in document.actions or () if one.stop is not None), default=None)
+    for here, one in _rescales(document):
+        if stop_ns is not None and one.at >= stop_ns:
+            reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
+        elif one.at == 0:
+            reading.wrong((*here, "at"), "is 0: there is nothing to go on from")
+        elif not document.checkpoint.interval and one.from_ != "savepoint":
+            reading.wrong((*here, "from"), "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint")
+
+
+def _check_restart(given: Restart | None, reading: Reading) -> None:
+    if given is None:
+        return
+    strategy = given.strategy or "exponential-delay"
+    for key, strategies in _STRATEGY_OF.items():
+        if getattr(given, key) is not None and strategy not in strategies:
+            readers = f"{' and '.join(strategies)} {'reads' if len(strategies) == 1 else 'read'} it"
+            reading.warn(("restart", key), f"has no effect: {readers}, not {strategy}")
+    if given.multiplier is not None and given.multiplier < 1:
+        reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
+    if given.initial is not None and given.max is not None and given.max < given.initial:
+        reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
+    for key in ("within", "heartbeat_timeout"):
+        if getattr(given, key) == 0:
+            reading.wrong(("restart", key.replace("_", "-")), "must be more than 0")
+
+
+def _rescales(document: Document) -> list[tuple[Path, Rescale]]:
+    given = document.rescale
+    if isinstance(given, list):
+        return [(("rescale", i), one) for i, one in enumerate(given)]
+    return [] if given is None else [(("rescale",), given)]

@@ -1,0 +1,38 @@
+"""Several causes slow a task at once: their product, in numbers the plane takes."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.runtime.speed import Speed
+
+
+class Plane:
+    def scale(self, task, num, den):
+        self.told = (task, num, den)
+
+
+@pytest.mark.parametrize("factors", [
+    (2, 3), (Fraction(4, 3), 7), (1_000_000, Fraction(10_000, 6_667)), (999_999, Fraction(1000, 667)), (10**6, 10**6),
+])  # fmt: skip
+def test_causes_multiply_within_what_the_plane_takes(factors):
+    plane = Plane()
+    speed, product = Speed(plane), Fraction(1)
+    for cause, factor in enumerate(factors):
+        speed.slow(3, str(cause), Fraction(factor))
+        product *= factor
+    task, num, den = plane.told
+
+    assert 3 == task
+    assert 1 <= num <= 1 << 20
+    assert 1 <= den <= 1 << 20
+    assert Fraction(num, den) == pytest.approx(float(min(product, 1 << 20)), rel=1e-3)
+
+
+def test_a_cause_that_is_gone_counts_no_more():
+    plane = Plane()
+    speed = Speed(plane)
+    for cause, factor in (("a", 2), ("b", 3), ("a", 1)):
+        speed.slow(0, cause, Fraction(factor))
+
+    assert (0, 3, 1) == plane.told

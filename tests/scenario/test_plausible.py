@@ -1,0 +1,42 @@
+"""What has no effect in this scenario is said, whichever keys it takes to see it (mistakes: see broken.py)."""
+
+import pytest
+
+from sim.scenario import loads
+
+BASE = """\
+# What then?
+job:
+  a: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  b: {input: {a: hash}, service: 10 us, parallelism: 2}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+
+
+def warnings(text):
+    return [str(warning) for warning in loads(BASE + text, "s").warnings]
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("faults: [{kill: b, at: 60 s}]\n", "s:7:20: faults[0].at: has no effect: the run ends at 1 min"),
+    ("actions: [{savepoint: native, at: 61 s}]\n", "s:7:31: actions[0].at: has no effect: the run ends at 1 min"),
+    ("rescale: {at: 2 min, parallelism: {b: 3}}\n", "s:7:11: rescale.at: has no effect: the run ends at 1 min"),
+    ("restart: {strategy: fixed-delay, initial: 5 s}\n",
+     "s:7:34: restart.initial: has no effect: exponential-delay reads it, not fixed-delay"),
+    ("restart: {delay: 5 s}\n", "s:7:11: restart.delay: has no effect: fixed-delay and failure-rate read it, not exponential-delay"),
+    ("restart: {strategy: none, attempts: 3}\n",
+     "s:7:27: restart.attempts: has no effect: fixed-delay and exponential-delay read it, not none"),
+])  # fmt: skip
+def test_what_has_no_effect_is_said(text, told):
+    assert [told] == warnings(text)
+
+
+@pytest.mark.parametrize("text", [
+    "faults: [{kill: b, at: 59 s}]\n",
+    "restart: {strategy: failure-rate, delay: 1 s, rate: 3, within: 1 min}\n",
+    "restart: {initial: 5 s, max: 5 s, multiplier: 1, jitter: 0 %, reset: 1 h, attempts: 3}\n",
+    "actions: [{stop: drain, at: 20 s}]\nrescale: {at: 10 s, parallelism: {b: 3}}\n",
+])  # fmt: skip
+def test_what_has_one_is_not(text):
+    assert [] == warnings(text)
