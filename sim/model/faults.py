@@ -110,7 +110,7 @@ class Restart:
     heartbeat_timeout_ns: int = 50_000_000_000
     connection_reset_ns: int = 1_000_000_000  # a lost process -> its peers' channels report it
     replacement_ns: int = 0  # a lost TaskManager -> another one offers its slots; 0: there are spare ones
-    cancellation_timeout_ns: int = 180_000_000_000  # a task that does not stop takes its TaskManager down
+    cancellation_timeout_ns: int = 180_000_000_000  # a task that does not stop takes its TaskManager down; 0: never
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,12 @@ class Chain:
             world = self.build(leg.scenario, beginning)
             self.worlds.append(world)
             world.start()
-            world.env.run(until=world.env.timeout(leg.until_ns - world.env.now) | world.failed | world.finished)
+            left_ns = max(0, leg.until_ns - world.env.now)  # none, if the leg before it took longer than it was to
+            world.env.run(until=world.env.timeout(left_ns) | world.failed | world.finished)
             if number + 1 < len(parts):
-                if (leg.kind == "rescale" and world.failed.triggered) or world.env.now >= self.scenario.run.duration_ns:
-                    return  # a job that has failed is not rescaled; or there is no time left
+                over = world.failed.triggered or (world.finished.triggered and world.env.now < leg.at_ns)
+                if (leg.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
+                    return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
                 try:
                     beginning = self._next(world, parts[number + 1])
                 except NothingToBeginFrom as reason:

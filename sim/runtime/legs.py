@@ -18,7 +18,8 @@ __all__ = ["Leg", "legs", "with_parallelism"]
 
 class Leg(NamedTuple):
     scenario: Scenario  # its job, and what is asked of it
-    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier
+    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier ...
+    at_ns: int  # ... but not before: whatever ends until then ends for good
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the leg before it
     kind: Literal["instance", "rescale"] = "instance"
 
@@ -32,23 +33,24 @@ def _instances(scenario: Scenario) -> list[Leg]:
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # no second belongs to two
-        several.append(Leg(replace(scenario, actions=actions), until_ns, chain.start_from))
+        several.append(Leg(replace(scenario, actions=actions), until_ns, until_ns, chain.start_from))
         begin_ns = until_ns
     return several
 
 
 def _rescaled(scenario: Scenario) -> list[Leg]:
     several, job, start_from, begin_ns = [], scenario.job, "checkpoint", 0
-    for one in scenario.rescale:
+    for one in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < one.at_ns)
         until_ns = one.at_ns
         if one.savepoint:
             actions, until_ns = (*actions, Action(one.at_ns, "native", "no-drain")), scenario.run.duration_ns
-        several.append(Leg(replace(scenario, job=job, actions=actions), until_ns, start_from, "rescale"))  # type: ignore[arg-type]
+        several.append(Leg(replace(scenario, job=job, actions=actions), until_ns, one.at_ns, start_from, "rescale"))  # type: ignore[arg-type]
         job, begin_ns = with_parallelism(job, dict(one.parallelism)), one.at_ns
         start_from = "savepoint" if one.savepoint else "checkpoint"
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
-    last = Leg(replace(scenario, job=job, actions=actions), scenario.run.duration_ns, start_from, "rescale")  # type: ignore[arg-type]
+    end_ns = scenario.run.duration_ns
+    last = Leg(replace(scenario, job=job, actions=actions), end_ns, end_ns, start_from, "rescale")  # type: ignore[arg-type]
     return [*several, last]
 
 

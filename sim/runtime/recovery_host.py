@@ -56,8 +56,9 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ what fails
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
-        """Exceptions end tasks; they tell the JobManager.  Those that do not run cannot fail."""
-        failing, failed_ns = [task for task in tasks if not self.world.tasks[task].stopped], self.env.now
+        """Exceptions end tasks; they tell the JobManager.  Those that do not run, or no more, cannot fail."""
+        finished, failed_ns = self.world.job_end.finished, self.env.now
+        failing = [task for task in tasks if not self.world.tasks[task].stopped and task not in finished]
         if not failing:
             return
         for task in failing:
@@ -66,8 +67,8 @@ class RecoveryHost:
         self.env.call_in(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, after_ns: int) -> None:
-        """A task manager is gone; somebody notices `after_ns` from now."""
-        lost = [t for t, host in enumerate(self.world.hosts) if host == number]
+        """A task manager is gone; somebody notices `after_ns` from now.  Tasks that have finished are not missed (Execution#fail)."""
+        lost = [t for t, host in enumerate(self.world.hosts) if host == number and t not in self.world.job_end.finished]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
         self.available_ns[number] = failed_ns + self.world.scenario.restart.replacement_ns
@@ -75,7 +76,8 @@ class RecoveryHost:
         self.world.storage.lose_disk(number)
         for task in lost:
             self.world.tasks[task].free()
-        self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
+        if lost:
+            self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
 
     def begin(self, words: str, kind: str) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
@@ -184,7 +186,8 @@ class RecoveryHost:
             self.world.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
         if stuck:
             limit_ns = self.world.scenario.restart.cancellation_timeout_ns
-            self.env.call_in(limit_ns, lambda: self._kill_stuck(stuck))
+            if limit_ns:  # 0: nobody watches, as in Flink
+                self.env.call_in(limit_ns, lambda: self._kill_stuck(stuck))
         else:
             self._cancelled(command.restart)
 

@@ -104,3 +104,31 @@ def test_forward_between_unequal_parallelisms_becomes_rebalance():
     job = Job((source("a", 2), Vertex("b", 2, inputs=(Input("a", "forward"),)), Vertex("c", 2, inputs=(Input("b", "forward"),))))
 
     assert ["rebalance", "forward"] == [v.inputs[0].ship for v in with_parallelism(job, {"b": 3, "c": 3}).vertices[1:]]
+
+
+def test_a_job_that_has_come_to_its_end_is_not_rescaled():
+    """Its log is read after 5 s; nothing is begun again, from a checkpoint or for want of a savepoint."""
+    for savepoint in (False, True):
+        base = scenario(Job((replace(source("source", 1), source=LOG),)), ALIGNED, seconds=9, interval_ms=400)
+        result = simulate(replace(base, rescale=(Rescale(8 * SECOND, (("source", 1),), savepoint=savepoint),)), engine=ENGINE)
+
+        assert "FINISHED" == result.job_status
+        assert 0 == len(result.recoveries)
+
+
+def test_nothing_is_rescaled_after_the_end_of_the_run():
+    base = scenario(chain(1, rate=100), ALIGNED, seconds=2, interval_ms=400)
+    result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 2),)),)), engine=ENGINE)
+
+    assert 2 * SECOND == result.ended_ns
+    assert 0 == len(result.recoveries)
+
+
+def test_a_savepoint_that_takes_longer_delays_the_next_rescaling():
+    """The second one, due while the savepoint of the first is taken, follows as soon as that is done."""
+    base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=9, interval_ms=400)
+    several = (Rescale(3 * SECOND, (("sink", 3),), savepoint=True), Rescale(3 * SECOND + MS, (("sink", 1),)))
+    result = simulate(replace(base, rescale=several), engine=ENGINE)
+
+    assert () == result.violations
+    assert [2, 3, 1] == [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")]

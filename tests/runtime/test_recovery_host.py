@@ -179,6 +179,17 @@ def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
     assert 750 + 700 + 80 == result.recoveries["deployed"].iloc[-1]
 
 
+def test_without_a_timeout_nobody_watches_the_cancellation():
+    """task.cancellation.timeout: 0 takes no task manager down."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=SECOND))
+    restart = replace(FIXED, cancellation_timeout_ns=0)
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+
+    assert [] == times(result, Happening.TASK_MANAGER_LOST)
+    assert ["task"] == result.recoveries["kind"].tolist()
+
+
 # ---------------------------------------------------------------------------------------------- regions
 
 
@@ -210,6 +221,27 @@ def test_a_lost_task_manager_is_noticed_by_its_peers():
     row = only(run((TaskManagerLost(2), 1500)))
 
     assert ("task-manager", 1650) == (row["kind"], row["detected"])
+
+
+def bounded_beside_unbounded():
+    """The slice `log` is read to its end after one second."""
+    log = Vertex("log", 1, source=Source((Rate(0, Fraction(100)),), 100), service=Distribution(MS))
+    return Job((log, *pipelines().vertices))
+
+
+@pytest.mark.parametrize("what", [Kill("log"), TaskManagerLost(0), TaskManagerLost(0, silent=True)])
+def test_what_has_finished_is_not_missed(what):
+    """A finished task has no thread to fail, and its task manager's loss fails nothing (Execution#fail)."""
+    result = run((what, 2500), job=bounded_beside_unbounded())
+
+    assert [] == result.recoveries["restart"].tolist()
+    assert {"log", "sink", "source"} == set(result.tasks["vertex"])
+    assert 1 == len(times(result, Happening.TASK_FINISHED))
+
+
+def test_nobody_misses_a_task_manager_without_tasks():
+    """Rescaling leaves such numbers behind."""
+    assert [] == run((TaskManagerLost(40), 1500)).recoveries["restart"].tolist()
 
 
 def test_a_silent_one_only_by_its_heartbeat():
@@ -297,6 +329,18 @@ def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
     assert 1500 + 500 + 50 == only(long)["detected"]
     assert 0 == len(short.recoveries)
     assert short.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] >= 1800
+
+
+def test_an_acknowledgement_waits_for_the_network():
+    """The sink's asynchronous phase ends while its host is cut off: the coordinator hears of it when the network is back."""
+    job = chain(1, rate=50)
+    job = Job((*job.vertices[:-1], replace(job.vertices[-1], snapshot=Snapshot(async_ns=100 * MS))))
+    calm, cut = run(job=job), run((NetworkOutage(300 * MS, 2), 1680), job=job)
+    heard = [result.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] for result in (calm, cut)]
+
+    assert heard[0] < 1740
+    assert 1980 <= heard[1] <= 1985
+    assert 0 == len(cut.recoveries)
 
 
 def test_a_slow_task_is_slow_for_its_time():
