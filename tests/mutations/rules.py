@@ -9,6 +9,7 @@ from tests.mutations.rule import Rule
 from tests.mutations.rules_files import FILES
 from tests.mutations.rules_finishing import FINISHING
 from tests.mutations.rules_operators import OPERATORS
+from tests.mutations.rules_recovery import RECOVERY
 from tests.mutations.rules_state import STATE
 
 __all__ = ["RULES", "Rule"]
@@ -344,4 +345,4 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING)
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY)
