@@ -36,7 +36,9 @@ class TaskEnding:
         self._open_gates = set(range(len(layout.task_gates[task])))
         checkpointing = world.scenario.checkpoint.interval_ns is not None
         self.machine = say.TaskEnd(rule, checkpointing, outputs, bool(self._open_gates))
+        self._open: set[int] = set()  # snapshots under way; the machine is told of them when the end begins: most end long before
         self._heard: deque[say.EndEvent] = deque()
+        self._telling = False
 
     # ------------------------------------------------------------------------------------------ what the machine is told
 
@@ -94,11 +96,14 @@ class TaskEnding:
 
     def snapshot_begun(self, checkpoint: int) -> None:
         stop = next(one.options.stop for one in self.host.machine.snapshots if one.checkpoint == checkpoint)
-        self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop is not None))
+        self._open.add(checkpoint)
+        if stop is not None or self.machine.state is not say.EndState.RUNNING:
+            self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop is not None))
         if self.machine.drained:
             self.world.job_end.snapshot_over(checkpoint, self.host.task)
 
     def snapshot_ended(self, checkpoint: int) -> None:
+        self._open.discard(checkpoint)
         if checkpoint in self.machine.open:
             self.tell(say.SnapshotEnded(self.world.env.now, checkpoint))
 
@@ -112,14 +117,18 @@ class TaskEnding:
         """One event after the other, as everywhere; a task that was restarted has no end any more."""
         if self.host.stopped or self.world.tasks[self.host.task] is not self.host:
             return
+        if self.machine.state is say.EndState.RUNNING and isinstance(event, say.DataEnded | say.InputsClosed):
+            self._heard.extend(say.SnapshotBegun(self.world.env.now, checkpoint) for checkpoint in sorted(self._open - self.machine.open))
         self._heard.append(event)
-        if len(self._heard) > 1:
+        if self._telling:
             return
+        self._telling = True
         while self._heard:
             self.machine, commands = self.machine.on(self._heard[0])
             for command in commands:
                 self.carry_out(command)
             self._heard.popleft()
+        self._telling = False
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 

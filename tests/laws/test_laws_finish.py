@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
+from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
@@ -230,6 +232,26 @@ def test_law_33_nothing_follows_the_end(world_of):
         assert written[task] == rows[channels].tolist(), "records after the end of data"
         assert world.stats[world.tasks[task].ending.machine.final].trigger_ns < closed[task]
         assert any(row.status == "COMPLETED" and row.completed_ns < closed[task] for row in world.stats.values())
+
+
+@quick
+@given(scenarios(), st.integers(11, 1900), st.sampled_from(["drain", "no-drain"]), st.lists(st.integers(1, 1900), max_size=2))
+def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
+    """With data in flight, checkpoints under way, tasks that fail: nothing is lost or taken twice, a savepoint that completes ends it."""
+    asked = replace(
+        world_of,
+        checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND),
+        actions=(Action(at_ms * MS, "native", stop),),
+        faults=tuple(Fault(Kill(), When((ms * MS,))) for ms in kills),
+        restart=Restart("fixed-delay", delay_ns=50 * MS),
+    )
+    world = to_the_end(asked, 20)
+    stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
+
+    if world_of.checkpoint.barriers.kind != "at-least-once":
+        assert () == world.checking.violations()
+    assert stopped == (world.job_status != "RUNNING")
+    assert stopped or kills, "only a failure keeps it from stopping"
 
 
 # ---------------------------------------------------------------------------------------------- 34: union state

@@ -10,7 +10,7 @@ from sim.model.cluster import Storage
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job
 from sim.model.sink import Commit
-from sim.runtime.simulate import simulate
+from sim.runtime.simulate import ENGINES, simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
 ENGINE = "interpreted"
@@ -120,6 +120,16 @@ def test_a_job_that_is_down_cannot_be_stopped():
     assert "RUNNING" == result.job_status
     assert "SYNC_SAVEPOINT" not in set(result.checkpoints["checkpoint_type"])
     assert 1 == len(result.recoveries)
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
+def test_engines_agree_on_the_end(kind):
+    """The same tables and journal, to the byte, from all three."""
+    first, *others = [simulate(asked((700, "canonical"), (1300, "native", "drain"), kind=kind), engine=engine) for engine in ENGINES]
+
+    for other in others:
+        assert first.journal == other.journal
+        assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
 
 
 def test_time_ends_with_the_job():
