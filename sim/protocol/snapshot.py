@@ -132,13 +132,13 @@ class SnapshotInProgress:
             if Part.ASYNC_WORK not in self.missing:
                 self._impossible(event, "it has finished before")
             return _settled(changed(self, missing=self.missing - {Part.ASYNC_WORK}), event.now)
-        spent = event.now - self.phase_began_ns
-        after = changed(self, phase=NEXT_PHASE[event.phase], phase_began_ns=event.now)
+        spent, then = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
         if event.phase is Phase.PRE_BARRIER:
-            return changed(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)
+            after = changed(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
+            return after, (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _forwarded(changed(after, forward_ns=spent), event.now)
-        return _back_to_records(changed(after, sync_ns=spent), event.now)
+            return _forwarded(changed(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
+        return _back_to_records(changed(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
 
     def _output_done(self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]) -> Answer:
         if self.phase is Phase.PRE_BARRIER:
@@ -159,14 +159,13 @@ def _forwarded(snapshot: SnapshotInProgress, now: int) -> Answer:
     return after, (*timer, *closing, RunSync(snapshot.checkpoint, _work(snapshot.phases, Phase.SYNC)))
 
 
-def _back_to_records(snapshot: SnapshotInProgress, now: int) -> Answer:
-    """RESUME_INPUTS, then ASYNC: the channels stayed blocked through the sync phase."""
+def _back_to_records(snapshot: SnapshotInProgress) -> Answer:
+    """RESUME_INPUTS takes no time, ASYNC begins: the channels stayed blocked through the sync phase."""
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
-    after = changed(snapshot, phase=Phase.ASYNC, phase_began_ns=now)
     if snapshot.aborted:
-        return changed(after, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
-    return after, (*released, RunAsync(snapshot.checkpoint, _work(snapshot.phases, Phase.ASYNC)))
+        return changed(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
+    return snapshot, (*released, RunAsync(snapshot.checkpoint, _work(snapshot.phases, Phase.ASYNC)))
 
 
 def _work(phases: Phases, phase: Phase) -> tuple[Work, ...]:
