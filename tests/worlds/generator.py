@@ -30,7 +30,7 @@ def document(seed: int) -> Document:
     job = _job(rng)
     world: Document = {"version": 1, "job": job}
     world["checkpoint"] = _checkpoint(rng)
-    world["run"] = {"duration": "15 s", "seed": rng.randint(1, 10**6)}
+    world["run"] = {"duration": "60 s", "seed": rng.randint(1, 10**6)}
     world["cluster"] = _cluster(rng)
     world["storage"] = _storage(rng)
     world["overheads"] = {"trigger": "1 ms", "barrier": "0 s", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms",

@@ -1,0 +1,27 @@
+"""The laws have numbers, and every number has a test that carries it."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+LAWS = range(1, 42)
+
+
+def numbers(name: str) -> set[int]:
+    """``test_laws_02_03_and_05_on_whole_runs`` -> {2, 3, 5}."""
+    found = re.match(r"test_laws?_((?:\d\d_(?:and_)?)+)", name)
+    return set(map(int, re.findall(r"\d\d", found[1]))) if found else set()
+
+
+def test_every_law_has_a_test():
+    """1 to 41."""
+    names = (name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_laws?_\w+)", path.read_text()))
+    tested = set().union(*map(numbers, names))
+
+    assert set(LAWS) == tested
+
+
+def test_numbers_are_read_off_names():
+    assert {2, 3, 5} == numbers("test_laws_02_03_and_05_on_whole_runs")
+    assert {41} == numbers("test_law_41_same_seed_same_run")
+    assert set() == numbers("test_lawful_things_2")

@@ -1,0 +1,135 @@
+"""Rules of ends, failures, operators' files, the data plane's markers and what is watched, as `rules.py` has them for the protocols."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["ENDS"]
+
+PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_", "tests/plane/test_rules_"
+
+FINISHED = (
+    Rule(
+        "a naive end is known when its readers have read it",
+        "protocol/finishing.py",
+        "    return () if end.unread else (ReportFinished(),)\n",
+        "    return (ReportFinished(),)\n",
+        f"{PROTOCOL}finishing.py::test_naive_tasks_end_one_after_the_other",
+    ),
+    Rule(
+        "a final checkpoint is triggered at once",
+        "protocol/finishing.py",
+        '        Finishing("flink"),\n',
+        '        Finishing("flink", final_trigger=False),\n',
+        f"{LAWS}finish.py::test_law_32_the_final_checkpoint_is_triggered_at_once",
+    ),
+    Rule(
+        "finished tasks are not waited for",
+        "protocol/plan.py",
+        "    return Plan(trigger, running, finished)\n",
+        "    return Plan(trigger, graph.tasks, finished)\n",
+        f"{PROTOCOL}checkpoint_plan.py::test_behind_a_finished_pointwise_writer",
+    ),
+    Rule(
+        "a task behind finished writers is triggered itself",
+        "protocol/plan.py",
+        "        if task in running and not any(",
+        "        if task in running and any(",
+        f"{PROTOCOL}checkpoint_plan.py::test_the_last_task_is_triggered_itself",
+    ),
+    Rule(
+        "FINAL counts for later numbers",
+        "plane/reference/markers.py",
+        "gate.counts.append(Count(marker.series, marker.number, set(gate.closed)))",
+        "gate.counts.append(Count(marker.series, marker.number, set()))",
+        f"{PLANE}markers.py::test_M4_a_closed_channel_counts_for_every_number[reference]",
+    ),
+)
+
+FAILURES = (
+    Rule(
+        "a restart goes back to the latest completed checkpoint",
+        "runtime/restore.py",
+        "        self.checkpoint = world.coordinator.machine.latest_completed\n",
+        "        self.checkpoint = max(world.stats, default=0)\n",
+        f"{LAWS}failures.py::test_law_24_a_failure_restores_the_latest_completed_checkpoint",
+    ),
+    Rule(
+        "a failure takes its whole region along",
+        "protocol/regions.py",
+        "    return frozenset().union(*(region for region in of if region & wanted))\n",
+        "    return wanted\n",
+        f"{PROTOCOL}regions.py::test_a_failure_restarts_its_whole_region_only",
+    ),
+    Rule(
+        "a failover aborts what is pending",
+        "protocol/recovery.py",
+        "    suspend = (SuspendCheckpoints(),) if recovery.status is JobStatus.RUNNING else ()\n    return after, (*suspend, CancelTasks(",
+        "    suspend = (SuspendCheckpoints(),) if recovery.status is JobStatus.RUNNING else ()\n    return after, (*suspend[1:], CancelTasks(",
+        f"{PROTOCOL}recovery.py::test_a_failure_suspends_checkpoints_cancels_the_region_and_arms_the_delay",
+    ),
+    Rule(
+        "a restart waits for cancellation and delay, both",
+        "protocol/recovery.py",
+        "        return self.cancelled and self.delayed\n",
+        "        return self.cancelled or self.delayed\n",
+        f"{PROTOCOL}recovery.py::test_cancelling_and_the_delay_run_side_by_side",
+    ),
+    Rule(
+        "draws go on where the position is",
+        "plane/reference/restarts.py",
+        "        task.served = position.served\n",
+        "        task.served = 0\n",
+        f"{PLANE}restarts.py::test_P4_draws_go_on_where_the_position_is[reference]",
+    ),
+    Rule(
+        "in-flight data is read again",
+        "plane/reference/restarts.py",
+        "            c.taken = c.consumed = c.sent - captured\n",
+        "            c.taken = c.consumed = c.sent\n",
+        f"{PLANE}restarts.py::test_P5_offsets[reference]",
+    ),
+    Rule(
+        "nothing restarts a job that has made the savepoint it stops with",
+        "runtime/recovery_host.py",
+        '        if any(row.stops and row.status == "COMPLETED" for',
+        '        if any(row.stops and row.status == "FAILED" for',
+        "tests/worlds/test_stopping.py::test_a_job_that_fails_while_it_stops_is_not_restarted",
+    ),
+)
+
+OUTSIDE = (
+    Rule(
+        "epochs go on behind the checkpoint restored",
+        "runtime/operator_io.py",
+        "            self.writer.go_on_behind(checkpoint)\n",
+        "            self.writer.go_on_behind(0)\n",
+        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
+    ),
+)
+
+WATCHING = (
+    Rule(
+        "a lost byte is a violation, under any strategy",
+        "checkers/cut.py",
+        "        wrong = unknown | (surplus < 0) | (",
+        "        wrong = unknown | (",
+        "tests/checkers/test_cut.py::test_loss_is_told_at_least_once_too",
+    ),
+    Rule(
+        "what is committed again is a violation",
+        "checkers/commits.py",
+        "        twice = sum(max(0, min(end, done) - begin) for",
+        "        twice = sum(0 * max(0, min(end, done) - begin) for",
+        "tests/worlds/test_verdicts.py::test_wrong_strategies_are_caught",
+    ),
+    Rule(
+        "every completed checkpoint is judged",
+        "runtime/coordinator_host.py",
+        "        if self.world.checking is not None:\n",
+        "        if self.world.checking is None:\n",
+        f"{RUNTIME}checking.py::test_a_lost_capture_is_told",
+    ),
+)
+
+ENDS: tuple[Rule, ...] = (*FINISHED, *FAILURES, *OUTSIDE, *WATCHING)
