@@ -17,13 +17,6 @@ FINISHED = (
         f"{PROTOCOL}finishing.py::test_naive_tasks_end_one_after_the_other",
     ),
     Rule(
-        "a final checkpoint is triggered at once",
-        "protocol/finishing.py",
-        '        Finishing("flink"),\n',
-        '        Finishing("flink", final_trigger=False),\n',
-        f"{LAWS}finish.py::test_law_32_the_final_checkpoint_is_triggered_at_once",
-    ),
-    Rule(
         "finished tasks are not waited for",
         "protocol/plan.py",
         "    return Plan(trigger, running, finished)\n",
@@ -48,32 +41,11 @@ FINISHED = (
 
 FAILURES = (
     Rule(
-        "a restart goes back to the latest completed checkpoint",
-        "runtime/restore.py",
-        "        self.checkpoint = world.coordinator.machine.latest_completed\n",
-        "        self.checkpoint = max(world.stats, default=0)\n",
-        f"{LAWS}failures.py::test_law_24_a_failure_restores_the_latest_completed_checkpoint",
-    ),
-    Rule(
         "a failure takes its whole region along",
         "protocol/regions.py",
         "    return frozenset().union(*(region for region in of if region & wanted))\n",
         "    return wanted\n",
         f"{PROTOCOL}regions.py::test_a_failure_restarts_its_whole_region_only",
-    ),
-    Rule(
-        "a failover aborts what is pending",
-        "protocol/recovery.py",
-        "    suspend = (SuspendCheckpoints(),) if recovery.status is JobStatus.RUNNING else ()\n    return after, (*suspend, CancelTasks(",
-        "    suspend = (SuspendCheckpoints(),) if recovery.status is JobStatus.RUNNING else ()\n    return after, (*suspend[1:], CancelTasks(",
-        f"{PROTOCOL}recovery.py::test_a_failure_suspends_checkpoints_cancels_the_region_and_arms_the_delay",
-    ),
-    Rule(
-        "a restart waits for cancellation and delay, both",
-        "protocol/recovery.py",
-        "        return self.cancelled and self.delayed\n",
-        "        return self.cancelled or self.delayed\n",
-        f"{PROTOCOL}recovery.py::test_cancelling_and_the_delay_run_side_by_side",
     ),
     Rule(
         "draws go on where the position is",
@@ -121,7 +93,7 @@ WATCHING = (
         "checkers/commits.py",
         "        twice = sum(max(0, min(end, done) - begin) for",
         "        twice = sum(0 * max(0, min(end, done) - begin) for",
-        "tests/worlds/test_verdicts.py::test_wrong_strategies_are_caught",
+        "tests/checkers/test_commits.py::test_an_overlap_is_told",
     ),
     Rule(
         "every completed checkpoint is judged",
