@@ -84,10 +84,10 @@ class Chain(RuleBasedStateMachine):
         for older in [n for n, (kind, _) in self.under_way.items() if kind in ("checkpoint", "full")]:
             self.give_up(older)
         checkpoint = self.start("checkpoint")
-        full = self.under_way[checkpoint][0] == "full"
         for task in TASKS:
-            self.hear(checkpoint, task)
-        if notified or full:
+            if checkpoint in self.under_way:
+                self.hear(checkpoint, task)
+        if notified and checkpoint in self.store.retained:
             self.notify(checkpoint)
 
     @rule()
@@ -139,9 +139,9 @@ class Chain(RuleBasedStateMachine):
     def hear(self, checkpoint, task):
         kind, missing = self.under_way[checkpoint]
         missing.remove(task)
-        known = self.register(checkpoint, kind, task)
-        assert known, "one ordinary checkpoint at a time builds on what is registered"
-        if not missing:
+        if not self.register(checkpoint, kind, task):
+            self.give_up(checkpoint)  # it expires: a notice was lost, and what the task builds on is registered no more
+        elif not missing:
             self.complete(checkpoint, kind)
 
     def register(self, checkpoint, kind, task):
@@ -182,6 +182,8 @@ class Chain(RuleBasedStateMachine):
             self.tell(SnapshotDiscarded(min(self.store.retained)))
         for older in [n for n, (other, _) in self.under_way.items() if n < checkpoint and other in ("checkpoint", "full")]:
             self.give_up(older)
+        if kind == "full":
+            self.notify(checkpoint)  # with this notice lost, as in Flink, the next checkpoint would build on foreign files again
         self.checkpoint_completed(self.store.retained[checkpoint])
 
     def give_up(self, checkpoint):
