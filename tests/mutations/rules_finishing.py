@@ -7,7 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["FINISHING"]
 
 END, PLAN, LAWS = "tests/protocol/test_finishing.py::", "tests/protocol/test_checkpoint_plan.py::", "tests/laws/test_laws_finish.py::"
-COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/test_stopping.py::"
+COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/test_stop_with_savepoint.py::"
 
 FINISHING = (
     Rule(
