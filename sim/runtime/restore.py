@@ -50,7 +50,12 @@ class Restore:
         return max(0, *(available.get(self.world.hosts[task], 0) - self.env.now for task in self.tasks))
 
     def _deploy(self) -> None:
-        """Everybody stands at its place; threads wait for their state."""
+        """Everybody stands at its place; threads wait for their state.
+
+        A region that has lost a task manager since is left to the restart which that brings once it is noticed.
+        """
+        regions = self.world.recovery.machine.regions
+        self.tasks = set[int]().union(*(region for region in regions if region <= self.tasks))
         if not self.tasks:
             return
         world, stats = self.world, self.stats

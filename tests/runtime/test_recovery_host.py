@@ -285,6 +285,18 @@ def test_a_failure_noticed_while_deploying_restarts_again():
     assert () == result.violations
 
 
+@pytest.mark.parametrize("job", [None, pipelines()], ids=["one region", "two"])
+def test_a_task_manager_lost_while_deploying_is_waited_for_by_its_region(job):
+    """Lost at 1900, noticed at 2050; the deployment due at 1950 goes without the region it belongs to."""
+    result = run((JobManagerDown(350 * MS), 1500), (TaskManagerLost(0), 1900), job=job, seconds=5)
+    deployed = result.recoveries["deployed"].tolist()
+
+    assert [2050] == result.recoveries["detected"].tolist()[1:]
+    assert [-1 if job is None else 1950, 2450] == deployed
+    assert "RUNNING" == result.job_status
+    assert () == result.violations
+
+
 def test_a_failure_while_initializing_restarts_again():
     result = run((Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
     first, second = result.recoveries.to_dict("records")
