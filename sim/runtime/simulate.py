@@ -56,7 +56,11 @@ def simulate(
 
     chain = Chain(scenario, build)
     with _few_collections():
-        chain.run()
+        try:
+            chain.run()
+        except Exception as error:  # of ours: whoever reports it says when it happened
+            error.add_note(f"after {parts[-1].world.env.now / 1e9:.6f} s of simulated time" if parts else "before it began")
+            raise
     tables = [part.tables() for part in parts]
     return Result(
         scenario=scenario,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.summary import Summary, Tables, summarize
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 __all__ = ["edges", "pooled", "row", "summary_of", "warm"]
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> dict[str, Any]:
@@ -28,7 +32,14 @@ def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None]
         told["violation"] = str(result.violations[0]) if result.violations else ""
         return head | told | summary_of(scenario, result.tables)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
-        return head | {"status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        return head | {"status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
+
+
+def _where(error: Exception) -> str:
+    """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
+    ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    place = f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}" if ours else "unknown place"
+    return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"
 
 
 def summary_of(scenario: Scenario, tables: Tables) -> dict[str, Any]:

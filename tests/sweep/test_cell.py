@@ -1,8 +1,10 @@
 """One cell, one row."""
 
 import math
+import re
 
 from sim.runtime import simulate as module
+from sim.runtime.clock import TwoPlaneEnvironment
 from sim.sweep.cell import row
 from sim.sweep.plan import cells, with_baselines
 
@@ -29,4 +31,20 @@ def test_an_error_is_a_row(study, monkeypatch):
 
     told = row(cell)
 
-    assert (cell.id, "error", "ArithmeticError: negative credit") == (told["cell"], told["status"], told["error"])
+    assert (cell.id, "error") == (told["cell"], told["status"])
+    assert re.fullmatch(r"ArithmeticError: negative credit \(sim/sweep/cell\.py:\d+\)", told["error"]), told["error"]
+
+
+def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
+    """The innermost line of ours, and the simulated time: what it takes to look for it."""
+
+    def broken(self, *_):
+        if self.now >= 1_000_000_000:
+            raise ValueError("no credit")
+        return step(self)
+
+    step = TwoPlaneEnvironment.step
+    monkeypatch.setattr(TwoPlaneEnvironment, "step", broken)
+    told = row(cells(study.scenarios)[0])["error"]
+
+    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", told), told
