@@ -14,7 +14,7 @@ import numpy as np
 from sim.plane import jit
 from sim.plane.assembly import as_objects, assemble, grown
 from sim.plane.conservation import check_world
-from sim.plane.interface import BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
+from sim.plane.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
 from sim.plane.kernel import names
 from sim.plane.kernel.door import door
 from sim.plane.positions import channels_in, channels_out, require_closed
@@ -115,8 +115,8 @@ class KernelPlane:
     def prioritise(self, task: int, number: int) -> None:
         self._do(names.PRIORITISE, task, number)
 
-    def resume(self, task: int) -> None:
-        self._do(names.RESUME_ALL, task)
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+        self._do(names.RESUME_ALL, task, number)
 
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
         self._do(names.SETTLE, task, series, number)

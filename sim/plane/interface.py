@@ -154,7 +154,8 @@ M4  Processing a marker from channel c of gate g.  A BLOCKING marker sets ``held
     count is then dropped).  Neither first nor last: nothing is reported.  A count completed by another marker's FINAL reports ARRIVED with last
     for each such count, oldest first, after the FINAL's own report.
     A marker of series SINGLES or above is never counted: each one is reported, as first, and as last if all channels of the gate are closed.
-M5  resume(task): every ``held_back`` channel of the task, in the order of gates and channels: clear it and send a resume message (S6).
+M5  resume(task, number): every ``held_back`` channel of the task whose last barrier (C2) has this number or a lower one (no number: every one), in the order of
+    gates and channels: clear it and send a resume message (S6).  What a newer barrier has blocked meanwhile stays blocked.
     resume takes no notice of the series; ``settle(task, number, series)`` sets ``settled`` of all gates of the task and drops open counts of that series up to it.
 
 Capture of in-flight data            (ChannelStatePersister, PipelinedSubpartition)
@@ -249,7 +250,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Law", "Marker", "Notice",
+    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Law", "Marker", "Notice",
     "PlaneSpec", "Position", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
 ]
 
@@ -258,6 +259,8 @@ BARRIERS = 0
 SINGLES = 2
 """Markers of this series and those above it are reported one by one (M4)."""
 MAX_SERIES = 4
+ANY_NUMBER = 1 << 62
+"""Above every number."""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
@@ -339,7 +342,7 @@ class DataPlane(Protocol):
     def forward(self, task: int, marker: Marker, edge: int | None = None) -> int: ...  # M1
     def convert_output(self, task: int, number: int) -> int: ...  # M2
     def prioritise(self, task: int, number: int) -> None: ...  # M3
-    def resume(self, task: int) -> None: ...  # M5
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None: ...  # M5
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None: ...  # M5
     def capture(self, task: int, number: int) -> None: ...  # C1
     def captured(self, task: int) -> tuple[int, int]: ...  # C5

@@ -9,8 +9,8 @@ from sim.protocol.options import BarrierOptions
 
 __all__ = ["BarriersInTransit"]
 
-_KEPT = 64
-"""Checkpoints remembered; Flink's trackers keep 50."""
+_KEPT = 1000
+"""Checkpoints remembered: as many as may expire while one barrier waits behind data."""
 
 
 class BarriersInTransit:

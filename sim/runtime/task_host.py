@@ -223,7 +223,7 @@ class TaskHost:
 
     @carry_out.register
     def _resume_inputs(self, command: say.ResumeInputs) -> None:
-        self.plane.resume(self.task)
+        self.plane.resume(self.task, command.checkpoint)  # a newer barrier may have given this one up
         self._note(Happening.INPUTS_RESUMED, command.checkpoint)
 
     @carry_out.register

@@ -440,6 +440,21 @@ def test_M5_resume_sends_in_the_order_of_gates_and_channels(build):
     assert [100, 0] == column(plane.channels(), "arrived")
 
 
+def test_M5_resume_leaves_what_a_newer_barrier_has_blocked(build):
+    """Number 1 has blocked the first channel, number 2 the second: giving 1 up frees the first only."""
+    plane = build(union(2))
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    plane.forward(1, Marker(2, Trait.BLOCKING))
+    run(plane, 1)
+    plane.resume(2, 1)
+
+    assert [0, 1] == column(plane.channels(), "blocked")
+
+    plane.resume(2, 2)
+
+    assert [0, 0] == column(plane.channels(), "blocked")
+
+
 def test_M5_settle_forgets_counts_up_to_a_number(build):
     """Number 2 is settled half counted: its other marker is obsolete; number 3 goes on; series 1 is another matter."""
     plane = build(union(2))

@@ -40,6 +40,14 @@ def test_sound_worlds_are_sound():
     assert sum(one.commits for one in outcomes) >= 50
 
 
+@pytest.mark.parametrize("seed", [11718, 10162])
+def test_worlds_that_failed_once_are_sound(seed):
+    """11718: a newer barrier gave an alignment up, and freed the channel it had just blocked.  10162: a barrier outlived its checkpoint."""
+    outcome = run(Task(seed))
+
+    assert not outcome.failed, outcome.fact
+
+
 @pytest.mark.parametrize("wrong", sorted(WRONG))
 def test_wrong_strategies_are_caught(wrong):
     """In one of a few worlds at least."""

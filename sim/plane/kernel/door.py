@@ -49,7 +49,7 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     elif op == PRIORITISE:
         prioritise(w, t, a)
     elif op == RESUME_ALL:
-        resume(w, t)
+        resume(w, t, a)
     elif op == SETTLE:
         settle(w, t, a, b)
     elif op == CAPTURE:

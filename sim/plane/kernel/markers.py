@@ -149,13 +149,14 @@ def prioritise_channel(w: World, t: int, c: int, number: int) -> bool:
     return moved
 
 
-def resume(w: World, t: int) -> None:
+def resume(w: World, t: int, number: int) -> None:
     """M5: the senders that wait behind a blocking marker go on."""
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         for k in range(gate.first_channel, gate.first_channel + gate.channels):
-            resume_sender(w, w.words[k])
+            if w.channels[w.words[k]].mark <= number:
+                resume_sender(w, w.words[k])
 
 
 def settle(w: World, t: int, series: int, number: int) -> None:

@@ -145,10 +145,10 @@ class Markers:
             Kind.ARRIVED, gate.task, gate=gate.position, series=series, number=number, channel=channel.number, first=first, last=last
         )
 
-    def resume(self, task: Task) -> None:
+    def resume(self, task: Task, number: int) -> None:
         """M5: whoever was blocked for this task may send again."""
         for channel in task.channels_in:
-            if channel.held_back:
+            if channel.held_back and channel.mark <= number:
                 self.resume_channel(channel)
 
     def resume_channel(self, channel: Channel) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from sim.model.random import Stream, draw, stream
-from sim.plane.interface import BARRIERS, Marker, PlaneSpec, Position, State, Vertex
+from sim.plane.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
 from sim.plane.layout import Layout, layout
 from sim.plane.positions import require_closed
 from sim.plane.reference.agenda import Agenda
@@ -174,8 +174,8 @@ class ReferencePlane(Agenda):
     def prioritise(self, task: int, number: int) -> None:
         self.markers.prioritise(self.all_tasks[task], number)
 
-    def resume(self, task: int) -> None:
-        self.markers.resume(self.all_tasks[task])
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+        self.markers.resume(self.all_tasks[task], number)
 
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
         self.markers.settle(self.all_tasks[task], number, series)
