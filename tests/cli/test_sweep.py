@@ -46,7 +46,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--jobs", 1)
 
     assert 4 == done.exit_code
-    assert re.fullmatch(r"cell [0-9a-f]+: RuntimeError: no\n", done.stderr)
+    assert re.fullmatch(r"cell [0-9a-f]+: RuntimeError: no \(sim/sweep/cell\.py:\d+\)\n", done.stderr)
     assert done.stdout.startswith("2 of 3 cells")
 
 
