@@ -143,9 +143,8 @@ SNAPSHOTS = (
     Rule(
         "the barrier leaves before the state snapshot",
         "protocol/snapshot.py",
-        "            return changed(after, pre_barrier_ns=spent), (ForwardBarrier(self.checkpoint, self.options),)\n",
-        "            return changed(after, pre_barrier_ns=spent), (\n                RunSync(self.checkpoint, ()),\n"
-        "                ForwardBarrier(self.checkpoint, self.options),\n            )\n",
+        "            return after, (ForwardBarrier(self.checkpoint, self.options),)\n",
+        "            return after, (RunSync(self.checkpoint, ()), ForwardBarrier(self.checkpoint, self.options))\n",
         f"{PROTOCOL}task_checkpointing.py::test_the_phases_of_an_aligned_snapshot",
     ),
     Rule(

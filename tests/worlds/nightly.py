@@ -62,7 +62,7 @@ def run(task: Task, engine: str = "compiled") -> Outcome:
     try:
         result = simulate(scenario, engine=engine)  # type: ignore[arg-type]
     except Exception as error:  # noqa: BLE001 - it is told with its seed
-        return Outcome(task, 0, f"{type(error).__name__}: {error}".splitlines()[0], 0, 0, 0, 0)
+        return Outcome(task, 0, f"{type(error).__name__}: {error}".splitlines()[0][:200], 0, 0, 0, 0)
     fact = str(result.violations[0]).splitlines()[0] if result.violations else ""
     if not fact and not (result.job_status == "FINISHED" or result.job_status.startswith(STOPPED) or _starves(result)):
         fact = f"the job ends as {result.job_status}"
