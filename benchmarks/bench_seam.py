@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.measure import cpu_seconds, print_table, record
-from benchmarks.scenarios import scenario_text
+from benchmarks.scenarios import everything_text, scenario_text
 from sim.model.scenario import Scenario
 from sim.plane import warm
 from sim.plane.interface import Notice
@@ -24,15 +24,19 @@ from sim.scenario import loads
 
 # stages, parallelism, bytes of a record, simulated seconds
 CASES = ((3, 1, 1000, 60), (3, 4, 1000, 40), (3, 4, 32768, 200), (4, 16, 1000, 20), (4, 16, 32768, 100))
+PROTOCOLS = ("aligned", "unaligned", "aligned-timeout")
 
 
 def cases() -> Iterator[tuple[str, Scenario]]:
-    """Each chain under each protocol."""
-    for stages, parallelism, record_bytes, seconds in CASES:
-        text = scenario_text(stages, parallelism, record_bytes=record_bytes, duration_s=seconds)
-        study = loads(text)
-        for scenario, barriers in zip(study.scenarios, ("aligned", "unaligned", "aligned-timeout"), strict=True):
-            yield f"{stages}x{parallelism} {record_bytes} B {barriers}", scenario
+    """Each chain under each protocol, and two of them with every feature in use."""
+    texts = {
+        f"{stages}x{parallelism} {record_bytes} B": scenario_text(stages, parallelism, record_bytes=record_bytes, duration_s=seconds)
+        for stages, parallelism, record_bytes, seconds in CASES
+    }
+    texts |= {f"3x{parallelism} 1000 B everything": everything_text(parallelism, duration_s=40) for parallelism in (4, 16)}
+    for name, text in texts.items():
+        for scenario, barriers in zip(loads(text).scenarios, PROTOCOLS, strict=True):
+            yield f"{name} {barriers}", scenario
 
 
 def timed(advance: Callable[[int], Notice], spent: list[float]) -> Callable[[int], Notice]:

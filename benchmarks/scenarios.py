@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["scenario_text"]
+__all__ = ["everything_text", "scenario_text"]
 
 BARRIERS = "[aligned, unaligned, {aligned-timeout: 1 s}]"
 
@@ -27,5 +27,29 @@ job:
 {job}
 checkpoint: {{interval: {interval_s} s, barriers: {barriers}}}
 storage: {{bandwidth: 100 MB/s, file-latency: 20 ms, metadata-latency: 20 ms}}
+run: {{duration: {duration_s} s, seed: 7}}
+"""
+
+
+def everything_text(parallelism: int, *, interval_s: int = 10, duration_s: int = 60) -> str:
+    """A chain of three stages of 1000 B records with whatever makes checkpoints and runs dearer, as YAML.
+
+    RocksDB's files taken incrementally, a distributed file system with slow nodes, a sink of two-phase commits, tasks that fail.
+    """
+    return f"""# How long does the simulator take when every feature is used?
+version: 1
+job:
+  s0: {{source: {{rate-per-subtask: 21k/s, record: 1 kB}}, parallelism: {parallelism}}}
+  s1:
+    input: {{s0: hash}}
+    service: 18 us
+    record: 1 kB
+    parallelism: {parallelism}
+    state: {{size: 64 MB, backend: rocksdb, update: 10 %, value: 1 kB}}
+  s2: {{input: {{s1: hash}}, service: 30 us, parallelism: {parallelism}, commit: two-phase}}
+checkpoint: {{interval: {interval_s} s, incremental: true, barriers: {BARRIERS}}}
+storage: {{dfs: {{nodes: 20, bandwidth: 120 MB/s, replication: 3, slow: {{share: 5 %, factor: 20, lasts: 90 s}}}}}}
+restart: {{strategy: fixed-delay, delay: 1 s}}
+faults: [{{kill: random-task, every: {{exponential: 60 s}}}}]
 run: {{duration: {duration_s} s, seed: 7}}
 """
