@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import typer
 
 from sim.cli.importing import import_recording
@@ -33,4 +35,5 @@ def _group() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    gc.set_threshold(50_000)  # what is loaded stays: looking through it for garbage, again and again, is a fifth of the start
     app()
