@@ -5,8 +5,6 @@ Whether a file is slow is a function of its name and the seed, not of the order 
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from sim.model.random import draw, stream
 from sim.model.storage import Storage
 from sim.storage.attempts import Attempts
@@ -57,7 +55,7 @@ class FlatStorage:
         yield self.attempts.wait(cost_ns)
 
     def _ns(self, size_bytes: int, rate: int | None, name: Name) -> int:
-        return 0 if rate is None else int(Fraction(size_bytes * _SECOND * self._slowness(name), rate))
+        return 0 if rate is None else size_bytes * _SECOND * self._slowness(name) // rate
 
     def _slowness(self, name: Name) -> int:
         if self.options.slow_probability == 0:
