@@ -36,7 +36,7 @@ def test_sound_worlds_are_sound():
     outcomes = [run(Task(seed)) for seed in range(12)]
 
     assert [] == [one for one in outcomes if one.violations or "Error" in one.fact]
-    assert sum(one.restarts for one in outcomes) >= 5, "something fails in them"
+    assert sum(one.restarts for one in outcomes) >= 3, "something fails in them"
     assert sum(one.commits for one in outcomes) >= 50
 
 
