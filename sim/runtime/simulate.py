@@ -61,7 +61,8 @@ def simulate(
         except Exception as error:  # of ours: whoever reports it says when it happened
             error.add_note(f"after {parts[-1].world.env.now / 1e9:.6f} s of simulated time" if parts else "before it began")
             raise
-    tables = [part.tables() for part in parts]
+        tables = [part.tables() for part in parts]
+        violations = tuple(found for part in parts for found in part.violations())
     return Result(
         scenario=scenario,
         **{name: _joined([each[name] for each in tables]) for name in tables[0]},
@@ -72,7 +73,7 @@ def simulate(
         manifest=manifest(scenario),
         job_status=chain.status,
         ended_ns=parts[-1].world.env.now,
-        violations=tuple(found for part in parts for found in part.violations()),
+        violations=violations,
     )
 
 
