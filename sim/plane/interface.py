@@ -147,9 +147,9 @@ M3  prioritise(task, number): ``prioritised = number``; in the order of gates an
     gate left with an empty ready list leaves the gate list); the task is woken if IDLE or SOFT and something moved.
 M4  Processing a marker from channel c of gate g.  A BLOCKING marker sets ``held_back[c]`` (the sender waits for a resume).
     If ``number <= settled[g][series]`` it is obsolete: resume c at once if BLOCKING, report nothing.
-    Otherwise it is counted: the gate keeps up to 50 open counts (oldest dropped, Flink's ``CheckpointBarrierTracker``) by (series, number); a new count starts with the number
-    of closed channels of the gate that did not deliver this number.  With FINAL the channel is closed first: every *other* open count of the gate gains one (if c did not
-    deliver it already: a channel delivers a number at most once).
+    Otherwise it is counted: the gate keeps up to 50 open counts by (series, number), Flink's ``CheckpointBarrierTracker``: the oldest is dropped, and ``settled`` of its series
+    becomes its number.  A new count starts with the number of closed channels of the gate that did not deliver this number.
+    With FINAL the channel is closed first: every *other* open count of the gate gains one (if c did not deliver it already: a channel delivers a number at most once).
     Report ARRIVED(task, gate, series, number, channel, first, last): *first* = the count is new, *last* = all channels of the gate are counted (the
     count is then dropped).  Neither first nor last: nothing is reported.  A count completed by another marker's FINAL reports ARRIVED with last
     for each such count, oldest first, after the FINAL's own report.

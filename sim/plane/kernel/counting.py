@@ -63,10 +63,11 @@ def find_count(w: World, i: int, series: int, number: int) -> int:
 
 
 def open_count(w: World, i: int, series: int, number: int) -> int:
-    """A new count begins with the closed channels; the oldest makes room."""
+    """A new count begins with the closed channels; the oldest makes room and is obsolete from now on."""
     words = w.words
     gate = w.gates[i]
     if gate.open_counts == COUNTS:
+        words[gate.settled + words[gate.counts]] = words[gate.counts + 1]
         drop_count(w, i, gate.counts)
     at = gate.counts + gate.open_counts * gate.count_words
     gate.open_counts += 1

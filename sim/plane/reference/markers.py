@@ -127,7 +127,9 @@ class Markers:
         first = not open_counts
         if first:
             gate.counts.append(Count(marker.series, marker.number, set(gate.closed)))
-            del gate.counts[:-OPEN_COUNTS]  # the oldest is dropped
+            for oldest in gate.counts[:-OPEN_COUNTS]:
+                gate.settled[oldest.series] = oldest.number
+            del gate.counts[:-OPEN_COUNTS]
         count = gate.counts[-1] if first else open_counts[0]
         count.channels.add(channel.number)
         last = self.complete(gate, count)
