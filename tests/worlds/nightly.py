@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = ["Outcome", "Task", "plan", "run", "run_all"]
 
 SOUND = ""
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
+PATIENCE = 5  # times its duration, for a world that is only slow
 WRONG_EVERY = 10  # one world in so many has a wrong strategy
 
 
@@ -61,6 +63,9 @@ def run(task: Task, engine: str = "compiled") -> Outcome:
     scenario = loads(text(task.seed, task.wrong)).scenarios[0]
     try:
         result = simulate(scenario, engine=engine)  # type: ignore[arg-type]
+        if result.job_status == "RUNNING" and not result.violations and not _starves(result):
+            longer = replace(scenario.run, duration_ns=PATIENCE * scenario.run.duration_ns)
+            result = simulate(replace(scenario, run=longer), engine=engine)  # type: ignore[arg-type]
     except Exception as error:  # noqa: BLE001 - it is told with its seed
         return Outcome(task, 0, f"{type(error).__name__}: {error}".splitlines()[0][:200], 0, 0, 0, 0)
     fact = str(result.violations[0]).splitlines()[0] if result.violations else ""

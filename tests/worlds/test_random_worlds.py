@@ -40,9 +40,12 @@ def test_sound_worlds_are_sound():
     assert sum(one.commits for one in outcomes) >= 50
 
 
-@pytest.mark.parametrize("seed", [11718, 10162])
+@pytest.mark.parametrize("seed", [11718, 10162, 14303])
 def test_worlds_that_failed_once_are_sound(seed):
-    """11718: a newer barrier gave an alignment up, and freed the channel it had just blocked.  10162: a barrier outlived its checkpoint."""
+    """11718: a newer barrier gave an alignment up, and freed the channel it had just blocked.  10162: a barrier outlived its checkpoint.
+
+    14303: slow storage keeps the buffers of what unaligned checkpoints captured, and the job needs more time than it has.
+    """
     outcome = run(Task(seed))
 
     assert not outcome.failed, outcome.fact
