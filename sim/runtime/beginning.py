@@ -13,6 +13,7 @@ from sim.protocol.machine import changed
 
 if TYPE_CHECKING:
     from sim.runtime.contents import Held
+    from sim.runtime.faults import Faults
     from sim.runtime.outside import Outside
     from sim.runtime.snapshot_files import SnapshotFiles
     from sim.runtime.world import World
@@ -31,6 +32,7 @@ class Beginning:
     files: SnapshotFiles  # of the instance before it
     ledger: FileLedger
     outside: Outside  # what that instance committed
+    faults: Faults  # what befell it
     served: np.ndarray  # where its tasks stood in the end
     kind: str = "instance"  # or rescale
 

@@ -26,9 +26,13 @@ class Faults:
     def __init__(self, world: World) -> None:
         self.world = world
         self.env = world.env
-        self._drawn = 0  # victims chosen so far
+        self._drawn = 0  # victims chosen so far, by all job instances
+        self._storage_down_until_ns = 0
         self._cut_off_until_ns: dict[int, int] = {}  # by host
         self._slow: dict[int, list[int]] = {}  # factors in force, by task
+        self._slow_until: list[tuple[SlowTask, int | None]] = []  # all there were; None: to the end of the run
+        if world.beginning is not None:
+            self._go_on(world.beginning.faults)
         for number, fault in enumerate(world.scenario.faults):
             self.env.process(self._happen(number, fault))
 
@@ -37,6 +41,16 @@ class Faults:
         if not self._cut_off_until_ns:
             return 0
         return max(0, self._cut_off_until_ns.get(self.world.hosts[task], 0) - self.env.now)
+
+    def _go_on(self, before: Faults) -> None:
+        """A new job instance neither repairs nor repeats what befell the one before it: machines and storage are the same."""
+        self._drawn = before._drawn
+        if before._storage_down_until_ns > self.env.now:
+            self._fail_storage(before._storage_down_until_ns)
+        self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
+        for what, until_ns in before._slow_until:
+            if until_ns is None or until_ns > self.env.now:
+                self._slow_down_until(what, until_ns)
 
     def _happen(self, number: int, fault: Fault) -> Work[None]:
         """Process: one line of the plan, time after time."""
@@ -91,7 +105,11 @@ class Faults:
     @strike.register
     def _stop_storage(self, what: StorageOutage) -> None:
         self._note(f"no storage for {what.lasts_ns / 1e9:g} s")
-        self.world.storage.fail_until(self.env.now + what.lasts_ns)
+        self._fail_storage(self.env.now + what.lasts_ns)
+
+    def _fail_storage(self, until_ns: int) -> None:
+        self._storage_down_until_ns = max(self._storage_down_until_ns, until_ns)
+        self.world.storage.fail_until(until_ns)
 
     @strike.register
     def _cut_off(self, what: NetworkOutage) -> None:
@@ -110,11 +128,15 @@ class Faults:
     @strike.register
     def _slow_down(self, what: SlowTask) -> None:
         self._note(f"{what.vertex} slower by {what.factor}")
+        self._slow_down_until(what, None if what.lasts_ns is None else self.env.now + what.lasts_ns)
+
+    def _slow_down_until(self, what: SlowTask, until_ns: int | None) -> None:
+        self._slow_until.append((what, until_ns))
         for task in self._tasks(what.vertex, what.subtask):
             self._slow.setdefault(task, []).append(what.factor)
             self._scale(task)
-            if what.lasts_ns is not None:
-                self.env.call_in(what.lasts_ns, lambda task=task: self._speed_up(task, what.factor))  # type: ignore[misc]
+            if until_ns is not None:
+                self.env.call_in(until_ns - self.env.now, lambda task=task: self._speed_up(task, what.factor))  # type: ignore[misc]
 
     def _speed_up(self, task: int, factor: int) -> None:
         self._slow[task].remove(factor)

@@ -112,6 +112,7 @@ class Chain:
             world.files,
             world.storage.files,
             world.outside,
+            world.faults,
             served,
             leg.kind,
         )

@@ -15,7 +15,7 @@ from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.build_actions import build_actions
-from sim.scenario.build_faults import build_faults, build_rescale, build_restart
+from sim.scenario.build_faults import build_faults, build_rescale, build_restart, parallelisms
 from sim.scenario.build_instances import build_directories, build_instances
 from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
@@ -42,6 +42,7 @@ def build(
     ]
     check(document, reading)
     job, cluster = build_job(document.job, reading, folder), _cluster(document.cluster or doc.Cluster(), reading)
+    rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
         question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,
         checkpoint=_checkpoint(document, reading),
@@ -49,9 +50,9 @@ def build(
         storage=build_storage(document.storage or doc.Storage(), reading, folder),
         overheads=_overheads(document.overheads or doc.Overheads()),
         actions=build_actions(document.actions or (), reading),
-        faults=build_faults(document.faults or (), job, cluster.placement, reading, folder),
+        faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster.placement, reading, folder),
         restart=build_restart(document.restart),
-        rescale=build_rescale(document.rescale, job, reading),
+        rescale=rescale,
         instances=build_instances(
             document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval),
             rescaled=bool(document.rescale),

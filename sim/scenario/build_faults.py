@@ -26,25 +26,38 @@ from sim.scenario.problems import Path, Reading, did_you_mean
 from sim.scenario.trace import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sim.model.job import Job
 
-__all__ = ["build_faults", "build_rescale", "build_restart"]
+__all__ = ["build_faults", "build_rescale", "build_restart", "parallelisms"]
+
+_Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
 
 _WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")
 _LASTING = ("storage", "network", "slow")
 _MOST_SLOW = 1_000_000
 
 
-def build_faults(given: Sequence[doc.Fault], job: Job, placement: str, reading: Reading, folder: FilePath) -> tuple[Fault, ...]:
+def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
+    """What the job has in the course of the run."""
+    each = [{vertex.name: vertex.parallelism for vertex in job.vertices}]
+    for one in rescale:
+        each.append(each[-1] | {name: number for name, number in one.parallelism if name in each[-1]})
+    return tuple(each)
+
+
+def build_faults(
+    given: Sequence[doc.Fault], subtasks: _Parallelisms, placement: str, reading: Reading, folder: FilePath
+) -> tuple[Fault, ...]:
     """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
-    subtasks = [vertex.parallelism for vertex in job.vertices]
-    hosts = {"isolated": sum(subtasks), "spread": max(subtasks, default=0)}.get(placement, 1)
-    return tuple(fault for i, one in enumerate(given) for fault in _faults(one, ("faults", i), job, hosts, reading, folder))
+    hosts = max({"isolated": sum(one.values()), "spread": max(one.values(), default=0)}.get(placement, 1) for one in subtasks)
+    most = {name: max(one[name] for one in subtasks) for name in subtasks[0]}
+    return tuple(fault for i, one in enumerate(given) for fault in _faults(one, ("faults", i), most, hosts, reading, folder))
 
 
-def _faults(given: doc.Fault, here: Path, job: Job, hosts: int, reading: Reading, folder: FilePath) -> list[Fault]:
+def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, reading: Reading, folder: FilePath) -> list[Fault]:
+    """`job`: vertices and how many subtasks they have at most."""
     whats = [name for name in _WHATS if getattr(given, name) is not None]
     if len(whats) != 1:
         reading.wrong(here, "write exactly one of kill, task-manager, job-manager, storage, network and slow")
@@ -99,7 +112,7 @@ def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) ->
                 reading.wrong((*here, key.replace("_", "-")), "only a trace has it")
 
 
-def _target(given: doc.Fault, what: str, here: Path, job: Job, hosts: int, reading: Reading) -> Target | None:
+def _target(given: doc.Fault, what: str, here: Path, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:
     if what == "kill" and given.kill is not None:
         if given.kill == (doc.ANY_TASK, None):
             return Kill()
@@ -122,11 +135,11 @@ def _target(given: doc.Fault, what: str, here: Path, job: Job, hosts: int, readi
     return TaskManagerLost(number, given.silent == "true") if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
 
 
-def _exists(name: tuple[str, int | None], here: Path, job: Job, reading: Reading) -> bool:
+def _exists(name: tuple[str, int | None], here: Path, job: Mapping[str, int], reading: Reading) -> bool:
     vertex, subtask = name
-    parallelism = next((one.parallelism for one in job.vertices if one.name == vertex), None)
+    parallelism = job.get(vertex)
     if parallelism is None:
-        reading.wrong(here, f"there is no vertex '{vertex}'{did_you_mean(vertex, [one.name for one in job.vertices])}")
+        reading.wrong(here, f"there is no vertex '{vertex}'{did_you_mean(vertex, list(job))}")
     elif subtask is not None and subtask >= parallelism:
         reading.wrong(here, f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
     else:

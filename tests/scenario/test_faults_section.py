@@ -144,3 +144,14 @@ def test_rescaling_is_in_the_order_of_time():
     text = "rescale:\n- {at: 40 s, parallelism: {b: 6}, from: savepoint}\n- {at: 20 s, parallelism: {b: 4}}\n"
 
     assert (Rescale(20 * S, (("b", 4),)), Rescale(40 * S, (("b", 6),), savepoint=True)) == scenario(text).rescale
+
+
+def test_subtasks_and_task_managers_may_come_with_rescaling():
+    """The highest index is that of the largest parallelism there is in the course of the run."""
+    rescale = "rescale:\n- {at: 20 s, parallelism: {b: 4}}\n- {at: 40 s, parallelism: {b: 2}}\n"
+    given = scenario(rescale + 'cluster: {placement: isolated}\nfaults: [{kill: "b[3]", at: 25 s}, {task-manager: 5, at: 30 s}]\n').faults
+
+    assert [Kill("b", 3), TaskManagerLost(5)] == [fault.what for fault in given]
+
+    with pytest.raises(ScenarioError, match=r"'b' has 4 subtasks, counted from 0: there is no b\[4\]"):
+        scenario(rescale + 'faults: [{kill: "b[4]", at: 25 s}]\n')
