@@ -1,0 +1,57 @@
+"""Law 28 with everything that goes wrong: failures, restarts and outages scale with all other times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.storage import Retry
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario
+from tests.laws.test_laws_durations import _scaled
+
+FAULTS = (
+    (Kill("sink", 1), 700), (TaskManagerLost(0), 1300), (JobManagerDown(60 * MS), 1900), (StorageOutage(300 * MS), 2400), (Kill(), 3000),
+    (NetworkOutage(80 * MS, 0), 3400), (SlowTask("sink", 3, 200 * MS), 3600), (NetworkOutage(400 * MS, 0), 4000), (Kill(), 4010),
+)  # fmt: skip
+
+
+def restart(k):
+    return Restart(
+        "fixed-delay", delay_ns=50 * MS * k, connection_reset_ns=20 * MS * k, heartbeat_timeout_ns=100 * MS * k, replacement_ns=30 * MS * k,
+        cancellation_timeout_ns=SECOND * k,
+    )  # fmt: skip
+
+
+def slowed(what, k):
+    """Whatever it lasts, k times as long."""
+    times = {name: getattr(what, name) * k for name in ("lasts_ns", "down_ns") if hasattr(what, name)}
+    return replace(what, **times)
+
+
+def failing(base, k):
+    base = _scaled(base, k)
+    faults = tuple(Fault(slowed(what, k), When((at_ms * MS * k,))) for what, at_ms in FAULTS)
+    storage = replace(base.storage, retry=Retry(attempts=4, backoff_ns=30 * MS * k, most_backoff_ns=90 * MS * k))
+    return replace(base, faults=faults, restart=restart(k), storage=storage)
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize("placement", ["single", "spread"])
+@pytest.mark.parametrize("k", [2, 5])
+def test_law_28_all_times_scale_through_failures(k, placement, kind):
+    """Every time constant times k, every bandwidth over k: whatever happens happens at k times its time, to the nanosecond."""
+    base = scenario(chain(), kind, seconds=6, interval_ms=170, latency_ns=50_000)
+    network = replace(base.cluster.network, buffer_timeout_ns=-1)
+    base = replace(base, cluster=replace(base.cluster, network=network, placement=placement))
+    before, after = run(failing(base, 1)), run(failing(base, k))
+    seen, expected = (
+        [(row.time_ns * scale, row.happening, row.checkpoint, row.task, row.number) for row in world.journal]
+        for world, scale in ((after, 1), (before, k))
+    )
+
+    assert expected == seen
+    assert len(before.recovery.stats) >= 5
+    assert sum(stats.status == "COMPLETED" for stats in before.stats.values()) >= 10
+    assert before.plane.tasks()["served"].tolist() == after.plane.tasks()["served"].tolist()
