@@ -32,6 +32,7 @@ class Consequences:
     replayed_records: float  # median over restarts
     caught_up_ms: float  # failure -> the backlog is what it was, median over restarts; NaN: not within the run
     disturbed_share: float  # of the run: between a failure and being caught up again
+    lag_s: float  # largest time a record has been due and was not emitted yet
 
     @property
     def nothing_happened(self) -> bool:
@@ -57,18 +58,18 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float]) -> Conse
         replayed_records=float(restarts["replayed_records"].median()) if len(restarts) else math.nan,
         caught_up_ms=float((caught_up["caught_up"] - caught_up["failed"]).median()) if len(caught_up) else math.nan,
         disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
+        lag_s=max(float(run["series"]["lag"].max()) for run in runs),
     )
 
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
-    """Time between a failure and being caught up; failures that overlap count once, an open end lasts until the end of the run."""
+    """Time between a failure and being caught up, once where failures overlap: what one leaves behind the next one takes over."""
     total = 0.0
     for run, duration_ms in zip(runs, durations_ms, strict=True):
-        until = 0.0
-        for failed, caught_up in run["recoveries"].sort_values("failed")[["failed", "caught_up"]].itertuples(index=False, name=None):
-            end = duration_ms if caught_up < 0 else caught_up
-            total += max(0.0, end - max(failed, until))
-            until = max(until, end)
+        rows = run["recoveries"].sort_values("failed")
+        failures = [*rows["failed"], duration_ms]
+        for caught_up, failed, following in zip(rows["caught_up"], failures, failures[1:], strict=False):
+            total += min(following, caught_up if caught_up >= 0 else following) - failed
     return total
 
 
@@ -90,6 +91,7 @@ def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Seq
             ("downtime", [ms_text(row.downtime_ms) for row in rows]),
             ("replayed", [NONE if math.isnan(row.replayed_records) else count_text(row.replayed_records) for row in rows]),
             ("caught up after", [_caught_up(row) for row in rows]),
+            ("largest lag", [ms_text(1e3 * row.lag_s) for row in rows]),
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]

@@ -110,7 +110,7 @@ RECOVERIES = (
     Column("deployed", "ms", "restart delay over, slots there, tasks deployed: download begins"),
     Column("first_record", "ms", "first record a restarted task served, recovered ones included"),
     Column("running", "ms", "when all of them ran"),
-    Column("caught_up", "ms", "when the backlog of their sources was what it was at the failure"),
+    Column("caught_up", "ms", "when no more records waited, in the logs of their sources and between the tasks, than at the failure"),
     Column("downtime", "ms", "failure -> all of them run"),
     Column("tasks", "", "restarted"),
     Column("restored_checkpoint", "", "id; 0: from the beginning"),

@@ -32,7 +32,9 @@ class CatchUp:
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
-        readers = [task for task in sorted(held) if world.layout.task_gates[task]] or self.sources
+        self.tasks = sorted(held)
+        self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
+        readers = [task for task in self.tasks if world.layout.task_gates[task]] or self.sources
         self.readers = {task: held[task].position.served for task in readers}
         self._watching = False
 
@@ -52,7 +54,7 @@ class CatchUp:
             if self.stats.first_record_ns < 0:
                 if any(self._served(task) > begun for task, begun in self.readers.items()):
                     self.stats.first_record_ns = self.env.now
-            elif (distance := self._distance()) <= len(self.sources):  # but for the record each is about to emit
+            elif (distance := self._distance()) <= len(self.tasks):  # but for the record each is about to emit or to take
                 self.stats.caught_up_ns = self.env.now
                 return
             else:
@@ -68,11 +70,17 @@ class CatchUp:
         return self.world.plane.position(task).served
 
     def _distance(self) -> int:
-        """Records: how far each source is from where it was, and how many more wait in the logs than then."""
+        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""
         here = {task: self._served(task) for task in self.sources}
         behind = sum(max(0, self.position[task] - here[task]) for task in self.sources)
         waiting = sum(self._backlog(task, self.env.now, here[task]) for task in self.sources)
-        return behind + max(0, waiting - self.waiting)
+        flying = 0 if self.flying is None else self._in_flight() - self.flying
+        return behind + max(0, waiting - self.waiting) + max(0, flying)
+
+    def _in_flight(self) -> int:
+        """Records written and not read yet."""
+        positions = [self.world.plane.position(task) for task in self.tasks]
+        return sum(int(position.records_in.sum()) - int(position.records_out.sum()) for position in positions)
 
     def _backlog(self, task: int, now: int, emitted: int) -> int:
         source = self.world.spec.vertices[self.world.layout.vertex[task]].source

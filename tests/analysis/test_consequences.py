@@ -13,8 +13,12 @@ COMMITS = ["records", "visible_latency", "again", "lost_records"]
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
 
 
-def run(commits=(), recoveries=()):
-    return {"commits": pd.DataFrame(commits, columns=COMMITS), "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES)}
+def run(commits=(), recoveries=(), lags=(0.0,)):
+    return {
+        "commits": pd.DataFrame(commits, columns=COMMITS),
+        "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES),
+        "series": pd.DataFrame({"lag": lags}),
+    }
 
 
 def test_commits_are_counted_once():
@@ -35,8 +39,8 @@ def test_replications_are_pooled():
 
 
 def test_failures_that_overlap_disturb_once():
-    """The second strikes before the first is caught up with; the third is never caught up with."""
-    rows = [(1_000.0, 3_000.0, 6_000.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
+    """The second strikes before the first is caught up with and takes over; the third is never caught up with."""
+    rows = [(1_000.0, 3_000.0, -1.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
 
     assert (6_000 + 1_000) / 10_000 == pytest.approx(consequences([run(recoveries=rows)], [10_000.0]).disturbed_share)
 
@@ -51,10 +55,10 @@ def test_where_nothing_happens_nothing_is_claimed():
 def test_columns_are_those_that_say_something():
     """Commits without failures, failures without commits, and a failure the run is too short to recover from."""
     committing = consequences([run([(12_345, 4_000.0, False, 0)])], [1.0])
-    failing = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])
+    failing = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)], lags=[0.5, 3.5])], [10_000.0])
 
     header, rows = consequences_texts(["a"], ["runs on"], [committing])
 
     assert ["strategy", "job", "commits", "committed", "visible p50", "visible p99"] == header
     assert [["a", "runs on", "1", "12.3k", "4 s", "4 s"]] == rows
-    assert [["b", "runs on", "1", "2 s", "50", "not yet", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
+    assert [["b", "runs on", "1", "2 s", "50", "not yet", "3.5 s", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]

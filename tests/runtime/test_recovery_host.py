@@ -61,7 +61,7 @@ def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
     assert (4, 6, 2 * 1000 + 2 * 50) == (row["restored_checkpoint"], row["tasks"], row["restored_bytes"])
     assert 2 * 32 <= row["replayed_records"] <= 2 * 35, "from 1211 ms to 1550 ms: sources run until they are cancelled"
     assert row["first_record"] == pytest.approx(1960)
-    assert row["running"] < row["caught_up"] <= row["running"] + 100, "the sources are quick: what they emit waits in queues"
+    assert row["running"] + 100 < row["caught_up"] <= row["running"] + 400, "what the quick sources emit waits in queues, and counts"
 
 
 def test_without_a_checkpoint_everything_begins_anew():
