@@ -14,7 +14,7 @@ import pandas as pd
 from sim.analysis.summary import Tables
 from sim.analysis.words import NONE, count_text, ms_text
 
-__all__ = ["Consequences", "consequences", "consequences_texts"]
+__all__ = ["Consequences", "consequences", "consequences_sentence", "consequences_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,22 @@ def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Seq
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
+
+
+def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences]) -> str:
+    """What decides between strategies when the job fails: the share of time that is disturbed, or records replayed; empty: nothing does."""
+    failing = [(row.disturbed_share, row.replayed_records, label, row) for label, row in zip(labels, rows, strict=True) if row.restarts]
+    if len(failing) < 2:
+        return ""
+    best, worst = min(failing)[2:], max(failing)[2:]
+    if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01 and worst[1].replayed_records < 1.1 * best[1].replayed_records:
+        return "A failure costs the same under all of them."
+
+    def cost(row: Consequences) -> str:
+        replayed, lag = count_text(row.replayed_records), ms_text(1e3 * row.lag_s)
+        return f"replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time"
+
+    return f"After a failure {worst[0]} {cost(worst[1])}; {best[0]} {cost(best[1])}."
 
 
 def _caught_up(row: Consequences) -> str:

@@ -18,6 +18,8 @@ from sim.analysis.path import Path, path
 
 __all__ = ["Summary", "Tables", "summarize"]
 
+INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
+"""Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 Tables = Mapping[str, pd.DataFrame]
 """The result tables of one run, by name."""
 
@@ -28,6 +30,7 @@ class Summary:
 
     completed: int  # n of every percentile
     failed: int
+    interrupted: int  # of the failed: by a restart or the end of the job, which is no checkpoint's fault
     in_progress: int  # at the end of the run
     failure: str  # the most frequent failure message
     end_to_end_p50_ms: float  # last acknowledgement - trigger
@@ -80,8 +83,9 @@ def summarize(
     return Summary(
         completed=len(done),
         failed=len(failures),
+        interrupted=int(failures.isin(INTERRUPTIONS).sum()),
         in_progress=int((checkpoints["status"] == "IN_PROGRESS").sum()),
-        failure="" if failures.empty else str(failures.mode().iloc[0]),
+        failure=_most_frequent(failures[~failures.isin(INTERRUPTIONS)]) or _most_frequent(failures),
         end_to_end_p50_ms=_quantile(durations, 0.5),
         end_to_end_p99_ms=_quantile(durations, 0.99),
         end_to_end_max_ms=_quantile(durations, 1.0),
@@ -103,6 +107,10 @@ def summarize(
         path=path(subtasks[subtasks["id"].isin(done["id"])], edges),
         tail=path(subtasks[subtasks["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])], edges),
     )
+
+
+def _most_frequent(texts: pd.Series[str]) -> str:
+    return "" if texts.empty else str(texts.mode().iloc[0])
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:

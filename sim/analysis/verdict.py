@@ -34,7 +34,7 @@ def _stakes(lines: Sequence[Strategy]) -> tuple[int, int, float]:
     """How much hangs on the choice: failed jobs, failed checkpoints, ratio of durations."""
     durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
     ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
-    return sum(line.failed for line in lines), sum(line.summary.failed for line in lines), ratio
+    return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
 
 
 def _sentence(lines: Sequence[Strategy]) -> str:
@@ -42,8 +42,8 @@ def _sentence(lines: Sequence[Strategy]) -> str:
     if not running:
         return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
     worst = max(running, key=lambda line: (line.failed, _failed_share(line)))
-    sound = [line for line in running if line.summary.completed and not line.failed and not line.summary.failed]
-    if worst.failed or worst.summary.failed:
+    sound = [line for line in running if line.summary.completed and not line.failed and not _failures(line)]
+    if worst.failed or _failures(worst):
         return _failing(worst, sound)
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
     if not _same(_median_ms(slow), _median_ms(fast)):
@@ -56,12 +56,12 @@ def _sentence(lines: Sequence[Strategy]) -> str:
 
 def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
     row = worst.summary
-    share = f"{row.failed} of {row.completed + row.failed} checkpoints"
+    share = f"{_failures(worst)} of {row.completed + _failures(worst)} checkpoints"
     expired = "expire" in row.failure.lower()
     fate = f"{share} expire" if expired else f"{share} fail ({row.failure.rstrip('.') or 'no reason given'})"
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
-        fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if row.failed else "")
+        fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
     why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
@@ -172,7 +172,12 @@ def _name(line: Strategy) -> str:
 
 
 def _failed_share(line: Strategy) -> float:
-    return line.summary.failed / max(1, line.summary.completed + line.summary.failed)
+    return _failures(line) / max(1, line.summary.completed + _failures(line))
+
+
+def _failures(line: Strategy) -> int:
+    """Failed checkpoints; what a restart or the end of the job interrupts is not the strategy's fault."""
+    return line.summary.failed - line.summary.interrupted
 
 
 def _same(slow_ms: float, fast_ms: float) -> bool:

@@ -122,6 +122,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)
+        if sentence := comparison.consequences_sentence:
+            print(f"\n{sentence}")
     for section in comparison.stored:
         print(f"\n{section.title}")
         show(section.header, section.rows)

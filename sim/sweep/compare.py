@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.compare import Strategy, table, texts
-from sim.analysis.consequences import Consequences, consequences, consequences_texts
+from sim.analysis.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.stored import Section, stored
 from sim.analysis.verdict import verdict
 from sim.analysis.words import ms_text
@@ -67,6 +67,11 @@ class Comparison:
         if not runs:
             return []
         return stored({name: result.tables for name, result in runs.items()}, edges(next(iter(runs.values())).scenario))
+
+    @property
+    def consequences_sentence(self) -> str:
+        """What decides between strategies when the job fails; empty: nothing does."""
+        return consequences_sentence(list(self.consequences), list(self.consequences.values()))
 
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:

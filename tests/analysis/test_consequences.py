@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.analysis.consequences import consequences, consequences_texts
+from sim.analysis.consequences import consequences, consequences_sentence, consequences_texts
 
 COMMITS = ["records", "visible_latency", "again", "lost_records"]
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
@@ -62,3 +62,17 @@ def test_columns_are_those_that_say_something():
     assert ["strategy", "job", "commits", "committed", "visible p50", "visible p99"] == header
     assert [["a", "runs on", "1", "12.3k", "4 s", "4 s"]] == rows
     assert [["b", "runs on", "1", "2 s", "50", "not yet", "3.5 s", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
+
+
+def test_the_sentence_sets_the_worst_beside_the_best():
+    """Only where failures cost differently, and only between strategies that met any."""
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+    calm = consequences([run()], [10_000.0])
+
+    assert (
+        "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
+        "b replays 50 records, lags by up to 2 s and is disturbed 30 % of the time."
+    ) == consequences_sentence(["a", "b", "c"], [slow, quick, calm])
+    assert "A failure costs the same under all of them." == consequences_sentence(["a", "b"], [slow, slow])
+    assert "" == consequences_sentence(["a", "c"], [slow, calm])

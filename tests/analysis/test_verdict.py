@@ -162,3 +162,12 @@ def test_a_chain_that_stops_says_where_it_goes_on(saturated, edges):
 
     assert "With copied own job 1 cannot begin: chk-5 names files elsewhere." == verdict([stopped])
     assert verdict([stopped, line("copied job", saturated(70, 0), edges)]).endswith("files elsewhere; with copied job it goes on.")
+
+
+def test_what_a_restart_interrupts_is_nobodys_fault(saturated, edges):
+    """Pending when the job restarted: counted as failed, but the verdict is about the durations."""
+    restarted = saturated(5700, 0).checkpoint(40_000.0, 900.0, status="FAILED", failure="CHECKPOINT_COORDINATOR_SUSPEND")
+    text = verdict([line("aligned", restarted, edges), line("unaligned", saturated(70, 9_000_000), edges)])
+
+    assert "fail" not in text
+    assert "unaligned checkpoints take" in text
