@@ -26,6 +26,7 @@ class Strategy:
     baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
     failed: bool = False  # the job, not single checkpoints
     name: str = ""  # the label without what is said of the group already
+    steady: bool = True  # neither restarted nor ended: what the sinks served is what arrived, nothing twice and nothing missing
 
     @property
     def busiest(self) -> tuple[str, float]:
@@ -56,10 +57,14 @@ def table(strategies: Sequence[Strategy]) -> pd.DataFrame:
 def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal."""
     header = [
-        "strategy", "completed (n)", "p50", "p99", "max", "start delay", "alignment", "sync", "async", "in flight",
+        "strategy", "completed (n)", "p50", "p99", "max", "start delay", "alignment", "pre-barrier", "sync", "async", "in flight",
         "throughput", "vs none", "busiest", "back-pressured",
     ]  # fmt: skip
-    return header, [_texts(line) for line in strategies]
+    rows = [_texts(line) for line in strategies]
+    if all(line.summary.path.pre_barrier_ms < 0.5 for line in strategies):  # most jobs do nothing there
+        at = header.index("pre-barrier")
+        header, rows = header[:at] + header[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
+    return header, rows
 
 
 def _texts(line: Strategy) -> list[str]:
@@ -67,7 +72,7 @@ def _texts(line: Strategy) -> list[str]:
     completed = f"{row.completed}" + (f", {row.failed} failed" if row.failed else "") + (", job failed" if line.failed else "")
     durations = (
         row.end_to_end_p50_ms, row.end_to_end_p99_ms, row.end_to_end_max_ms,
-        row.start_delay_ms, row.alignment_ms, row.sync_ms, row.async_ms,
+        row.start_delay_ms, row.alignment_ms, row.path.pre_barrier_ms, row.sync_ms, row.async_ms,
     )  # fmt: skip
     waiting = "-" if not row.most_backpressured_share >= 0.005 else f"{row.most_backpressured} {share_text(row.most_backpressured_share)}"
     return [

@@ -39,9 +39,13 @@ class Consequences:
         return not self.commits and not self.restarts
 
 
-def consequences(runs: Sequence[Tables], durations_ms: Sequence[float]) -> Consequences:
-    """From the `commits` and `recoveries` of replications; `durations_ms`: how long each run lasted."""
+def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0) -> Consequences:
+    """From the `commits` and `recoveries` of replications; `durations_ms`: how long each run lasted.
+
+    Commits count if their checkpoint was triggered after the warm-up, as checkpoints do.
+    """
     commits = pd.concat([run["commits"] for run in runs], ignore_index=True)
+    commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # by the trigger, as checkpoints are
     restarts = pd.concat([run["recoveries"] for run in runs], ignore_index=True)
     fresh = commits[~commits["again"].astype(bool)]
     over = restarts[restarts["running"] >= 0]

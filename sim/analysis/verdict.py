@@ -47,10 +47,10 @@ def _sentence(lines: Sequence[Strategy]) -> str:
         return _failing(worst, sound)
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
     if not _same(_median_ms(slow), _median_ms(fast)):
-        return f"{_cause(slow)}; {_instead(fast, slow)}; {_throughput(fast, slow)}"
+        return _joined(_cause(slow), _instead(fast, slow), _throughput(fast, slow))
     late, early = max(sound, key=_p99_ms), _best(sound, _p99_ms)
     if not _same(_p99_ms(late), _p99_ms(early)):
-        return f"{_tails(late, early)}; {_throughput(early, late)}"
+        return _joined(_tails(late, early), _throughput(early, late))
     return _equal(slow, min(sound, key=_median_ms), len(sound))
 
 
@@ -65,7 +65,9 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
     why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
-    text = f"With {_name(worst)} {fate}, because {why}"
+    text = f"With {_name(worst)} {fate}"
+    if expired or worst.failed or not row.completed:  # other reasons are their own cause
+        text += f", because {why}"
     if not sound:
         return text
     fast = _best(sound, _median_ms)
@@ -84,7 +86,8 @@ def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
         change = slow.throughput_change
         return text if math.isnan(change) else f"{text}; throughput is {change_text(change)} against no checkpoints"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
-    return f"{text}; the strategies differ by less than noise ({low if low == high else f'{low} to {high}'}), {_throughput(fast, slow)}"
+    span = low if low == high else f"{low} to {high}"
+    return _joined(text, f"the strategies differ by less than noise ({span})", _throughput(fast, slow))
 
 
 def _tails(late: Strategy, early: Strategy) -> str:
@@ -136,6 +139,9 @@ def _stored(line: Strategy, verb: str = "store") -> str:
 
 
 def _throughput(fast: Strategy, slow: Strategy) -> str:
+    """Empty where a restart or the end of the job counts in it."""
+    if not (fast.steady and slow.steady):
+        return ""
     change = fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1 if slow.summary.throughput_per_second else 0.0
     if abs(change) < NOISE_THROUGHPUT:
         return f"throughput is the same ({change_text(change)})"
@@ -182,6 +188,10 @@ def _failures(line: Strategy) -> int:
 
 def _same(slow_ms: float, fast_ms: float) -> bool:
     return slow_ms - fast_ms < max(NOISE_MS, NOISE_SHARE * slow_ms)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def _lower(text: str) -> str:

@@ -48,7 +48,11 @@ class Comparison:
     def consequences(self) -> dict[str, Consequences]:
         """By label of the strategy: what became visible when, what failures cost."""
         return {
-            name: consequences([result.tables for result in results], [result.ended_ns / 1e6 for result in results])
+            name: consequences(
+                [result.tables for result in results],
+                [result.ended_ns / 1e6 for result in results],
+                warmup_ms=results[0].scenario.run.warmup_ns / 1e6,
+            )
             for name, results in self.results.items()
         }
 
@@ -107,15 +111,17 @@ class Comparison:
         scenario = results[0].scenario
         bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
         failed = [result.job_status for result in results if result.job_status.startswith("FAILED")]
+        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
         return Strategy(
             label=name,
             axes=scenario.axes,
-            group=label(scenario, lambda axis: axis.startswith("job.")) if scenario.axes else "",
+            group=label(scenario, _of_the_world) if scenario.axes else "",
             status=failed[0] if failed else results[0].job_status,
             summary=_summary(results),
-            baseline_per_second=_summary(bare).throughput_per_second if bare else float("nan"),
+            baseline_per_second=_summary(bare).throughput_per_second if bare and steady else float("nan"),
             failed=bool(failed),
-            name=label(scenario, lambda axis: not axis.startswith("job.")),
+            name=label(scenario, lambda axis: not _of_the_world(axis)),
+            steady=steady,
         )
 
 
@@ -149,6 +155,11 @@ def compare(
 def _of_results(results: Sequence[Any]) -> Comparison:
     first: Scenario = results[0].scenario
     return _gather(first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results])
+
+
+def _of_the_world(axis: str) -> bool:
+    """Whether an axis is about what strategies are compared in, not about them."""
+    return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
 
 
 def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:

@@ -9,13 +9,13 @@ import pytest
 
 from sim.analysis.consequences import consequences, consequences_sentence, consequences_texts
 
-COMMITS = ["records", "visible_latency", "again", "lost_records"]
+COMMITS = ["records", "visible_latency", "again", "lost_records", "time", "commit_latency"]
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
 
 
 def run(commits=(), recoveries=(), lags=(0.0,)):
     return {
-        "commits": pd.DataFrame(commits, columns=COMMITS),
+        "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
         "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES),
         "series": pd.DataFrame({"lag": lags}),
     }
@@ -27,6 +27,14 @@ def test_commits_are_counted_once():
 
     assert (2, 400, 10) == (row.commits, row.committed_records, row.lost_records)
     assert (5_000.0, 5_980.0) == (row.visible_p50_ms, pytest.approx(row.visible_p99_ms))
+
+
+def test_the_warm_up_does_not_count():
+    """By the time the checkpoint was triggered."""
+    runs = [run([(100, 4_000.0, False, 0)])]
+
+    assert 1 == consequences(runs, [60_000.0], warmup_ms=8_000.0).commits
+    assert 0 == consequences(runs, [60_000.0], warmup_ms=8_001.0).commits
 
 
 def test_replications_are_pooled():

@@ -36,7 +36,7 @@ def test_nothing_holds_barriers_up(saturated, edges):
     text = verdict([line("aligned", saturated(60, 10), edges), line("unaligned", saturated(40, 0), edges)])
 
     assert text.startswith("Checkpoints take 60 ms: nothing holds the barriers up ('sink' busy 99 %")
-    assert "differ by less than noise (40 ms to 60 ms), throughput is the same" in text
+    assert "differ by less than noise (40 ms to 60 ms); throughput is the same" in text
 
 
 def test_storage_decides(made, edges):
