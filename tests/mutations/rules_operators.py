@@ -71,14 +71,14 @@ OPERATORS = (
         "runtime/operator_io.py",
         "            records, _ = self._read()  #",
         "            records = (0,) * len(self._read()[0])  #",
-        f"{LAWS}sinks.py::test_law_14_after_failures_output_is_committed_once",
+        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not made visible again",
         "runtime/sink.py",
         "            fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))\n",
         "            fresh = commit.committables\n",
-        f"{LAWS}sinks.py::test_law_14_after_failures_output_is_committed_once",
+        "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not lost",
