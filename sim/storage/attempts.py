@@ -12,7 +12,7 @@ import simpy
 
 from sim.model.storage import Retry
 from sim.storage.failures import StorageFailed, TimedOut, Transient, Unreachable
-from sim.storage.work import Work
+from sim.storage.work import Work, go_on
 
 __all__ = ["Attempts", "Done"]
 
@@ -98,17 +98,14 @@ class Attempts:
             if isinstance(awaited, Done):
                 awaited.break_off(TimedOut(f"no answer within {limit_ns / 1e9:g} s"))
 
+        def wait(event: simpy.Event) -> None:
+            nonlocal awaited
+            awaited = event
+
         self.env.timeout(limit_ns).callbacks.append(expire)
         try:
-            awaited = next(work)
-            while True:
-                try:
-                    value = yield awaited
-                except BaseException as failure:  # noqa: BLE001  # handed on
-                    awaited = work.throw(failure)
-                else:
-                    awaited = work.send(value)
-        except StopIteration as end:
+            return (yield from go_on(work, next(work), wait))
+        except StopIteration as end:  # it takes no time
             return end.value  # type: ignore[no-any-return]
         finally:
             awaited = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 import simpy
@@ -14,10 +14,14 @@ Work = Generator[simpy.Event, Any, T]
 """A process in the making: what it yields it waits for."""
 
 
-def go_on(work: Work[T], awaited: simpy.Event) -> Work[T]:
-    """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it."""
+def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], None] = lambda _: None) -> Work[T]:
+    """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it.
+
+    `watch` is told of each event before the work waits for it.
+    """
     try:
         while True:
+            watch(awaited)
             try:
                 value = yield awaited
             except BaseException as failure:  # noqa: BLE001  # handed on
