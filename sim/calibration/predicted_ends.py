@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.metrics.journal import Happening
-from sim.recordings.observed_ends import QUANTITIES, completed_between
+from sim.recordings.observed_ends import QUANTITIES, WHOLE_RUN, completed_between
 
 if TYPE_CHECKING:
     from sim.runtime.result import Result
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["of_ends_and_failures"]
 
 _Value = tuple[str, str, float]  # quantity, vertex, value
-_WHOLE_RUN = -1
 
 
 def of_ends_and_failures(result: Result) -> pd.DataFrame:
     """Rows (quantity, vertex, value, unit, checkpoint, first)."""
     rows = [*_savepoints(result), *_of_the_end(result), *_of_failures(result)]
     table = pd.DataFrame(rows, columns=["quantity", "vertex", "value"])
-    return table.assign(unit=table["quantity"].map(QUANTITIES), checkpoint=_WHOLE_RUN, first=False)
+    return table.assign(unit=table["quantity"].map(QUANTITIES), checkpoint=WHOLE_RUN, first=False)
 
 
 def _savepoints(result: Result) -> Iterator[_Value]:

@@ -26,13 +26,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.recordings.observed_ends import of_ends_and_failures
+from sim.recordings.observed_ends import WHOLE_RUN, of_ends_and_failures
 from sim.recordings.recording import Recording
 
 __all__ = ["COLUMNS", "SETTLED_AFTER", "WHOLE_RUN", "observed", "of_checkpoints"]
 
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
-WHOLE_RUN = -1
 SETTLED_AFTER = 0.25  # share of the samples left out: queues fill, the JVM warms up
 
 _Row = tuple[str, str, int, bool, float, str]

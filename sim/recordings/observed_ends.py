@@ -23,7 +23,7 @@ import pandas as pd
 
 from sim.recordings.recording import Checkpoint, Recording
 
-__all__ = ["QUANTITIES", "completed_between", "of_ends_and_failures"]
+__all__ = ["QUANTITIES", "WHOLE_RUN", "completed_between", "of_ends_and_failures"]
 
 QUANTITIES = {
     "savepoint_duration": "ms",
@@ -38,14 +38,15 @@ QUANTITIES = {
 
 _Row = tuple[str, str, int, bool, float, str]
 _Value = tuple[str, str, float]  # quantity, vertex, value
-_WHOLE_RUN = -1
+WHOLE_RUN = -1
+"""In place of a checkpoint: a row about the whole run."""
 
 
 def of_ends_and_failures(recording: Recording) -> list[_Row]:
     """Rows (quantity, vertex, checkpoint, first, value, unit) of what happened at the end of the job and in its failures."""
     rows = [("savepoint_duration", "", point.id, False, float(point.end_to_end_duration), "ms") for point in _savepoints(recording)]
     for quantity, vertex, value in (*_of_the_end(recording), *_of_failures(recording)):
-        rows.append((quantity, vertex, _WHOLE_RUN, False, float(value), QUANTITIES[quantity]))
+        rows.append((quantity, vertex, WHOLE_RUN, False, float(value), QUANTITIES[quantity]))
     return rows
 
 
