@@ -64,10 +64,11 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
-    why = _lower(_cause(worst)) if row.completed else f"barriers do not get through in time: {_load(worst)}"
     text = f"With {_name(worst)} {fate}"
-    if expired or worst.failed or not row.completed:  # other reasons are their own cause
-        text += f", because {why}"
+    if not row.completed:
+        text += f", because barriers do not get through in time: {_load(worst)}"
+    elif expired or worst.failed:  # other reasons are their own cause
+        text += f", because {_lower(_cause(worst))}"
     if not sound:
         return text
     fast = _best(sound, _median_ms)
