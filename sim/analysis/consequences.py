@@ -21,7 +21,6 @@ __all__ = ["Consequences", "consequences", "consequences_sentence", "consequence
 class Consequences:
     """NaN where nothing happened, e.g. a downtime without a failure."""
 
-    runs: int
     commits: float  # per run
     committed_records: float  # per run
     visible_p50_ms: float  # first write of a transaction -> its output visible
@@ -51,7 +50,6 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
     over = restarts[restarts["running"] >= 0]
     caught_up = restarts[restarts["caught_up"] >= 0]
     return Consequences(
-        runs=len(runs),
         commits=len(fresh) / len(runs),
         committed_records=fresh["records"].sum() / len(runs),
         visible_p50_ms=float(fresh["visible_latency"].median()) if len(fresh) else math.nan,
