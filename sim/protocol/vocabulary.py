@@ -1,4 +1,4 @@
-"""All events and commands of the protocol machines: everything they are told and everything they ask for.
+"""What coordinator and tasks are told about checkpoints, and what they ask for; machines with a subject of their own bring their words.
 
 Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
 handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands of
