@@ -7,9 +7,10 @@ Every product stays below 2**63, so that compiled (wrapping) and interpreted (un
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["MASK32", "Stream", "draw", "mix32", "stream"]
+__all__ = ["MASK32", "Stream", "chance", "draw", "mix32", "stream"]
 
 MASK32 = 0xFFFFFFFF
 
@@ -37,3 +38,8 @@ def mix32(x: int) -> int:
 def draw(key: Stream, k: int) -> int:
     """The k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
     return mix32(((k & MASK32) * key.stride + key.offset) & MASK32)
+
+
+def chance(share: Fraction, key: Stream, k: int) -> bool:
+    """Whether something of this probability happens the k-th time."""
+    return draw(key, k) * share.denominator < share.numerator << 32

@@ -10,7 +10,7 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import CheckpointStats
-from sim.model.random import draw, stream
+from sim.model.random import chance, stream
 from sim.protocol import vocabulary as say
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
@@ -150,10 +150,7 @@ class CoordinatorHost:
     def _is_lost(self, checkpoint: int, task: int) -> bool:
         """Notifications are sent once and nobody answers."""
         share = self.world.scenario.checkpoint.lost_notifications
-        if not share:
-            return False
-        u = draw(stream(self.world.scenario.run.seed, "lost-notification", task), checkpoint)
-        return u * share.denominator < share.numerator << 32
+        return bool(share) and chance(share, stream(self.world.scenario.run.seed, "lost-notification", task), checkpoint)
 
     @carry_out.register
     def _notify_aborted(self, command: say.NotifyAborted) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import simpy
 
 from sim.model.job import Snapshot, Vertex
-from sim.model.random import draw, stream
+from sim.model.random import chance, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
@@ -97,9 +97,8 @@ class SubtaskState:
         cost = {"pre_barrier": self._own.pre_barrier_ns, "sync": self._own.sync_ns, "async": self._own.async_ns}[phase]
         if not cost:
             return 0
-        share = self._own.probability
-        u = draw(stream(self.seed, "snapshot-work", phase, self.vertex.name, self.index), checkpoint)
-        return cost if u * share.denominator < share.numerator << 32 else 0
+        key = stream(self.seed, "snapshot-work", phase, self.vertex.name, self.index)
+        return cost if chance(self._own.probability, key, checkpoint) else 0
 
     @property
     def listens(self) -> bool:

@@ -1,11 +1,12 @@
 """Draws as functions: bijective mixing, streams that do not know of each other, products an int64 can hold."""
 
+from fractions import Fraction
 from statistics import fmean
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sim.model.random import MASK32, Stream, draw, mix32, stream
+from sim.model.random import MASK32, Stream, chance, draw, mix32, stream
 
 words = st.integers(0, MASK32)
 INVERSE = pow(0x45D9F3B, -1, 2**32)
@@ -100,3 +101,14 @@ def test_streams_are_uniform_and_uncorrelated():
 
     assert abs(fmean(a) - 0.5) < 0.01
     assert abs(agreeing - 0.5) < 0.015
+
+
+def test_a_chance_is_a_share_of_the_draws():
+    """Never at 0, always at 1, and about as often as it says in between; the same k, the same answer."""
+    key = stream(7, "chance")
+    often = [chance(Fraction(1, 4), key, k) for k in range(4000)]
+
+    assert not any(chance(Fraction(0), key, k) for k in range(100))
+    assert all(chance(Fraction(1), key, k) for k in range(100))
+    assert 0.22 < sum(often) / len(often) < 0.28
+    assert often[17] == chance(Fraction(1, 4), key, 17)
