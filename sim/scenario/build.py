@@ -41,7 +41,8 @@ def build(
         for condition in (given if isinstance(given, list) else [given])
     ]
     check(document, reading)
-    job, cluster = build_job(document.job, reading, folder), _cluster(document.cluster or doc.Cluster(), reading)
+    job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
+    cluster = _cluster(document.cluster or doc.Cluster(), reading)
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
         question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,

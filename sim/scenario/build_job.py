@@ -20,8 +20,8 @@ DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
 
 
-def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) -> Job:
-    """The job; mistakes go to `reading`."""
+def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *, duration_ns: int) -> Job:
+    """The job, its traces cut at the end of the run; mistakes go to `reading`."""
     order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
     read = {upstream for vertex in job.values() for upstream in vertex.input or {}}
@@ -30,18 +30,20 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath) ->
         vertex = job[name]
         inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
         emitted[name] = _record(name, vertex, inputs, name in read, reading)
-        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder)
+        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
     return Job(with_committers(tuple(built.values()), reading))
 
 
-def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath) -> Vertex:
+def _vertex(
+    name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int
+) -> Vertex:
     parallelism = given.parallelism or 1
     groups = given.max_parallelism or default_max_parallelism(parallelism)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
         name, parallelism, groups, inputs=inputs, joined=given.combine == "join",
-        source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder),
+        source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         state=build_state(given.state, name, reading),
@@ -106,7 +108,7 @@ def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool
     return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
 
 
-def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, folder: FilePath) -> Source:
+def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, folder: FilePath, duration_ns: int) -> Source:
     if (given.rate is None) == (given.rate_per_subtask is None):
         reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
     if given.records is not None and given.records_per_subtask is not None:
@@ -120,16 +122,16 @@ def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, f
             reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
     if total == 0:
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
-    return Source(_rates(rate, shared, (*here, key), reading, folder), total)
+    return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total)
 
 
-def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath) -> tuple[Rate, ...]:
+def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath, duration_ns: int) -> tuple[Rate, ...]:
     """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):
         try:
-            return tuple(Rate(at, rate / shared) for at, rate in read_trace(given, folder))
+            return tuple(Rate(at, rate / shared) for at, rate in read_trace(given, folder, until_ns=duration_ns))
         except TraceError as error:
             reading.wrong((*here, "trace"), str(error))
     if isinstance(given, list):

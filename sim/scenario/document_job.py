@@ -76,7 +76,7 @@ class Step(Section):
 
 
 class Trace(Section):
-    """Rates from a CSV file (also .csv.gz), relative to the scenario; the first row is the start of the run."""
+    """Rates from a CSV file (also .csv.gz), relative to the scenario."""
 
     trace: str = Field(min_length=1)
     column: str
@@ -87,6 +87,8 @@ class Trace(Section):
     """Rows at a fixed distance instead of time stamps."""
     scale: Axis[Number] | None = None
     """Multiplies the rates."""
+    from_: Axis[Duration] | None = Field(None, alias="from")
+    """How far into the trace the run begins: a window of a long trace, or several as an axis; default: at its first row."""
 
 
 def _rate_kind(value: object) -> str:

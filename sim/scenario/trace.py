@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path as FilePath
 
 from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
-from sim.units import UnitError, parse_number
+from sim.units import UnitError, format_duration, parse_number
 
 __all__ = ["TraceError", "columns_and_rows", "moment", "read_trace"]
 
@@ -23,31 +25,60 @@ class TraceError(ValueError):
     """The file gives no rates; the message says why."""
 
 
-def read_trace(trace: Trace, folder: FilePath) -> list[tuple[int, Fraction]]:
-    """(ns since the first row, records per second) wherever the rate changes.  A blank keeps the rate before it."""
+def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
+    """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
     file = folder / trace.trace
+    steps, length_ns = _whole(file, _stamp(file), trace.column, trace.time, trace.every)
+    begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
+    if begin_ns > length_ns:
+        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
+    first = max(bisect_right(steps, begin_ns, key=lambda step: step[0]) - 1, 0)
+    last = bisect_right(steps, begin_ns + until_ns - 1, key=lambda step: step[0])
+    return [(max(at - begin_ns, 0), rate * scale) for at, rate in steps[first : max(last, first + 1)]]
+
+
+@lru_cache(maxsize=8)
+def _whole(
+    file: FilePath,
+    stamp: tuple[int, int],  # noqa: ARG001
+    column: str,
+    time: str | None,
+    every_ns: int | None,
+) -> tuple[list[tuple[int, Fraction]], int]:
+    """All steps of a file and the time of its last row, read once for the many windows of a sweep.
+
+    `stamp` is not used here: another one is another file.
+    """
     columns, rows = columns_and_rows(file)
-    time = trace.time or (columns[0] if columns else "")
-    for column in (trace.column, *([] if trace.every else [time])):
-        if column not in columns:
-            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
-    scale = Fraction(1) if trace.scale is None else trace.scale
+    time = time or (columns[0] if columns else "")
+    for name in (column, *([] if every_ns else [time])):
+        if name not in columns:
+            raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
     steps: list[tuple[int, Fraction]] = []
     first: Fraction | None = None
+    start_ns = 0
     for number, (line, row) in enumerate(rows):
-        at = Fraction(trace.every * number, 10**9) if trace.every else moment(row[time], file, line)
+        at = Fraction(every_ns * number, 10**9) if every_ns else moment(row[time], file, line)
         first = at if first is None else first
         start_ns = round((at - first) * 10**9)
-        if (text := (row[trace.column] or "").strip()) == "":
+        if (text := (row[column] or "").strip()) == "":
             continue
-        rate = _rate(text, file, line) * scale
+        rate = _rate(text, file, line)
         if steps and start_ns <= steps[-1][0]:
             raise TraceError(f"{file}:{line}: time does not increase")
         if not steps or rate != steps[-1][1]:
             steps.append((start_ns, rate))
     if not steps:
-        raise TraceError(f"{file} has no rates in column '{trace.column}'")
-    return steps
+        raise TraceError(f"{file} has no rates in column '{column}'")
+    return steps, start_ns
+
+
+def _stamp(file: FilePath) -> tuple[int, int]:
+    try:
+        told = file.stat()
+    except OSError:  # reading it says why
+        return 0, 0
+    return told.st_mtime_ns, told.st_size
 
 
 def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:

@@ -220,7 +220,7 @@ def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
 
     (tmp_path / "load.csv.gz").write_bytes(gzip.compress(b"x\n1\n2\n2\n3\n"))
     rate = "job.a.source.rate={trace: load.csv.gz, column: x, every: 1 min}"
-    rates = loads(SMALL, overrides=[rate], folder=tmp_path).scenarios[0].job.vertex("a").source.rates
+    rates = loads(SMALL, overrides=[rate, "run.duration=5 min"], folder=tmp_path).scenarios[0].job.vertex("a").source.rates
 
     assert (Rate(0, Fraction(1, 2)), Rate(60 * 10**9, Fraction(1)), Rate(180 * 10**9, Fraction(3, 2))) == rates
 

@@ -39,3 +39,43 @@ def test_lines_end_as_they_like(tmp_path, reader):
     text = "t,v\n0,1\n1,2\n2,3\n"
 
     assert read(text, tmp_path, reader) == read(text.replace("\n", "\r"), tmp_path, reader)
+
+
+TEN_SECONDS = "t,v\n" + "".join(f"{100 + at},{rate}\n" for at, rate in enumerate([1, 1, 2, 3, 3, 3, 4, 5, 5, 5]))
+
+
+@pytest.mark.parametrize(
+    ("begin", "duration", "expected"),
+    [
+        ("0 s", "3 s", [(0, 1), (2, 2)]),
+        ("2500 ms", "2 s", [(0, 2), (0.5, 3)]),
+        ("4 s", "2 s", [(0, 3)]),
+        ("9 s", "60 s", [(0, 5)]),
+    ],
+)
+def test_a_run_sees_its_window_of_a_trace(tmp_path, begin, duration, expected):
+    """From `from` to the end of the run, on the run's clock; what comes later is no part of the scenario, nor of its identity."""
+    (tmp_path / "t.csv").write_text(TEN_SECONDS)
+    text = BASE % f"{{trace: t.csv, column: v, from: {begin}}}"
+
+    scenario = loads(text.replace("60 s", duration), "s", folder=tmp_path).scenarios[0]
+
+    assert expected == [(rate.start_ns / 1e9, rate.per_second * 2) for rate in scenario.job.vertices[0].source.rates]
+
+
+def test_a_file_that_changed_is_read_again(tmp_path):
+    (tmp_path / "t.csv").write_text(TEN_SECONDS)
+    text = BASE % "{trace: t.csv, column: v}"
+    before = loads(text, "s", folder=tmp_path).scenarios[0]
+    (tmp_path / "t.csv").write_text("t,v\n0,7\n")
+
+    assert before != loads(text, "s", folder=tmp_path).scenarios[0]
+
+
+def test_a_window_behind_the_end_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text(TEN_SECONDS)
+
+    with pytest.raises(ScenarioError) as refused:
+        loads(BASE % "{trace: t.csv, column: v, from: 10 s}", "s", folder=tmp_path)
+
+    assert "t.csv has rows of 9 s: none from 10 s on" in str(refused.value)
