@@ -1,39 +1,38 @@
-"""What the truth table says on the whole: how far off, per quantity, over many recordings."""
+"""What truth tables say on the whole: how far off and how often covered, per quantity and per family of recordings."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from sim.recordings.observed_ends import QUANTITIES
+from sim.calibration.truth import FIRST
 
-__all__ = ["JUDGED", "far_off", "judged", "summary"]
+__all__ = ["PER_FAMILY", "PER_FAMILY_AND_QUANTITY", "PER_QUANTITY", "far_off", "judged", "summary"]
 
-JUDGED = {
-    "end_to_end_duration": "ms",
-    "start_delay": "ms",
-    "alignment_duration": "ms",
-    "async_duration": "ms",
-    "alignment_persisted": "bytes",
-    "numRecordsInPerSecond": "1/s",
-    "completed": "",
-    "failed": "",
-    "checkpointed_size": "bytes",
-    **QUANTITIES,
-}
-"""The quantities predictions are held to, with their units."""
+PER_QUANTITY = ("quantity",)
+PER_FAMILY = ("family",)
+PER_FAMILY_AND_QUANTITY = ("family", "quantity")
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows predictions are held to; quantities that are 0 on both sides say nothing and are left out."""
-    rows = table[table["quantity"].isin(JUDGED)]
-    return rows[(rows["observed"] != 0) | (rows["predicted"] != 0)].reset_index(drop=True)
+    """The rows predictions are held to: those that are 0 on both sides say nothing, the first checkpoint meets a job still starting."""
+    said = (table["observed_p50"] != 0) | (table["predicted_p50"] != 0)
+    return table[said & ~table["quantity"].str.endswith(FIRST)].reset_index(drop=True)
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Per quantity: rows, median and 90 % quantile of the absolute relative error (rows observed as 0 have none)."""
-    absolute = table.assign(error=table["relative_error"].abs()).dropna(subset=["error"])
-    grouped = absolute.groupby("quantity", sort=False)["error"]
-    return grouped.agg(rows="size", median="median", p90=lambda error: error.quantile(0.9)).reset_index()
+def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
+    """Per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
+
+    First the median over the vertices of a recording, then over recordings; rows that have no error (observed as 0, predicted as
+    more) count as not covered and nothing else.
+    """
+    rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
+    groups = rows.groupby(list(by), sort=False)
+    per_recording = rows.groupby([*by, "recording", *({"quantity"} - set(by))], sort=False)["error"].median().dropna()
+    errors = per_recording.groupby(level=list(by), sort=False)
+    return pd.DataFrame({
+        "recordings": groups["recording"].nunique(), "rows": groups.size(), "covered": groups["covered"].mean(),
+        "median": errors.median(), "p90": errors.quantile(0.9),
+    }).reset_index()  # fmt: skip
 
 
 def far_off(table: pd.DataFrame, *, beyond: float = 0.3) -> pd.DataFrame:

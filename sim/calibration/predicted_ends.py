@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from sim.metrics.journal import Happening
-from sim.recordings.observed_ends import QUANTITIES, WHOLE_RUN, completed_between
+from sim.recordings.observed_ends import completed_between
+from sim.recordings.quantities import Value
 
 if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 __all__ = ["of_ends_and_failures"]
 
-_Value = tuple[str, str, float]  # quantity, vertex, value
+
+def of_ends_and_failures(result: Result) -> Iterator[Value]:
+    """What happened at the end of the job and in its failures."""
+    yield from _savepoints(result)
+    yield from _of_the_end(result)
+    yield from _of_failures(result)
 
 
-def of_ends_and_failures(result: Result) -> pd.DataFrame:
-    """Rows (quantity, vertex, value, unit, checkpoint, first)."""
-    rows = [*_savepoints(result), *_of_the_end(result), *_of_failures(result)]
-    table = pd.DataFrame(rows, columns=["quantity", "vertex", "value"])
-    return table.assign(unit=table["quantity"].map(QUANTITIES), checkpoint=WHOLE_RUN, first=False)
-
-
-def _savepoints(result: Result) -> Iterator[_Value]:
+def _savepoints(result: Result) -> Iterator[Value]:
     done = result.checkpoints[(result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")]
     yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
 
 
-def _of_the_end(result: Result) -> Iterator[_Value]:
+def _of_the_end(result: Result) -> Iterator[Value]:
     commits = result.commits[~result.commits["again"].astype(bool)]
     for vertex, rows in commits.groupby("vertex", sort=False):
         yield "committed", str(vertex), float(rows["records"].sum())
@@ -38,6 +35,7 @@ def _of_the_end(result: Result) -> Iterator[_Value]:
         return
     ends_ms = _ends_of_data_ms(result)
     for vertex, rows in commits[commits["records"] > 0].groupby("vertex", sort=False):
+        yield "tail_checkpoint", str(vertex), float(rows["checkpoint"].max())
         last = rows.groupby("index")["time"].max()
         heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
         delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
@@ -57,7 +55,7 @@ def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
     return {names[row.task]: row.time_ns / 1e6 for row in drained if names[row.task][0] in readers}
 
 
-def _of_failures(result: Result) -> Iterator[_Value]:
+def _of_failures(result: Result) -> Iterator[Value]:
     """The first failure, and the way back from it."""
     back = result.recoveries[result.recoveries["first_record"] >= 0]
     if back.empty:

@@ -1,69 +1,102 @@
-"""Observed beside predicted: the truth table over recordings of real jobs.
+"""Observed beside predicted: the truth table of one recording of a real job.
 
-A prediction sees the configuration of a recording only.  Per quantity the observed and the predicted value are medians: over
-the subtasks of a vertex, then over the checkpoints of the run (without the first: it meets queues that are not full yet).
+A prediction sees the configuration of the recording only.  Per quantity and vertex both sides give three percentiles: over the
+checkpoints of the run, over the samples of a series, and on the predicted side over the seeds as well.  What a checkpoint shows
+of a vertex is the median over its subtasks.  The first checkpoint meets queues that are not full yet: it is judged apart, in
+rows whose quantity ends with `FIRST`.  A number about the whole run is its own three percentiles.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from sim.calibration.predicted import predicted
-from sim.recordings import observed, read, to_document
+from sim.recordings import Recording, observed, read, to_document
+from sim.recordings.quantities import DURATIONS
 from sim.runtime.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
+    from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
 
-__all__ = ["DURATIONS", "NEGLIGIBLE_MS", "errors", "truth_table", "unmodelled"]
+__all__ = ["COLUMNS", "FIRST", "NEGLIGIBLE_MS", "beside", "covered", "relative_errors", "scenario_of", "truth", "unmodelled"]
 
-DURATIONS = (
-    "end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration",
-    "savepoint_duration", "tail_commit_delay", "job_end_delay", "downtime",
-)  # fmt: skip
 NEGLIGIBLE_MS = 60.0
 """Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
+FIRST = " (first)"
+"""Ends the name of a quantity of the first checkpoint: 'start_delay (first)'."""
+_SHARES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+_OBSERVED, _PREDICTED = ([f"{side}_{name}" for name in _SHARES] for side in ("observed", "predicted"))
+COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED, "relative_error", "covered")
 
 
-def truth_table(path: Path, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled") -> pd.DataFrame:
-    """One row per quantity and vertex of a recording: observed, predicted, relative_error (signed; NaN: observed 0).
+def truth(
+    recording: Recording | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled", overheads: Overheads | None = None
+) -> pd.DataFrame:
+    """The rows (`COLUMNS`) of one recording, everything the recording shows; NaN where a run did not show it.
 
-    RecordingError: not a recording.  What `unmodelled` names is left out of the prediction.
+    `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
+    than `NEGLIGIBLE_MS`, NaN where the observed one is 0 and the predicted one is not.  `covered`: the observed median lies between
+    the predicted 10 % and 90 % (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
+    RecordingError: not a recording; ScenarioError: nothing that can be simulated.  What `unmodelled` names is left out of the prediction.
     """
-    recording = read(path)
-    document, question, comments, _ = to_document(recording)
-    scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
-    runs = [
-        predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), engine=engine)).assign(seed=seed) for seed in seeds
-    ]
-    table = _medians(observed(recording), "observed").merge(_medians(pd.concat(runs), "predicted"), on=["quantity", "vertex"])
-    table["relative_error"] = errors(table)
-    table.insert(0, "recording", recording.name)
+    recorded = recording if isinstance(recording, Recording) else read(recording)
+    scenario = scenario_of(recorded, overheads)
+    runs = [predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), engine=engine, check=False)) for seed in seeds]
+    table = beside(observed(recorded), pd.concat(runs))
+    table.insert(0, "recording", recorded.name)
+    table.insert(1, "family", recorded.family)
     return table
 
 
-def unmodelled(path: Path) -> list[str]:
+def scenario_of(recording: Recording, overheads: Overheads | None = None) -> Scenario:
+    """What is simulated for a recording: its configuration, nothing observed."""
+    document, question, comments, _ = to_document(recording)
+    scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
+    return scenario if overheads is None else replace(scenario, overheads=overheads)
+
+
+def unmodelled(recording: Recording | Path | str) -> list[str]:
     """What the recorded job did and a scenario cannot say yet, one phrase each.  RecordingError: not a recording."""
-    return to_document(read(path)).not_modelled
+    return to_document(recording if isinstance(recording, Recording) else read(recording)).not_modelled
 
 
-def errors(table: pd.DataFrame) -> pd.Series:
-    """(predicted - observed) / observed; 0 where a duration differs by less than NEGLIGIBLE_MS."""
-    difference = table["predicted"] - table["observed"]
-    noise = table["quantity"].isin(DURATIONS) & (difference.abs() < NEGLIGIBLE_MS)
-    relative = difference / table["observed"].where(table["observed"] != 0)
+def beside(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+    """Two tables of observations (`sim.recordings.observed.COLUMNS`) as one: `COLUMNS` from `quantity` on, in the order of the first."""
+    table = _percentiles(observations, "observed").merge(_percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left")
+    table["relative_error"] = relative_errors(table)
+    table["covered"] = covered(table)
+    table["vertex"] = table["vertex"].astype(object).where(table["vertex"] != "", None)
+    return table
+
+
+def relative_errors(table: pd.DataFrame) -> pd.Series:
+    """(predicted - observed) / observed of the medians; 0 where a duration differs by less than NEGLIGIBLE_MS."""
+    difference = table["predicted_p50"] - table["observed_p50"]
+    noise = _is_duration(table) & (difference.abs() < NEGLIGIBLE_MS)
+    relative = difference / table["observed_p50"].where(table["observed_p50"] != 0)
     return relative.mask(noise | (difference == 0), 0.0)
 
 
-def _medians(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    settled = rows[~rows["first"]]
-    medians = settled.groupby(["quantity", "vertex"], sort=False)["value"].median()
-    return medians.rename(name).reset_index()
+def covered(table: pd.DataFrame) -> pd.Series:
+    """Whether the observed median lies in the predicted range; no prediction covers nothing."""
+    slack = _is_duration(table) * NEGLIGIBLE_MS
+    return (table["observed_p50"] >= table["predicted_p10"] - slack) & (table["observed_p50"] <= table["predicted_p90"] + slack)
+
+
+def _is_duration(table: pd.DataFrame) -> pd.Series:
+    return table["quantity"].str.removesuffix(FIRST).isin(DURATIONS)
+
+
+def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
+    named = rows.assign(quantity=rows["quantity"].where(~rows["first"], rows["quantity"] + FIRST))
+    grouped = named.groupby(["quantity", "vertex"], sort=False)["value"]
+    return pd.DataFrame({f"{side}_{name}": grouped.quantile(share) for name, share in _SHARES.items()}).reset_index()

@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 
 
 @contextmanager
-def bar(what: str, total_ns: int, count: int) -> Iterator[Watch]:
+def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells") -> Iterator[Watch]:
     """Yields what is told (finished cells, simulated ns so far)."""
     if not sys.stderr.isatty():
         yield nobody_watches
@@ -35,7 +35,7 @@ def bar(what: str, total_ns: int, count: int) -> Iterator[Watch]:
             return
         drawn = now
         shown.start()
-        shown.update(task, completed=simulated_ns, done=f"{finished}/{count} cells", refresh=True)
+        shown.update(task, completed=simulated_ns, done=f"{finished}/{count} {what_each}", refresh=True)
 
     try:
         yield watch

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from sim.cli.errors import Code, UserError, say, speaking
 from sim.cli.progress import bar
-from sim.cli.shown import show
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.sweep.local import Progress
+
 __all__ = ["validate_recordings"]
+
+
+class _Outcome(NamedTuple):
+    """Of one file."""
+
+    table: pd.DataFrame | None
+    lost: list[str]  # what is not modelled
+    trouble: str  # why there is no table
 
 
 def validate_recordings(
     recordings: Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, or folders of them.", show_default=False)],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per recording; the median counts.")] = 3,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per recording.")] = 3,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Recordings side by side, in processes.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also recordings with features that are not modelled.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Count recordings with features that are not modelled, too, not only show them.")
+    ] = False,
 ) -> None:
     """Hold predictions to recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
@@ -31,55 +42,61 @@ def validate_recordings(
         paths = [file for path in recordings for file in _files(path)]
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
-        tables, unreadable = _tables(paths, seeds, everything)
+        tables, counted, skipped = [], [], 0
+        for path, outcome in zip(paths, _outcomes(paths, seeds, jobs), strict=True):
+            if outcome.table is None:
+                say(f"skipped: {outcome.trouble}")
+                skipped += 1
+                continue
+            tables.append(outcome.table)
+            if outcome.lost:
+                say(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
+            if everything or not outcome.lost:
+                counted.append(outcome.table)
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-        if as_json:
-            print(json.dumps(json.loads(table.to_json(orient="records")), allow_nan=False))
-        elif tables:
-            _print(table)
-        raise typer.Exit(Code.CELLS_FAILED if unreadable else Code.FINE)
+        _show(table, pd.concat(counted, ignore_index=True) if counted else table.iloc[:0], as_json)
+        raise typer.Exit(Code.CELLS_FAILED if skipped else Code.FINE)
 
 
 def _files(path: Path) -> list[Path]:
     return sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]
 
 
-def _tables(paths: list[Path], seeds: int, everything: bool) -> tuple[list[pd.DataFrame], int]:
-    """The judged rows of each recording, and how many files were no recordings."""
-    from sim.calibration.judgement import judged
-    from sim.calibration.truth import truth_table, unmodelled
-    from sim.recordings import RecordingError
+def _outcomes(paths: list[Path], seeds: int, jobs: int) -> list[_Outcome]:
+    """In the order of the paths."""
+    from functools import partial
 
-    tables, unreadable = [], 0
-    with bar("validate", len(paths), len(paths)) as watch:
-        for done, path in enumerate(paths):
-            try:
-                lost = unmodelled(path)
-                if lost and not everything:
-                    say(f"{path.name}: skipped, not modelled: {'; '.join(lost)}")
-                else:
-                    tables.append(judged(truth_table(path, seeds=range(1, seeds + 1))))
-            except RecordingError as error:
-                say(f"skipped: {error}")
-                unreadable += 1
-            watch(done + 1, done + 1)
-    return tables, unreadable
+    from sim.sweep.local import each
+
+    with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
+        done = dict(each(partial(_judge, seeds=seeds), paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
+    return [done[i] for i in range(len(paths))]
 
 
-def _print(table: pd.DataFrame) -> None:
-    from sim.calibration.judgement import JUDGED, summary
+def _judge(path: Path, progress: Progress, *, seeds: int) -> _Outcome:
+    """The truth table of one file.  Nothing in one file keeps the others from being judged."""
+    from sim.calibration.truth import truth, unmodelled
+    from sim.recordings import RecordingError, read
+    from sim.scenario import ScenarioError
 
-    def row(recording: str, quantity: str, vertex: str, observed: float, predicted: float, error: float) -> list[str]:
-        values = (f"{number:,.0f} {JUDGED[quantity]}".rstrip() for number in (observed, predicted))
-        return [recording, quantity, vertex, *values, _share(error)]
+    progress(0)
+    try:
+        recording = read(path)
+        lost = unmodelled(recording)
+        return _Outcome(truth(recording, seeds=range(1, seeds + 1)), lost, "")
+    except RecordingError as error:
+        return _Outcome(None, [], str(error))
+    except ScenarioError as error:
+        return _Outcome(None, [], f"{path}: is a recording of a job that cannot be simulated: {error}")
+    except Exception as error:  # noqa: BLE001 -- ours, and no reason to lose what the other recordings say
+        return _Outcome(None, [], f"{path}: the simulation broke: {type(error).__name__}: {error}")
 
-    columns = ["recording", "quantity", "vertex", "observed", "predicted", "relative_error"]
-    show(columns, [row(*values) for values in table[columns].itertuples(index=False, name=None)])
-    print()
-    off = summary(table)
-    rows = [[name, str(n), _share(median), _share(p90)] for name, n, median, p90 in off.itertuples(index=False, name=None)]
-    show(["quantity", "rows", "median error", "p90 error"], rows)
 
+def _show(table: pd.DataFrame, counted: pd.DataFrame, as_json: bool) -> None:
+    from sim.cli.truth_shown import as_records, show_summaries, show_table
 
-def _share(number: float) -> str:
-    return "-" if number != number else f"{number:+.1%}" if number else "0 %"  # noqa: PLR0124 -- NaN: observed as 0
+    if as_json:
+        print(as_records(table))
+    elif len(table):
+        show_table(table)
+        show_summaries(counted)

@@ -1,17 +1,18 @@
 """What a recording shows of ends and failures: the rows `sim.recordings.observed` cannot read off its checkpoints.
 
-=====================  ======  ==========================================================================================
-quantity               unit    meaning
-=====================  ======  ==========================================================================================
-savepoint_duration     ms      trigger -> last acknowledgement, of a savepoint (also one that stops the job)
-checkpoints_to_commit  count   completed from the end of a vertex's input up to the one (or savepoint) that commits what it had left
-tail_commit_delay      ms      end of input at a vertex that commits -> that completion is heard there; latest subtask
-job_end_delay          ms      last end of input anywhere -> the last task is closed
-committed              count   records confirmed by a completed checkpoint, per vertex that commits; all attempts
-downtime               ms      failure -> the failed vertex serves its first record again; latest subtask
-restored_checkpoint    id      what the job went back to
-replayed_records       count   records the sources had emitted since, summed over subtasks
-=====================  ======  ==========================================================================================
+=====================  ==================================================================================================
+quantity               meaning
+=====================  ==================================================================================================
+savepoint_duration     trigger -> last acknowledgement, of a savepoint (also one that stops the job)
+tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex in a job that came to its end
+checkpoints_to_commit  completed from the end of a vertex's input up to that one
+tail_commit_delay      end of input at a vertex that commits -> that completion is heard there; latest subtask
+job_end_delay          last end of input anywhere -> the last task is closed
+committed              records confirmed by a completed checkpoint, per vertex that commits; all attempts
+downtime               failure -> the failed vertex serves its first record again; latest subtask
+restored_checkpoint    what the job went back to
+replayed_records       records the sources had emitted since, summed over subtasks
+=====================  ==================================================================================================
 """
 
 from __future__ import annotations
@@ -21,40 +22,24 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from sim.recordings.quantities import Value
 from sim.recordings.recording import Checkpoint, Recording
 
-__all__ = ["QUANTITIES", "WHOLE_RUN", "completed_between", "of_ends_and_failures"]
-
-QUANTITIES = {
-    "savepoint_duration": "ms",
-    "checkpoints_to_commit": "count",
-    "tail_commit_delay": "ms",
-    "job_end_delay": "ms",
-    "committed": "count",
-    "downtime": "ms",
-    "restored_checkpoint": "id",
-    "replayed_records": "count",
-}
-
-_Row = tuple[str, str, int, bool, float, str]
-_Value = tuple[str, str, float]  # quantity, vertex, value
-WHOLE_RUN = -1
-"""In place of a checkpoint: a row about the whole run."""
+__all__ = ["completed_between", "of_ends_and_failures"]
 
 
-def of_ends_and_failures(recording: Recording) -> list[_Row]:
-    """Rows (quantity, vertex, checkpoint, first, value, unit) of what happened at the end of the job and in its failures."""
-    rows = [("savepoint_duration", "", point.id, False, float(point.end_to_end_duration), "ms") for point in _savepoints(recording)]
-    for quantity, vertex, value in (*_of_the_end(recording), *_of_failures(recording)):
-        rows.append((quantity, vertex, WHOLE_RUN, False, float(value), QUANTITIES[quantity]))
-    return rows
+def of_ends_and_failures(recording: Recording) -> Iterator[Value]:
+    """What happened at the end of the job and in its failures."""
+    yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
+    yield from _of_the_end(recording)
+    yield from _of_failures(recording)
 
 
 def _savepoints(recording: Recording) -> list[Checkpoint]:
     return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
 
 
-def _of_the_end(recording: Recording) -> Iterator[_Value]:
+def _of_the_end(recording: Recording) -> Iterator[Value]:
     """Ends of input, the completion that commits what they left, and the end of the job."""
     heard, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
     if not heard.empty:
@@ -72,6 +57,7 @@ def _of_the_end(recording: Recording) -> Iterator[_Value]:
         yield "job_end_delay", "", closes["t"].max() - last_end.max()
     for vertex, rows in final.groupby("node", sort=False):
         if _commits(recording, str(vertex)):
+            yield "tail_checkpoint", str(vertex), rows["chk"].max()
             if rows["end"].notna().any():
                 count = completed_between(recording.checkpoints_table(), rows["end"].max(), rows["chk"].max())
                 yield "checkpoints_to_commit", str(vertex), count
@@ -84,7 +70,7 @@ def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> 
     return int((done["id"] <= last).sum())
 
 
-def _of_failures(recording: Recording) -> Iterator[_Value]:
+def _of_failures(recording: Recording) -> Iterator[Value]:
     """The first failure, and the way back from it."""
     failures, starts = recording.event_table("fail_injected"), recording.event_table("init_state")
     if failures.empty or starts.empty:

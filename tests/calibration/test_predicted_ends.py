@@ -20,8 +20,7 @@ run: {{duration: 20 s}}
 
 def values(bounded="", more=""):
     result = sim.simulate(loads(JOB.format(bounded=bounded, more=more), name="ends").scenarios[0])
-    table = of_ends_and_failures(result)
-    return {(row.quantity, row.vertex): row.value for row in table.itertuples()}
+    return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(result)}
 
 
 def test_a_bounded_job_commits_all_with_its_final_checkpoint():

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Recording, observed, read
-from sim.recordings.observed_ends import QUANTITIES
+from sim.recordings.quantities import UNITS
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
+OF_SERIES = {
+    "numRecordsInPerSecond", "numRecordsOutPerSecond", "busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond",
+    "latency", "outputQueueLength", "outputQueueSize", "inputQueueLength", "inputQueueSize",
+}  # fmt: skip
 
 
 def document():
@@ -49,8 +53,8 @@ def test_throughput_is_the_pace_of_the_slowest_stage():
         table = observed(read(DATA / f"{name}.json.gz"))
 
         assert [pytest.approx(4 / 0.003, rel=0.03)] == values(table, "numRecordsInPerSecond", "sink")
-        assert [pytest.approx(1, abs=0.02)] == values(table, "busy", "sink")
-        assert [pytest.approx(1, abs=0.02)] == values(table, "backPressured", "src")
+        assert [pytest.approx(1000, abs=20)] == values(table, "busyTimeMsPerSecond", "sink")
+        assert [pytest.approx(1000, abs=20)] == values(table, "backPressuredTimeMsPerSecond", "src")
 
 
 def test_a_restarted_counter_counts_on():
@@ -72,7 +76,8 @@ def test_unknown_durations_are_left_out_and_savepoints_stand_apart():
     table = observed(Recording.model_validate(recorded))
 
     assert [] == values(table, "start_delay", "map", 2)
-    assert {"savepoint_duration"} == set(table[table["checkpoint"] == 3]["quantity"])
+    assert table[table["checkpoint"] == 3].empty
+    assert [float(recorded["checkpoints"]["list"][2]["end_to_end_duration"])] == values(table, "savepoint_duration")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
@@ -80,13 +85,14 @@ def test_every_recording_has_every_quantity(path):
     """No quantity is lost on the way for any of our recordings, and none is negative."""
     table = observed(read(path))
 
-    always = {"completed", "failed", "numRecordsInPerSecond", "busy", "backPressured"}
+    always = {"completed", "failed", "expired", *OF_SERIES}
     completed = {
         "end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration", "alignment_persisted",
-        "alignment_processed", "checkpointed_size", "state_size",
+        "alignment_processed", "checkpointed_size", "state_size", "processed_data", "persisted_data",
     }  # fmt: skip
 
-    assert (always | completed if values(table, "completed") != [0.0] else always) == set(table["quantity"]) - set(QUANTITIES)
+    assert always <= set(table["quantity"]) <= set(UNITS)
+    assert (completed <= set(table["quantity"])) == (values(table, "completed") != [0.0])
     assert table["value"].ge(0).all()
     assert table.notna().all(axis=None)
 
@@ -95,10 +101,10 @@ def test_a_run_without_checkpoints_says_none():
     """Nothing completed and nothing failed are observations too."""
     recorded = document()
     recorded["checkpoints"]["list"] = []
-    recorded["metrics"] = {}
+    recorded["metrics"] = recorded["events"] = {}
     table = observed(Recording.model_validate(recorded))
 
-    assert {("completed", 0.0), ("failed", 0.0)} == set(zip(table["quantity"], table["value"], strict=True))
+    assert {("completed", 0.0), ("failed", 0.0), ("expired", 0.0)} == {*zip(table["quantity"], table["value"], strict=True)}
 
 
 def test_a_failed_checkpoint_counts_and_is_not_timed():

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 from sim.recordings import Recording
-from sim.recordings.observed_ends import QUANTITIES, of_ends_and_failures
+from sim.recordings.observed_ends import of_ends_and_failures
+from sim.recordings.quantities import UNITS
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 
@@ -23,7 +24,7 @@ def recorded(**changes):
 
 
 def values(recording):
-    return {(quantity, vertex): value for quantity, vertex, _, _, value, _ in of_ends_and_failures(recording)}
+    return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(recording)}
 
 
 ENDS = {
@@ -45,6 +46,7 @@ def test_the_tail_is_committed_by_the_last_checkpoint_that_commits_anything():
     assert {
         ("committed", "sink"): 105.0,
         ("job_end_delay", ""): 1_100.0,
+        ("tail_checkpoint", "sink"): 3.0,
         ("checkpoints_to_commit", "sink"): 1.0,
         ("tail_commit_delay", "sink"): 900.0,
     } == seen
@@ -58,7 +60,7 @@ def test_a_job_stopped_without_drain_has_no_end_of_input():
     """Its last commit is known, but not how long anything waited for it."""
     events = {kind: table for kind, table in ENDS.items() if kind != "end_input"}
 
-    assert {("committed", "sink"): 105.0} == values(recorded(events=events, final_state="FINISHED"))
+    assert {("committed", "sink"): 105.0, ("tail_checkpoint", "sink"): 3.0} == values(recorded(events=events, final_state="FINISHED"))
 
 
 def test_a_failure_costs_what_it_takes_to_serve_again_and_what_is_replayed():
@@ -78,4 +80,4 @@ def test_a_failure_costs_what_it_takes_to_serve_again_and_what_is_replayed():
 
 
 def test_every_quantity_is_one_that_is_told():
-    assert {quantity for quantity, _ in values(recorded(events=ENDS, final_state="FINISHED"))} < set(QUANTITIES)
+    assert {quantity for quantity, _ in values(recorded(events=ENDS, final_state="FINISHED"))} < set(UNITS)
