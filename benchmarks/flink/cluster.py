@@ -31,7 +31,8 @@ __all__ = ["Cluster", "FlinkError"]
 START_S = 60.0
 STOP_S = 10.0
 _PACKAGES = (
-    "lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent", "util.concurrent.atomic", "util.concurrent.locks",
+    "lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent", "util.concurrent.atomic",
+    "util.concurrent.locks",
 )  # fmt: skip
 _JAVA_OPTIONS = (
     "-Xmx1g", "-XX:TieredStopAtLevel=1",  # starts in half the time; nothing here computes much
