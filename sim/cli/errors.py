@@ -19,6 +19,8 @@ NAMED = {
     "sim.recordings.reader.RecordingError": 3,
     "sim.report.expect.ExpectationError": 3,
     "sim.sweep.local.WorkerDiedError": 4,
+    "sim.sweep.runners.TooManyFailuresError": 4,
+    "sim.sweep.spark.ClusterLostError": 4,
     "sim.sweep.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,11 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
 
 
 def identity(scenario: Scenario) -> str:
-    """Content hash of the manifest: names result files, so that a sweep can resume and never mixes versions."""
-    text = json.dumps(manifest(scenario), sort_keys=True, separators=(",", ":"))
+    """Content hash of the manifest: names result files, so that a sweep can resume and never mixes versions.
+
+    What a run is called, asked and expected to show is no part of it: another question about the same run needs no other run.
+    """
+    text = json.dumps(manifest(replace(scenario, question="", name="", axes=(), expect=())), sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 
 

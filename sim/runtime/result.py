@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Journal
 from sim.model.scenario import Scenario
+from sim.runtime.whole_file import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,22 +50,13 @@ class Result:
         """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
-            _replace(folder / f"{name}.parquet", lambda path, table=table: table.to_parquet(path, index=False))
+            replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False))
         text = json.dumps({**self.manifest, "job_status": self.job_status}, indent=1, sort_keys=True)
-        _replace(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+        replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
         stories = "\n\n".join(map(str, self.violations))
         if stories:
-            _replace(folder / "violations.txt", lambda path: path.write_text(stories + "\n"))
+            replace_file(folder / "violations.txt", lambda path: path.write_text(stories + "\n"))
         else:
             (folder / "violations.txt").unlink(missing_ok=True)  # of an earlier run
         rows = "".join(json.dumps(entry) + "\n" for entry in self.journal)
-        _replace(folder / "journal.jsonl", lambda path: path.write_text(rows))
-
-
-def _replace(path: Path, write: Any) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        replace_file(folder / "journal.jsonl", lambda path: path.write_text(rows))

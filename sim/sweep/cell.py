@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
+from sim.analysis.consequences import consequences
 from sim.analysis.summary import Summary, Tables, summarize
 from sim.model.scenario import Scenario
 from sim.sweep.plan import Cell
 
 if TYPE_CHECKING:
     from sim.plane import Engine
+    from sim.runtime.result import Result
 
-__all__ = ["edges", "pooled", "row", "summary_of", "warm"]
+__all__ = ["Row", "died", "edges", "outcome", "pooled", "timed", "warm"]
 
 _PACKAGE = Path(__file__).parents[1]
 
+Row = dict[str, Any]
+"""Columns: `sim.sweep.columns`."""
 
-def row(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> dict[str, Any]:
-    """The summary of one run beside what was varied; no wall times, so that all runners give the same bytes."""
-    scenario = cell.scenario
-    head: dict[str, Any] = {"cell": cell.id, "scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
-    head |= dict(scenario.axes) | {"strategy": "none" if cell.is_baseline else str(scenario.checkpoint.barriers)}
+
+def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
+    """What a cell gives; no wall times, so that all runners give the same bytes."""
     try:
         from sim.runtime.simulate import simulate
 
-        result = simulate(scenario, engine=engine, progress=progress, check=check)
-        told = {"status": "ok", "error": "", "job_status": result.job_status, "violations": len(result.violations) if check else -1}
-        told["violation"] = str(result.violations[0]) if result.violations else ""
-        return head | told | summary_of(scenario, result.tables)
+        result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
+        return {"cell": cell.id, "status": "ok", "error": "", **_told(result, check)}
     except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
-        return head | {"status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
+        return {"cell": cell.id, "status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
 
 
-def _where(error: Exception) -> str:
-    """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
-    ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    place = f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}" if ours else "unknown place"
-    return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"
+def timed(
+    cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True, attempt: int = 0
+) -> Row:
+    """An outcome and where it comes from."""
+    cpu_s, wall_s = time.process_time(), time.monotonic()
+    row = outcome(cell, engine, progress, check=check)
+    return row | {
+        "host": platform.node(), "attempt": attempt, "cpu_s": time.process_time() - cpu_s, "wall_s": time.monotonic() - wall_s,
+    }  # fmt: skip
 
 
-def summary_of(scenario: Scenario, tables: Tables) -> dict[str, Any]:
-    return pooled(scenario, [tables]).row()
+def died(cell: Cell) -> Row:
+    """The row of a cell that takes its worker with it, alone as well."""
+    return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
 def pooled(scenario: Scenario, runs: Sequence[Tables]) -> Summary:
@@ -66,3 +74,22 @@ def warm(engine: Engine = "compiled") -> None:
         from sim import plane
 
         plane.warm()
+
+
+def _told(result: Result, check: bool) -> Row:
+    scenario, violations = result.scenario, result.violations
+    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=scenario.run.warmup_ns / 1e6)
+    return {
+        "job_status": result.job_status,
+        "violations": len(violations) if check else -1,
+        "violation": str(violations[0]) if violations else "",
+        **pooled(scenario, [result.tables]).row(),
+        **asdict(cost),
+    }
+
+
+def _where(error: Exception) -> str:
+    """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
+    ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    place = f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}" if ours else "unknown place"
+    return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"

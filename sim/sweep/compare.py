@@ -20,7 +20,7 @@ from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.sweep.cell import edges, pooled, warm
 from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
-from sim.sweep.plan import Cell, baseline, cells, with_baselines
+from sim.sweep.plan import Cell, baseline, cells, distinct, with_baselines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,13 +143,13 @@ def compare(
     if isinstance(study, Sequence):
         return _of_results(study)
     planned = with_baselines(cells(study.scenarios))
-    names, ended = _folder_names(planned), {}
+    runs, names, ended = distinct(planned), _folder_names(planned), {}
     warm(engine)
-    for i, outcome in each(partial(_simulate, engine, check), planned, jobs=jobs or min(len(planned), cores()), watch=watch):
-        ended[i] = outcome
+    for i, outcome in each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch):
+        ended[runs[i].id] = outcome
         if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
-            outcome.write(folder / names[planned[i].id])
-    return _gather(study.question, study.name, [(cell, ended[i]) for i, cell in enumerate(planned)])
+            outcome.write(folder / names[runs[i].id])
+    return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
 
 
 def _of_results(results: Sequence[Any]) -> Comparison:

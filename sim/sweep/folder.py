@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sim.analysis.picture import through_time
+from sim.runtime.whole_file import replace_file
 from sim.sweep.compare import Comparison
 
 __all__ = ["keep", "plain"]
@@ -18,18 +18,18 @@ __all__ = ["keep", "plain"]
 
 def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequence[str] = ()) -> None:
     """Every file appears whole or not at all; the runs themselves are there already."""
-    _replace(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
+    replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
     text = json.dumps({**plain(comparison), "overrides": list(overrides)}, indent=1, allow_nan=False)
-    _replace(folder / "comparison.json", lambda path: path.write_text(text + "\n"))
+    replace_file(folder / "comparison.json", lambda path: path.write_text(text + "\n"))
     if not comparison.strategies:
         return
-    _replace(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))
-    _replace(folder / "comparison.csv", lambda path: comparison.table.to_csv(path, index=False))
+    replace_file(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))
+    replace_file(folder / "comparison.csv", lambda path: comparison.table.to_csv(path, index=False))
     runs = {name: results[0] for name, results in comparison.results.items()}
     warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name
     figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
-    _replace(folder / "comparison.png", lambda path: figure.savefig(path, format="png"))
+    replace_file(folder / "comparison.png", lambda path: figure.savefig(path, format="png"))
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:
@@ -48,12 +48,3 @@ def plain(comparison: Comparison) -> dict[str, Any]:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ Progress = Callable[[int], None]
 Watch = Callable[[int, int], None]
 """Told how many items are finished and how much time was simulated in all [ns]."""
 
-_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent
+_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
 
 
 class WorkerDiedError(RuntimeError):
@@ -37,11 +37,20 @@ def nobody_watches(finished: int, simulated_ns: int) -> None:
 
 
 def each(
-    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], *, jobs: int, watch: Watch = nobody_watches
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    *,
+    jobs: int,
+    watch: Watch = nobody_watches,
+    died: Callable[[Item], Outcome] | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
-    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here."""
+    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
+
+    A worker may be killed from outside.  With `died` the items it had begun are tried again, one by one, and one that takes its
+    worker with it once more has `died(item)` for an outcome; without, WorkerDiedError.
+    """
     jobs = min(jobs, len(items))
-    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch)
+    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
 
 
 def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Iterator[tuple[int, Outcome]]:
@@ -57,26 +66,57 @@ def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item]
 
 
 def _side_by_side(
-    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None
 ) -> Iterator[tuple[int, Outcome]]:
     # forked workers share what the parent has loaded and compiled; elsewhere than on Linux forking is not safe
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
-    clock = context.Array("q", len(items), lock=False)
+    clock = context.Array("q", [-1] * len(items), lock=False)
+    left = dict.fromkeys(range(len(items)))  # in order
+
+    def watched(finished: int) -> None:
+        watch(finished, sum(max(ns, 0) for ns in clock))
+
+    def run(indices: Sequence[int], jobs: int) -> Iterator[tuple[int, Outcome]]:
+        for i, outcome in _pool(work, items, indices, jobs, context, clock, lambda: watched(len(items) - len(left))):
+            del left[i]
+            yield i, outcome
+            watched(len(items) - len(left))
+
+    while left:
+        try:
+            yield from run(list(left), jobs)
+        except BrokenProcessPool:
+            if died is None:
+                raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
+            for i in [i for i in left if clock[i] >= 0]:  # one of these did it, or met it
+                try:
+                    yield from run([i], 1)
+                except BrokenProcessPool:
+                    del left[i]
+                    yield i, died(items[i])
+
+
+def _pool(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
+    tick: Callable[[], None],
+) -> Iterator[tuple[int, Outcome]]:  # fmt: skip
+    """Outcomes of some items; BrokenProcessPool if a worker is killed.  No worker outlives it."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock,))
     try:
-        running = {pool.submit(_do, work, i, item): i for i, item in enumerate(items)}
+        running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
         waiting = set(running)
         while waiting:
             done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in done:
+            broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
+            for future in done - set(broken):
                 yield running[future], future.result()
-            watch(len(items) - len(waiting), sum(clock))
-    except BaseException as error:
+            for future in broken:
+                future.result()
+            tick()
+    except BaseException:
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
-        if isinstance(error, BrokenProcessPool):
-            raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -89,4 +129,5 @@ def _begin(clock: Any) -> None:
 
 
 def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:
+    _clock[index] = max(_clock[index], 0)
     return work(item, lambda ns: _clock.__setitem__(index, ns))

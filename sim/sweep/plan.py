@@ -13,12 +13,12 @@ from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
 from sim.runtime.manifest import identity
 
-__all__ = ["Cell", "baseline", "cells", "replicated", "with_baselines"]
+__all__ = ["Cell", "baseline", "cells", "distinct", "replicated", "with_baselines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run.  Pure: the same cell gives the same row on any engine, process or cluster."""
+    """One run.  Pure: the same id gives the same outcome on any engine, process or cluster, whatever the cell is called."""
 
     scenario: Scenario  # run.replications is 1
     id: str  # hash of effective scenario, seed and code version
@@ -30,9 +30,16 @@ class Cell:
 
 
 def cells(scenarios: Iterable[Scenario]) -> list[Cell]:
-    """All replications of all scenarios, in the order given; equal ones once."""
-    planned = (Cell(single, identity(single), k) for scenario in scenarios for k, single in enumerate(replicated(scenario)))
-    return list({cell.id: cell for cell in planned}.values())
+    """All replications of all scenarios, in the order given; those that ask for the same run share its id."""
+    return [Cell(single, identity(single), k) for scenario in scenarios for k, single in enumerate(replicated(scenario))]
+
+
+def distinct(planned: Iterable[Cell]) -> list[Cell]:
+    """One cell per run, the first."""
+    runs: dict[str, Cell] = {}
+    for cell in planned:
+        runs.setdefault(cell.id, cell)
+    return list(runs.values())
 
 
 def replicated(scenario: Scenario) -> list[Scenario]:
@@ -58,12 +65,15 @@ def baseline(scenario: Scenario) -> Scenario:
 
 def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
     """Each cell's baseline comes before the first cell that is compared with it."""
+    planned = list(planned)
+    own = {cell.id for cell in planned if cell.is_baseline}
     together: dict[str, Cell] = {}
-    for cell in planned:
+    for i, cell in enumerate(planned):
         bare = baseline(cell.scenario)
         name = identity(bare)
-        together.setdefault(name, Cell(bare, name, cell.replication))
-        together.setdefault(cell.id, cell)
+        if name not in own:
+            together.setdefault(name, Cell(bare, name, cell.replication))
+        together[f"{cell.id} {i}"] = cell
     return list(together.values())
 
 

@@ -1,22 +1,27 @@
-"""A sweep from plan to table: what has no row yet runs, here or on Spark; every row is kept the moment it comes."""
+"""A sweep from plan to table: what has no row yet runs, here or on Spark; every row is kept as it comes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sim.sweep.cell import row, warm
+from sim.sweep.cell import Row, died, timed, warm
 from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
 from sim.sweep.plan import Cell
-from sim.sweep.store import Store, collect
+from sim.sweep.results import collect
+from sim.sweep.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.plane import Engine
 
-__all__ = ["sweep"]
+__all__ = ["TooManyFailuresError", "sweep"]
+
+
+class TooManyFailuresError(RuntimeError):
+    """More cells failed than the user wants to wait for; one line.  What was done is kept."""
 
 
 def sweep(
@@ -28,26 +33,34 @@ def sweep(
     master: str | None = None,
     watch: Watch = nobody_watches,
     check: bool = True,
+    max_failures: int | None = None,
 ) -> pd.DataFrame:
-    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again."""
-    missing = store.missing(planned)
-    if missing:
-        for done in _local(missing, engine, jobs, watch, check) if master is None else _spark(missing, engine, master, watch, check):
-            store.put(done)
+    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.
+
+    TooManyFailuresError: as soon as more than `max_failures` cells have failed in this call.
+    """
+    if missing := store.missing(planned):
+        failed = 0
+        with store.keeping() as keep:
+            for row in _local(missing, engine, jobs, watch, check) if master is None else _spark(missing, engine, master, watch, check):
+                keep(row)
+                failed += row["status"] != "ok"
+                if max_failures is not None and failed > max_failures:
+                    raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")
     return collect(store, planned)
 
 
-def _local(missing: Sequence[Cell], engine: Engine, jobs: int | None, watch: Watch, check: bool) -> Iterator[dict[str, Any]]:
+def _local(missing: Sequence[Cell], engine: Engine, jobs: int | None, watch: Watch, check: bool) -> Iterator[Row]:
     warm(engine)
-    for _, done in each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch):
-        yield done
+    for _, row in each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died):
+        yield row
 
 
-def _spark(missing: Sequence[Cell], engine: Engine, master: str, watch: Watch, check: bool) -> Iterator[dict[str, Any]]:
+def _spark(missing: Sequence[Cell], engine: Engine, master: str, watch: Watch, check: bool) -> Iterator[Row]:
     from sim.sweep.spark import each_row
 
     yield from each_row(missing, master=master, engine=engine, watch=watch, check=check)
 
 
-def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> dict[str, Any]:
-    return row(cell, engine, progress, check=check)
+def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
+    return timed(cell, engine, progress, check=check)

@@ -1,93 +1,116 @@
-"""Cells on Spark: one task per cell, rows come back as text and are kept by the driver, as in a local sweep.
+"""Cells on Spark: rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
 
-`spark.range(0, n, 1, n).mapInArrow` gives exactly one cell per task without a shuffle.  Jobs of a few cells each overlap, so that
-rows are kept while others still run.  A cell may run twice (lost executor, speculation): it is pure, the row is the same.  The
-package must be installed on every node.
+`spark.range(0, n, 1, n).mapInArrow` gives exactly one task per part, without a shuffle.  Several jobs are under way at once, so that
+slots that the last tasks of one leave free are used by the next.  Short cells share a task of about a second.  A cell may run twice
+(lost executor, speculation): it is pure, the row is the same.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-import warnings
+import pickle
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from sim.sweep import java
-from sim.sweep.cell import row, warm
+from sim.runtime.manifest import code_version
+from sim.sweep import spark_task
+from sim.sweep.cell import Row, died
+from sim.sweep.java import MissingDependencyError
 from sim.sweep.local import Watch
 from sim.sweep.plan import Cell
+from sim.sweep.spark_session import ARCHIVE, session
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["each_row"]
+__all__ = ["ClusterLostError", "each_row"]
 
-_NOT_YET = "PySpark does not yet fully support pandas"
-_SETTINGS = {
-    "spark.driver.host": "127.0.0.1",  # Spark prefers an interface that may not be reachable ...
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # writes over our bar
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
-    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{_NOT_YET}:FutureWarning",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
-}
+AT_ONCE = 3
+"""Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
+TASK_S = 1.0
+"""Cells of less share a task: Spark spends 40-60 ms on each."""
+MOST_CELLS = 64
+"""... but not too many: what a killed executor loses is its tasks."""
 
 
-def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[dict[str, Any]]:
-    """Rows as they come."""
-    finished = simulated_ns = 0
-    with _session(master) as spark:
-        size = max(1, spark.sparkContext.defaultParallelism)
-        batches = [planned[i : i + size] for i in range(0, len(planned), size)]
-        with ThreadPoolExecutor(max_workers=3) as drivers:  # the next jobs fill slots that the last cells of one leave free
-            jobs = {drivers.submit(_batch, spark, batch, engine, check): batch for batch in batches}
-            try:
-                for job in as_completed(jobs):
+class ClusterLostError(RuntimeError):
+    """The cluster is gone; rows so far are kept.  One line."""
+
+
+def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
+    """Rows as they come.  A cell that kills every worker it meets has an error for a row."""
+    with session(master) as spark, ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        jobs = _Jobs(spark, engine, check)
+        left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
+        finished = simulated_ns = 0
+        try:
+            while left or running:
+                while left and len(running) < AT_ONCE:
+                    batch, left = jobs.next_batch(left)
+                    running[threads.submit(jobs.run, batch)] = batch
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for job in done:
+                    batch = running.pop(job)
                     yield from job.result()
-                    finished += len(jobs[job])
-                    simulated_ns += sum(cell.scenario.run.duration_ns for cell in jobs[job])
+                    finished += len(batch)
+                    simulated_ns += sum(cell.scenario.run.duration_ns for cell in batch)
                     watch(finished, simulated_ns)
-            except BaseException:
-                drivers.shutdown(wait=False, cancel_futures=True)
-                spark.sparkContext.cancelAllJobs()
-                raise
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            spark.sparkContext.cancelAllJobs()
+            raise
 
 
-def _batch(spark: Any, batch: Sequence[Cell], engine: Engine, check: bool) -> list[dict[str, Any]]:
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
+class _Jobs:
+    """Makes jobs of cells, and learns from them how many cells make a task."""
 
-        warm(engine)  # a worker is used for many tasks: after the first this costs nothing
-        for numbers in batches:
-            texts = [json.dumps(row(batch[i], engine, check=check)) for i in numbers.column("id").to_pylist()]
-            yield pa.RecordBatch.from_pydict({"row": texts})
+    def __init__(self, spark: Any, engine: Engine, check: bool) -> None:
+        from pyspark import cloudpickle
 
-    done = spark.range(0, len(batch), 1, len(batch)).mapInArrow(run, "row string").collect()
-    return [json.loads(line["row"]) for line in done]
+        cloudpickle.register_pickle_by_value(spark_task)
+        self._spark, self._engine, self._check = spark, engine, check
+        self._slots = max(1, spark.sparkContext.defaultParallelism)
+        self._wall_s, self._cells = 0.0, 0
+
+    def next_batch(self, left: list[Cell]) -> tuple[list[Cell], list[Cell]]:
+        size = self._slots * self._cells_per_task()
+        return left[:size], left[size:]
+
+    def run(self, batch: Sequence[Cell]) -> list[Row]:
+        """Rows of a batch.  If the job fails for good, the two halves are tried on their own, down to the cell that does it."""
+        try:
+            rows = self._collect(batch)
+        except _PythonError as error:
+            raise MissingDependencyError(f"the executors cannot run cells: {error}") from None
+        except Exception as error:
+            if self._spark.sparkContext._jsc is None or self._spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001 - there is no other way to ask
+                raise ClusterLostError("the Spark cluster is gone; the same command goes on from the rows that are kept") from error
+            if len(batch) == 1:
+                return [died(batch[0])]
+            half = len(batch) // 2
+            return [*self.run(batch[:half]), *self.run(batch[half:])]
+        self._wall_s += sum(row["wall_s"] for row in rows)
+        self._cells += len(rows)
+        return rows
+
+    def _collect(self, batch: Sequence[Cell]) -> list[Row]:
+        from pyspark.errors import PythonException
+
+        size = self._cells_per_task()
+        tasks = [pickle.dumps(batch[i : i + size]) for i in range(0, len(batch), size)]
+        run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
+        try:
+            done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
+        except PythonException as error:
+            raise _PythonError(str(error).strip().splitlines()[-1]) from None
+        return [json.loads(line["row"]) for line in done]
+
+    def _cells_per_task(self) -> int:
+        if not self._cells:
+            return 1
+        return min(max(round(TASK_S * self._cells / max(self._wall_s, 1e-9)), 1), MOST_CELLS)
 
 
-@contextmanager
-def _session(master: str) -> Iterator[Any]:
-    warnings.filterwarnings("ignore", message=_NOT_YET)
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
-    java.prepare()
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever `python3` is on PATH
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName("ckptsim sweep")
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
+class _PythonError(RuntimeError):
+    """An exception in an executor outside of any cell."""

@@ -1,71 +1,79 @@
-"""Rows of a sweep in a folder: one parquet file per cell, named by the cell.  A file is there whole or not at all, so a sweep resumes."""
+"""Rows of a sweep in a folder, as they come: a parquet file per batch, named by its content, there whole or not at all.
+
+A sweep that is killed loses the rows of its last second; called again, it runs what has no row yet and what failed.  Two sweeps
+may share a folder: what both have run is the same.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from sim.runtime.manifest import identity
-from sim.sweep.plan import Cell, baseline
+from sim.runtime.whole_file import replace_file
+from sim.sweep.cell import Row
+from sim.sweep.columns import OUTCOME, PROVENANCE, table
+from sim.sweep.plan import Cell, distinct
 
-__all__ = ["Store", "collect"]
+__all__ = ["Store"]
+
+PATIENCE_S = 1.0
+"""How long a finished row may wait for others before it is kept."""
 
 
 class Store:
-    """`folder`/cells/<cell>.parquet."""
+    """`folder`/cells/<batch>.parquet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._cells = folder / "cells"
         self._cells.mkdir(parents=True, exist_ok=True)
 
-    def put(self, row: dict[str, Any]) -> None:
-        path = self._cells / f"{row['cell']}.parquet"
-        partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    def put(self, rows: Sequence[Row]) -> None:
+        """Keep a batch."""
+        name = hashlib.blake2b(repr(sorted((row["cell"], row["status"]) for row in rows)).encode(), digest_size=10).hexdigest()
+        batch = table(rows, OUTCOME | PROVENANCE)
+        replace_file(self._cells / f"{name}.parquet", lambda path: pq.write_table(batch, path))
+
+    @contextmanager
+    def keeping(self) -> Iterator[Callable[[Row], None]]:
+        """Takes rows one by one and keeps them in batches; what is left is kept however the block ends."""
+        waiting: list[Row] = []
+        kept = time.monotonic()
+
+        def keep(row: Row) -> None:
+            nonlocal kept
+            waiting.append(row)
+            if time.monotonic() - kept >= PATIENCE_S:
+                self.put(waiting)
+                waiting.clear()
+                kept = time.monotonic()
+
         try:
-            pd.DataFrame([row]).to_parquet(partial, index=False)
-            partial.replace(path)
+            yield keep
         finally:
-            partial.unlink(missing_ok=True)
+            if waiting:
+                self.put(waiting)
+
+    def rows(self) -> dict[str, Row]:
+        """By cell; of a cell that ran twice the row that succeeded.  A file nobody can read is as good as none: its cells run again."""
+        found: dict[str, Row] = {}
+        for path in sorted(self._cells.glob("*.parquet")):
+            try:
+                batch = pq.read_table(path).to_pylist()
+            except (pa.ArrowException, OSError):
+                continue
+            for row in batch:
+                if row["status"] == "ok" or row["cell"] not in found:
+                    found[row["cell"]] = row
+        return found
 
     def missing(self, planned: Iterable[Cell]) -> list[Cell]:
-        """Cells still to be run: those without a row, and those whose row is an error."""
-        return [cell for cell in planned if (row := self.get(cell.id)) is None or row["status"] != "ok"]
-
-    def get(self, cell: str) -> dict[str, Any] | None:
-        path = self._cells / f"{cell}.parquet"
-        if not path.exists():
-            return None
-        return {str(name): value for name, value in pd.read_parquet(path).iloc[0].items()}
-
-
-def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
-    """One row per cell in the order of the plan, beside it the throughput of its baseline; kept as results.parquet and .csv."""
-    rows = {cell.id: row for cell in planned if (row := store.get(cell.id)) is not None}
-    members: dict[str, list[Cell]] = {}
-    for cell in planned:
-        members.setdefault(identity(baseline(cell.scenario)), []).append(cell)
-    for bare, cells in members.items():
-        if bare in rows:
-            rows[bare] |= _shared([cell for cell in cells if cell.id != bare])
-        for cell in cells:
-            if cell.id in rows and (against := rows.get(bare, {}).get("throughput_per_second")):
-                rows[cell.id]["throughput_change"] = rows[cell.id].get("throughput_per_second", float("nan")) / against - 1
-    table = pd.DataFrame(list(rows.values()))
-    axes = list(dict.fromkeys(axis for cell in planned for axis, _ in cell.scenario.axes if axis in table))
-    table = table[[*table.columns[:4], *axes, *(name for name in table.columns[4:] if name not in axes)]]
-    for name, write in (("results.parquet", table.to_parquet), ("results.csv", table.to_csv)):
-        partial = store.folder / f".{name}.{os.getpid()}.tmp"
-        write(partial, index=False)
-        partial.replace(store.folder / name)
-    return table
-
-
-def _shared(cells: Sequence[Cell]) -> dict[str, str]:
-    """The values that all strategies of one baseline have in common: its workload."""
-    common = set(cells[0].scenario.axes) if cells else set()
-    return dict(common.intersection(*(cell.scenario.axes for cell in cells)))
+        """Cells still to be run, each once: those without a row, and those whose row is an error."""
+        rows = self.rows()
+        return [cell for cell in distinct(planned) if rows.get(cell.id, {}).get("status") != "ok"]

@@ -55,6 +55,17 @@ def test_a_killed_worker_is_told():
         list(each(die, [1, 2], jobs=2))
 
 
+def die_at_two(item, progress):
+    return die(item, progress) if item == 2 else item
+
+
+def test_a_killed_worker_may_be_survived():
+    """The item that does it has the outcome of the dead, all others their own."""
+    outcomes = dict(each(die_at_two, [1, 2, 3, 4, 5], jobs=2, died=lambda item: -item))
+
+    assert {0: 1, 1: -2, 2: 3, 3: 4, 4: 5} == outcomes
+
+
 def test_an_interrupt_leaves_no_worker_behind():
     """What was taken before is kept; running work is stopped at once."""
     before, taken, begun = set(multiprocessing.active_children()), [], time.monotonic()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sim.runtime.manifest import identity
 from sim.scenario import loads
-from sim.sweep.plan import baseline, cells, replicated, with_baselines
+from sim.sweep.plan import baseline, cells, distinct, replicated, with_baselines
 
 
 def test_one_baseline_for_all_strategies(study):
@@ -43,6 +43,9 @@ def test_replications_have_seeds_of_their_own(study):
     assert seeds(7) == seeds(7)
 
 
-def test_equal_cells_are_one(study):
-    """Named by content, not by place."""
-    assert 2 == len(cells([*study.scenarios, *study.scenarios]))
+def test_equal_cells_share_a_run(study):
+    """Named by content, not by place; both keep their own axes."""
+    planned = cells([*study.scenarios, *study.scenarios])
+
+    assert (4, 2) == (len(planned), len({cell.id for cell in planned}))
+    assert planned[:2] == distinct(planned)

@@ -1,0 +1,61 @@
+"""The table of a sweep: what was planned beside what came out.  Made anew from the rows in the store whenever somebody asks.
+
+`results.parquet` and `.csv` are the same bytes wherever and however often cells ran; where, how long and at which attempt stands
+in `runs.parquet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sim.runtime.manifest import identity
+from sim.runtime.whole_file import replace_file
+from sim.sweep.cell import Row
+from sim.sweep.columns import OUTCOME, PROVENANCE, table
+from sim.sweep.plan import Cell, baseline
+from sim.sweep.store import Store
+
+__all__ = ["collect"]
+
+_HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
+
+
+def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
+    """One row per cell that has run, in the order of the plan, beside it the throughput of its baseline."""
+    outcomes = store.rows()
+    bare = {cell.id: identity(baseline(cell.scenario)) for cell in planned}
+    axes = list(dict.fromkeys(axis for cell in planned for axis, _ in cell.scenario.axes))
+    shared = _shared(planned, bare)
+    rows = [_row(cell, outcomes, bare[cell.id], shared) for cell in planned if cell.id in outcomes]
+    columns = _HEAD | dict.fromkeys(axes, pa.string()) | {"strategy": pa.string()} | OUTCOME | {"throughput_change": pa.float64()}
+    results = table(rows, columns)
+    replace_file(store.folder / "results.parquet", lambda path: pq.write_table(results, path))
+    frame: pd.DataFrame = results.to_pandas()
+    replace_file(store.folder / "results.csv", lambda path: frame.to_csv(path, index=False))
+    runs = table((outcomes[cell] for cell in sorted(bare) if cell in outcomes), {"cell": pa.string()} | PROVENANCE)
+    replace_file(store.folder / "runs.parquet", lambda path: pq.write_table(runs, path))
+    return frame
+
+
+def _row(cell: Cell, outcomes: Mapping[str, Row], bare: str, shared: Mapping[str, dict[str, str]]) -> Row:
+    scenario, told = cell.scenario, outcomes[cell.id]
+    head = {"scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
+    axes = dict(scenario.axes) or shared.get(cell.id, {})
+    strategy = "none" if cell.is_baseline else str(scenario.checkpoint.barriers)
+    against, own = outcomes.get(bare, {}).get("throughput_per_second"), told.get("throughput_per_second")
+    change = own / against - 1 if against and own is not None else None
+    return {**axes, **told, **head, "strategy": strategy, "throughput_change": change}
+
+
+def _shared(planned: Sequence[Cell], bare: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The values that all strategies of one baseline have in common: its workload."""
+    members: dict[str, list[Cell]] = {}
+    for cell in planned:
+        if cell.id != bare[cell.id]:
+            members.setdefault(bare[cell.id], []).append(cell)
+    first = {name: cells[0].scenario.axes for name, cells in members.items()}
+    return {name: dict(set(first[name]).intersection(*(cell.scenario.axes for cell in cells))) for name, cells in members.items()}
