@@ -54,7 +54,8 @@ class FlinkError(RuntimeError):
 
 
 class Cluster:
-    """A Flink with `task_managers` of `slots` each.  MissingDependencyError where there is no Java or no Flink."""
+    """A Flink with `task_managers` of `slots` each, set up by options of its own: `fs.paced.bandwidth` (bytes/s of one open file) and
+    `fs.paced.close-ms` slow its storage down.  MissingDependencyError where there is no Java or no Flink."""
 
     url: str
     """Of its REST interface."""
@@ -95,8 +96,7 @@ class Cluster:
 
     def submit(self, job: PacedJob, options: dict[str, Any] | None = None, *, restore: str | None = None) -> str:
         """Id of the job, which begins from the savepoint or checkpoint `restore`; options are Flink's.  FlinkError: refused."""
-        checkpoints = (self.folder / "checkpoints").as_uri()
-        chosen = {"execution.checkpointing.dir": checkpoints, **(options or {})}
+        chosen = {"execution.checkpointing.dir": self._storage("checkpoints"), **(options or {})}
         if restore is not None:
             chosen["execution.state-recovery.path"] = restore
         self._say(" ".join(["submit", *_words(job.arguments()), *_words(chosen)]))
@@ -136,8 +136,8 @@ class Cluster:
 
     def stop(self, job: str, *, within_s: float = 120) -> str:
         """Stop with a savepoint; its path."""
-        folder = (self.folder / "savepoints").as_uri()
-        request = self.get(f"/jobs/{job}/stop", method="POST", body={"targetDirectory": folder, "drain": False})["request-id"]
+        order = {"targetDirectory": self._storage("savepoints"), "drain": False}
+        request = self.get(f"/jobs/{job}/stop", method="POST", body=order)["request-id"]
         operation: dict[str, Any] = {}
 
         def done() -> bool:
@@ -154,6 +154,10 @@ class Cluster:
     def cancel(self, job: str, *, within_s: float = 60) -> None:
         self.get(f"/jobs/{job}?mode=cancel", method="PATCH")
         self._await(lambda: self.state(job) in _ENDED, within_s, "the job does not end")
+
+    def _storage(self, folder: str) -> str:
+        """Behind the file system that is as slow as `fs.paced.*` says (java/ckptsim/flink/PacedFileSystem.java); by default it is not."""
+        return f"paced://{self.folder / folder}"
 
     def _await(self, happened: Any, within_s: float, otherwise: str) -> None:
         until = time.monotonic() + within_s
