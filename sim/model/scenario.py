@@ -20,7 +20,6 @@ class Overheads:
     """What no configuration says [ns]: measured once per environment, the same for every run (see calibration)."""
 
     trigger_ns: int = 3_000_000  # trigger timestamp -> trigger call executed by a source's task thread
-    barrier_ns: int = 1_000_000  # a task's handling of one completed barrier: mail, options, storage location
     acknowledge_ns: int = 3_000_000  # end of the asynchronous phase -> acknowledgement processed by the coordinator
     complete_ns: int = 3_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
     notify_ns: int = 1_000_000  # coordinator -> task notification
@@ -29,6 +28,8 @@ class Overheads:
     fail_ns: int = 50_000_000  # a task's exception -> the job counts as RESTARTING: 45-160 ms recorded
     restart_ns: int = 25_000_000  # tasks cancelled and restart delay over -> deployment begins: 24-31 ms recorded
     deploy_ns: int = 90_000_000  # deployment begins -> a task begins to initialize: 65-130 ms recorded
+    file_ns: int = 0  # a file of flat checkpoint storage, beside the latency and the bandwidth it is said to have
+    start_ns: int = 1_300_000_000  # submission -> all tasks run, where nobody looked: 0.5 to 3.5 s recorded
 
 
 @dataclass(frozen=True, slots=True)

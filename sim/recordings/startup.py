@@ -6,23 +6,21 @@ Requests and failures of a recording are dated from its submission.  How long de
 
 from __future__ import annotations
 
+from sim.model.scenario import Overheads
 from sim.recordings.recording import Recording
 
-__all__ = ["USUAL_MS", "startup_ms"]
-
-USUAL_MS = 1300.0
-"""Median over the recordings: for one that does not tell."""
+__all__ = ["startup_ms"]
 
 _STARTED = ("open", "prefilled", "source_start")
 
 
 def startup_ms(recording: Recording) -> float:
-    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]."""
+    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]; as usual, where the recording does not tell."""
     submitted = recording.event_table("submit")
     if submitted.empty:
-        return USUAL_MS
+        return Overheads().start_ns / 10**6
     failed = recording.event_table("fail_injected")
     until_ms = failed["t"].min() if len(failed) else float("inf")
     tables = (recording.event_table(kind) for kind in _STARTED)
     starts = [float(table[table["t"] < until_ms]["t"].max()) for table in tables if len(table)]
-    return max(starts) - float(submitted["t"].min()) if starts else USUAL_MS
+    return max(starts) - float(submitted["t"].min()) if starts else Overheads().start_ns / 10**6

@@ -59,7 +59,7 @@ class World:
         self.layout = layout(spec)
         self.plane = build(spec, engine)
         self.env = TwoPlaneEnvironment(self.plane, self._on_notice, begin_ns)
-        self.storage = CheckpointStorage(self.env, scenario.storage, scenario.run.seed)
+        self.storage = CheckpointStorage(self.env, scenario.storage, scenario.run.seed, scenario.overheads.file_ns)
         self.files = SnapshotFiles(self)
         self.journal = Journal()
         self.stats: dict[int, CheckpointStats] = {}

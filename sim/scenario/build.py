@@ -168,7 +168,7 @@ def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
 
 def _overheads(given: doc.Overheads) -> Overheads:
     return _given(
-        Overheads(), trigger_ns=given.trigger, barrier_ns=given.barrier, acknowledge_ns=given.acknowledge, complete_ns=given.complete,
-        notify_ns=given.notify, first_trigger_ns=given.first_trigger, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
-        close_ns=given.close,
+        Overheads(), trigger_ns=given.trigger, acknowledge_ns=given.acknowledge, complete_ns=given.complete, notify_ns=given.notify,
+        first_trigger_ns=given.first_trigger, close_ns=given.close, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
+        file_ns=given.file, start_ns=given.start,
     )

@@ -140,15 +140,27 @@ class Overheads(Section):
     """What no configuration says: constants of an environment, see `calibrate`."""
 
     trigger: Duration | None = None
-    barrier: Duration | None = None
+    """Trigger timestamp -> trigger call executed by a source."""
     acknowledge: Duration | None = None
+    """End of the asynchronous phase -> acknowledgement processed by the coordinator."""
     complete: Duration | None = None
+    """Last acknowledgement -> next trigger possible, beside writing _metadata."""
     notify: Duration | None = None
+    """Coordinator -> task."""
     close: Duration | None = None
+    """A task's last wait is over -> its outputs are closed."""
     first_trigger: Duration | None = None
+    """All tasks running -> first trigger, in Flink 2.x."""
     fail: Duration | None = None
+    """A task's exception -> the job counts as RESTARTING."""
     restart: Duration | None = None
+    """Restart delay over -> deployment begins."""
     deploy: Duration | None = None
+    """Deployment begins -> a task begins to initialize."""
+    file: Duration | None = None
+    """A file of flat storage, beside its file-latency and its bytes."""
+    start: Duration | None = None
+    """Submission -> all tasks run."""
 
 
 Conditions = Annotated[

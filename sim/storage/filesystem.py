@@ -98,9 +98,10 @@ class FileSystem:
 class CheckpointStorage(FileSystem):
     """Where the checkpoints of one job lie (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
-    def __init__(self, env: simpy.Environment, options: Storage, seed: int) -> None:
+    def __init__(self, env: simpy.Environment, options: Storage, seed: int, floor_ns: int = 0) -> None:
+        """`floor_ns`: what a file of flat storage costs beside what the options say."""
         attempts = Attempts(env, options.retry)
-        super().__init__(attempts, _medium(attempts, options, seed), FileLedger())
+        super().__init__(attempts, _medium(attempts, options, seed, floor_ns), FileLedger())
         self.env = env
         self.options = options
         self.seed = seed
@@ -178,10 +179,10 @@ class Disks:
                 stored.deleted_ns = int(self.env.now)
 
 
-def _medium(attempts: Attempts, options: Storage, seed: int) -> Medium:
+def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:
     network, cards = Network(attempts), Cards(options.nic_bytes_per_second)
     if options.dfs is not None:
         return DistributedFileSystem(attempts, network, cards, options.dfs, seed)
     if options.object_store is not None:
         return ObjectStorage(attempts, network, cards, options.object_store, seed)
-    return FlatStorage(attempts, options, seed)
+    return FlatStorage(attempts, options, seed, floor_ns)

@@ -19,10 +19,11 @@ _SECOND = 1_000_000_000
 class FlatStorage:
     renames = True
 
-    def __init__(self, attempts: Attempts, options: Storage, seed: int) -> None:
+    def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
         self.options = options
         self.seed = seed
+        self.floor_ns = floor_ns  # of every file, whatever the options say
 
     def open(self, name: Name, host: int) -> _FlatFile:  # noqa: ARG002  # all hosts are alike
         return _FlatFile(self, name)
@@ -44,7 +45,7 @@ class FlatStorage:
         return self._ns(size_bytes, self.options.bytes_per_second, name)
 
     def close_ns(self, name: Name) -> int:
-        return self.options.close_ns * self._slowness(name)
+        return self.options.close_ns * self._slowness(name) + self.floor_ns
 
     def spend(self, cost_ns: int) -> Work[None]:
         """Process: so much time; no turn of its own if it is none."""

@@ -53,7 +53,7 @@ def scenario(
         run=Run(int(seconds * SECOND)),
         cluster=Cluster(latency_ns=latency_ns, network=network),
         storage=storage,
-        overheads=Overheads(trigger_ns=MS, barrier_ns=0, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS),
+        overheads=Overheads(trigger_ns=MS, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS),
         restart=Restart("none"),
     )
 

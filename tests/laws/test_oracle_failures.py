@@ -68,7 +68,7 @@ def job(interval, hours, seed, when):
         cluster=Cluster(placement="single"),
         storage=Storage(),
         overheads=Overheads(
-            trigger_ns=MS, barrier_ns=0, acknowledge_ns=MS, complete_ns=2 * MS, notify_ns=0, first_trigger_ns=round(interval * SECOND),
+            trigger_ns=MS, acknowledge_ns=MS, complete_ns=2 * MS, notify_ns=0, first_trigger_ns=round(interval * SECOND),
             fail_ns=0, restart_ns=0, deploy_ns=0,
         ),
         faults=(Fault(Kill("work", 0), when),),

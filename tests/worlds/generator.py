@@ -33,7 +33,7 @@ def document(seed: int) -> Document:
     world["run"] = {"duration": "60 s", "seed": rng.randint(1, 10**6)}
     world["cluster"] = _cluster(rng)
     world["storage"] = _storage(rng)
-    world["overheads"] = {"trigger": "1 ms", "barrier": "0 s", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms",
+    world["overheads"] = {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms",
                           "first-trigger": "10 ms", "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"}  # fmt: skip
     if actions := _actions(rng):
         world["actions"] = actions
