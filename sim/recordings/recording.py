@@ -7,6 +7,7 @@ epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  What do
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal, Self
 
 import pandas as pd
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sim.recordings.config import Configuration
 
-__all__ = ["Alignment", "Checkpoint", "Events", "Phases", "Recording", "Subtask", "Task"]
+__all__ = ["Alignment", "Checkpoint", "Events", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
 
 FORMAT = "flink-lab/1"
 Number = int | float
@@ -113,35 +114,11 @@ class Recording(_Part):
 
     def checkpoints_table(self) -> pd.DataFrame:
         """One row per checkpoint, savepoints included; Flink's columns."""
-        columns = [name for name in Checkpoint.model_fields if name != "tasks"]
-        return pd.DataFrame([[getattr(row, name) for name in columns] for row in self.checkpoints.list], columns=columns)
+        return checkpoints_table(self.checkpoints.list)
 
     def subtasks_table(self) -> pd.DataFrame:
         """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
-        rows = [
-            {
-                "id": checkpoint.id,
-                "vertex": vertex,
-                "index": subtask.index,
-                "status": subtask.status,
-                "ack_timestamp": subtask.ack_timestamp,
-                "end_to_end_duration": subtask.end_to_end_duration,
-                "start_delay": subtask.start_delay,
-                "alignment_duration": subtask.alignment.duration,
-                "alignment_processed": subtask.alignment.processed,
-                "alignment_persisted": subtask.alignment.persisted,
-                "sync_duration": subtask.checkpoint.sync,
-                "async_duration": subtask.checkpoint.async_,
-                "checkpointed_size": subtask.checkpointed_size,
-                "state_size": subtask.state_size,
-                "unaligned_checkpoint": subtask.unaligned_checkpoint,
-                "aborted": subtask.aborted,
-            }
-            for checkpoint in self.checkpoints.list
-            for vertex, task in checkpoint.tasks.items()
-            for subtask in task.subtasks
-        ]
-        return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
+        return subtasks_table(self.checkpoints.list)
 
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
         """Samples of one metric: index is the time [ms], one column per subtask; NaN where nothing was sampled.  Empty if unknown."""
@@ -158,6 +135,40 @@ class Recording(_Part):
         """Events of one kind in the order they were logged; empty if there were none."""
         events = self.events.get(kind, Events(cols=(), rows=()))
         return pd.DataFrame(list(events.rows), columns=list(events.cols))
+
+
+def checkpoints_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+    """One row per checkpoint, savepoints included; Flink's columns."""
+    columns = [name for name in Checkpoint.model_fields if name != "tasks"]
+    return pd.DataFrame([[getattr(row, name) for name in columns] for row in checkpoints], columns=columns)
+
+
+def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+    """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+    rows = [
+        {
+            "id": checkpoint.id,
+            "vertex": vertex,
+            "index": subtask.index,
+            "status": subtask.status,
+            "ack_timestamp": subtask.ack_timestamp,
+            "end_to_end_duration": subtask.end_to_end_duration,
+            "start_delay": subtask.start_delay,
+            "alignment_duration": subtask.alignment.duration,
+            "alignment_processed": subtask.alignment.processed,
+            "alignment_persisted": subtask.alignment.persisted,
+            "sync_duration": subtask.checkpoint.sync,
+            "async_duration": subtask.checkpoint.async_,
+            "checkpointed_size": subtask.checkpointed_size,
+            "state_size": subtask.state_size,
+            "unaligned_checkpoint": subtask.unaligned_checkpoint,
+            "aborted": subtask.aborted,
+        }
+        for checkpoint in checkpoints
+        for vertex, task in checkpoint.tasks.items()
+        for subtask in task.subtasks
+    ]
+    return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
 
 
 SUBTASK_COLUMNS = [
