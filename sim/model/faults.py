@@ -111,6 +111,8 @@ class Restart:
     connection_reset_ns: int = 1_000_000_000  # a lost process -> its peers' channels report it
     replacement_ns: int = 0  # a lost TaskManager -> another one offers its slots; 0: there are spare ones
     cancellation_timeout_ns: int = 180_000_000_000  # a task that does not stop takes its TaskManager down; 0: never
+    warm_up_ns: int = 0  # so long after it is restarted, a task's services ...
+    warm_up_factor: Fraction = Fraction(2)  # ... take so many times as long: code is compiled anew, caches are empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class Restore:
         self.stats.recovered_bytes += held.in_flight_bytes
         self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
         self.world.tasks[task].restored(held)
+        self.world.warm_up.begin(task)
         if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held
             self.world.plane.release(task)
         if task in self._catch_up.readers:

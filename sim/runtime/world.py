@@ -38,6 +38,7 @@ from sim.runtime.speed import Speed
 from sim.runtime.staging import StagingSpace
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_host import TaskHost
+from sim.runtime.warm_up import WarmUp
 from sim.storage.filesystem import CheckpointStorage
 
 __all__ = ["World"]
@@ -76,6 +77,7 @@ class World:
         self._writers = self._channel_state_writers()
         self.contents = Contents(self.plane)
         self.speed = Speed(self.plane)
+        self.warm_up = WarmUp(self.env, scenario.restart, self.speed)
         self.counters = Counters(self.plane, len(self.layout.vertex))
         self.tasks = [self._task(t) for t in range(len(self.layout.vertex))]
         self.recovery = RecoveryHost(self)

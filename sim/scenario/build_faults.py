@@ -177,7 +177,7 @@ def build_restart(given: doc.Restart | None) -> Restart:
         "multiplier": given.multiplier, "max_ns": given.max, "jitter": given.jitter, "reset_ns": given.reset, "rate": given.rate,
         "rate_interval_ns": given.within, "failover": given.failover, "heartbeat_timeout_ns": given.heartbeat_timeout,
         "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout,
-        "replacement_ns": given.replacement,
+        "replacement_ns": given.replacement, "warm_up_ns": given.warm_up, "warm_up_factor": given.warm_up_factor,
     }  # fmt: skip
     return replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
 

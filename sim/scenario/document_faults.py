@@ -142,6 +142,10 @@ class Restart(Section):
     """A lost task manager -> another one offers its slots; default: there are spare ones."""
     cancellation_timeout: Axis[Duration] | None = None
     """A task that does not stop takes its task manager down."""
+    warm_up: Axis[Duration] | None = None
+    """For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."""
+    warm_up_factor: Axis[Number] | None = None
+    """How many times as long its services take then; default: 2."""
 
 
 class Rescale(Section):

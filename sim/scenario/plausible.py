@@ -21,7 +21,7 @@ _STRATEGY_OF = {
 }  # fmt: skip
 """Keys of `restart:` -> the strategies that read them."""
 
-_MOST_NODES, _MOST_FILES, _MOST_JOBS = 100_000, 10_000, 1_000
+_MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_000
 
 
 def check(document: Document, reading: Reading) -> None:
@@ -71,6 +71,10 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
         reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
     if given.initial is not None and given.max is not None and given.max < given.initial:
         reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
+    if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MOST_SLOWER:
+        reading.wrong(("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped")
+    if given.warm_up_factor is not None and not given.warm_up:
+        reading.warn(("restart", "warm-up-factor"), "has no effect: write warm-up, how long it lasts")
     for key in ("within", "heartbeat_timeout"):
         if getattr(given, key) == 0:
             reading.wrong(("restart", key.replace("_", "-")), "must be more than 0")

@@ -116,6 +116,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "delays that shrink": (ending("restart: {multiplier: 0.5}\n"), ("s:8:11: restart.multiplier: must be at least 1",)),
     "longest delay below the first": (ending("restart: {initial: 10 s, max: 1 s}\n"), ("s:8:26: restart.max: is less than initial, 10 s",)),
     "failures within nothing": (ending("restart: {strategy: failure-rate, within: 0 s}\n"), ("s:8:35: restart.within: must be more than 0",)),
+    "a cold task that stands still": (ending("restart: {warm-up: 1 s, warm-up-factor: 0.5}\n"), ("s:8:25: restart.warm-up-factor: must lie between 1 and 1000",)),
     "heartbeat of nothing": (ending("restart: {heartbeat-timeout: 0 s}\n"), ("s:8:11: restart.heartbeat-timeout: must be more than 0",)),
     "rescaled before it began": (ending("rescale: {at: 0 s, parallelism: {b: 3}}\n"), ("s:8:11: rescale.at: is 0: there is nothing to go on from",)),
     "rescaled from nothing": (but(("5 s}", "off}")) + "rescale: {at: 5 s, parallelism: {b: 3}}\n", (
