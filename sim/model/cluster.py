@@ -30,17 +30,22 @@ class NetworkMemory:
     exclusive_per_channel: int = 2
     floating_per_gate: int = 8
     max_per_channel: int = 10
-    overdraft: int = 20  # 5 in 1.20
+    overdraft: int = 20  # 5 in 1.20, none in 1.15
+    stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
     buffer_timeout_ns: int = 100_000_000  # -1: never, 0: after each record
     debloat: Debloat | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Placement: isolated = one task manager per subtask; single = one in all; spread = one per subtask index."""
+    """Placement: isolated = one task manager per subtask; single = one in all; spread = one per `slots` subtask indices.
+
+    A slot holds one subtask of each vertex (slot sharing); task managers are filled one after the other.
+    """
 
     placement: Literal["isolated", "single", "spread"] = "isolated"
+    slots: int = 1  # of a task manager, where subtasks are spread (taskmanager.numberOfTaskSlots)
     latency_ns: int = 0  # one way, between task managers
     nic_bytes_per_second: int | None = None  # outgoing, per task manager; None: never the limit
     network: NetworkMemory = NetworkMemory()
-    profile: Literal["1.20", "2.x"] = "2.x"
+    profile: Literal["1.15", "1.20", "2.x"] = "2.x"

@@ -23,8 +23,9 @@ class Lsm:
     multiplier: int = 10  # from one level's size to the next
     table_bytes: int = 64 * _MIB  # size of one file below level 0
     flush_bytes_per_second: int = 200_000_000  # memtable to local disk, in the synchronous part
-    compaction_bytes_per_second: int = 100_000_000  # merged by the one background thread
+    compaction_bytes_per_second: int = 100_000_000  # merged by the background thread
     link_ns: int = 100_000  # one hard link of a snapshot, in the synchronous part
+    compaction_thread: Literal["subtask", "task-manager"] = "subtask"  # whose it is: RocksDB's databases of one process share theirs
 
     @property
     def memtable_limit_bytes(self) -> int:

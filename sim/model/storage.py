@@ -75,6 +75,7 @@ class ObjectStore:
     parallel_parts: int = 4  # of one file (s3.upload.max.concurrent.uploads)
     requests_per_second: int | None = None  # per prefix: more are turned away (503 Slow Down); S3: about 3500 writes
     prefixes: int = 1  # files are spread over so many (s3.entropy.key)
+    client: Literal["hadoop", "presto"] = "hadoop"  # presto looks before it writes a new file (HEAD, LIST) or deletes one (HEAD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
         floating=network.floating_per_gate,
         max_per_channel=network.max_per_channel,
         overdraft=network.overdraft,
+        stretching=network.stretching,
         buffer_timeout_ns=network.buffer_timeout_ns,
         debloating=_debloating(network.debloat),
         digests=digests,
@@ -49,12 +50,12 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
 
 
 def hosts(scenario: Scenario) -> tuple[int, ...]:
-    """The task manager of each task: one each (isolated), one for all (single), one per subtask index (spread)."""
+    """The task manager of each task: one each (isolated), one for all (single), one for the subtasks its slots have room for (spread)."""
     subtasks = [i for vertex in scenario.job.vertices for i in range(vertex.parallelism)]
     placement = scenario.cluster.placement
     if placement == "isolated":
         return tuple(range(len(subtasks)))
-    return tuple(0 if placement == "single" else i for i in subtasks)
+    return tuple(0 if placement == "single" else i // scenario.cluster.slots for i in subtasks)
 
 
 def _vertex(vertex: Vertex) -> plane.Vertex:

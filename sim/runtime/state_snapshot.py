@@ -19,6 +19,7 @@ from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
 from sim.state.backends import backend
+from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle, Part, Step, Taken
 from sim.state.key_groups import key_groups
 from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
@@ -61,12 +62,13 @@ class StateSnapshot:
 class SubtaskState:
     """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down.
 
+    `compaction`: the thread that compacts for all subtasks of that task manager.
     `counts_records`: whether it makes a difference how many records were served.
     """
 
     def __init__(
         self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
-        slow: Callable[[Fraction], None] = lambda _: None,
+        slow: Callable[[Fraction], None] = lambda _: None, compaction: CompactionThread | None = None,
     ) -> None:  # fmt: skip
         self.vertex = vertex
         self.index = index
@@ -74,8 +76,8 @@ class SubtaskState:
         self.options = options
         self.host = host
         self.slow = slow
-        self.backend = None if vertex.state is None or not self.keyed_bytes else backend(vertex.state, self.keyed_bytes, options)
-        state = vertex.state
+        state, mine = vertex.state, self.keyed_bytes
+        self.backend = None if state is None or not mine else backend(state, mine, options, compaction)
         tells_updates = state is not None and (state.backend == "rocksdb" or state.changelog is not None)  # the heap does not
         self.counts_records = self.backend is not None and state is not None and tells_updates and state.update_share > 0
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
@@ -107,6 +109,13 @@ class SubtaskState:
             return False
         incremental = self.options.incremental and self.vertex.state.backend == "rocksdb"
         return self.options.local_recovery or incremental or self.vertex.state.changelog is not None
+
+    def stop(self) -> None:
+        """The task is gone, and what works for it in the background."""
+        if self.log is not None:
+            self.log.stop()
+        if self.backend is not None:
+            self.backend.stop()
 
     # ------------------------------------------------------------------------------------------ snapshots
 

@@ -150,8 +150,7 @@ class TaskHost:
         self.async_thread.stop()
         self.in_flight.stop()
         self.operator.stop()
-        if self.state.log is not None:
-            self.state.log.stop()
+        self.state.stop()
 
     def restored(self, held: Held) -> None:
         """Its state is there; the thread begins."""
@@ -194,9 +193,10 @@ class TaskHost:
         options = self.world.transit.options(notice.number, layout.writer[notice.channel], layout.edge[notice.channel])
         if notice.number not in self._polled_at_first_barrier:
             self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
-        # barriers are converted in a sender's queue at the deadline, never before it
+        # barriers are converted in a sender's queue at the deadline (since FLINK-27251), never before it
         sent = self.world.transit.was_sent(notice.number, layout.writer[notice.channel], layout.edge[notice.channel])
-        priority = options.unaligned or (sent and options.timeoutable and now >= options.deadline_ns)
+        converts = sent and self.world.scenario.checkpoint.barriers.reaches_output
+        priority = options.unaligned or (converts and options.timeoutable and now >= options.deadline_ns)
         self.tell(say.BarrierArrived(now, notice.gate, notice.number, options, notice.first, notice.last, priority))
 
     # ------------------------------------------------------------------------------------------ what the machine asks for

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from sim.metrics.commits import CommitStats
 from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
@@ -39,6 +41,7 @@ from sim.runtime.staging import StagingSpace
 from sim.runtime.state_snapshot import SubtaskState
 from sim.runtime.task_host import TaskHost
 from sim.runtime.warm_up import WarmUp
+from sim.state.compaction import CompactionThread
 from sim.storage.filesystem import CheckpointStorage
 
 __all__ = ["World"]
@@ -67,6 +70,7 @@ class World:
         self.commits: list[CommitStats] = []
         self.outside = Outside(self.storage, self.names())
         self.staging: dict[int, StagingSpace] = {}  # by task manager
+        self.compaction = defaultdict[int, CompactionThread](CompactionThread)  # likewise
         self.transit = BarriersInTransit()
         self.failed = self.env.event()
         self.finished = self.env.event()
@@ -157,7 +161,8 @@ class World:
         vertex = self.scenario.job.vertices[self.layout.vertex[task]]
         run, options = self.scenario.run, self.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(task, "snapshot", factor)  # noqa: E731
-        state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, self.hosts[task], slow)
+        host = self.hosts[task]
+        state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, host, slow, self.compaction[host])
         return TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
 
     def _forced_edges(self) -> frozenset[int]:

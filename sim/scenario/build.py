@@ -51,7 +51,7 @@ def build(
         storage=build_storage(document.storage or doc.Storage(), reading, folder),
         overheads=_overheads(document.overheads or doc.Overheads()),
         actions=build_actions(document.actions or (), reading),
-        faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster.placement, reading, folder),
+        faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster, reading, folder),
         restart=build_restart(document.restart),
         rescale=rescale,
         instances=build_instances(
@@ -109,9 +109,12 @@ def _run(given: doc.Run, reading: Reading) -> Run:
 
 
 def _cluster(given: doc.Cluster, reading: Reading) -> Cluster:
+    if given.slots is not None and given.placement != "spread":
+        reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
     return _given(
         Cluster(network=_network(given, reading)),
-        placement=given.placement, latency_ns=given.latency, nic_bytes_per_second=given.nic or None, profile=given.profile,
+        placement=given.placement, slots=given.slots, latency_ns=given.latency,
+        nic_bytes_per_second=given.nic or None, profile=given.profile,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from sim.model.cluster import Cluster
 from sim.model.faults import (
     Fault,
     FaultLaw,
@@ -48,10 +49,12 @@ def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
 
 
 def build_faults(
-    given: Sequence[doc.Fault], subtasks: _Parallelisms, placement: str, reading: Reading, folder: FilePath
+    given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: FilePath
 ) -> tuple[Fault, ...]:
     """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
-    hosts = max({"isolated": sum(one.values()), "spread": max(one.values(), default=0)}.get(placement, 1) for one in subtasks)
+    indices = max(max(one.values(), default=0) for one in subtasks)
+    isolated = max(sum(one.values()) for one in subtasks)
+    hosts = {"isolated": isolated, "spread": -(-indices // cluster.slots)}.get(cluster.placement, 1)
     most = {name: max(one[name] for one in subtasks) for name in subtasks[0]}
     return tuple(fault for i, one in enumerate(given) for fault in _faults(one, ("faults", i), most, hosts, reading, folder))
 

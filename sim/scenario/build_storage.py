@@ -96,7 +96,7 @@ def _object_store(given: doc.ObjectStore, reading: Reading) -> ObjectStore:
     default = ObjectStore() if given.bandwidth != 0 else ObjectStore(None)
     return _given(
         default, bytes_per_second=given.bandwidth or None, part_bytes=given.part, parallel_parts=given.parallel_parts,
-        latency=law(given.latency, default.latency, (*here, "latency"), reading), prefixes=given.prefixes,
+        latency=law(given.latency, default.latency, (*here, "latency"), reading), prefixes=given.prefixes, client=given.client,
         requests_per_second=_per_second(given.requests, (*here, "requests"), reading),
     )  # fmt: skip
 

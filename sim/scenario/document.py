@@ -114,7 +114,9 @@ class Cluster(Section):
     """Where the job runs."""
 
     placement: Axis[Annotated[str, choice("isolated", "spread", "single")]] | None = None
-    """isolated: a task manager per subtask; spread: one per subtask index; single: one in all."""
+    """isolated: a task manager per subtask; spread: one per subtask index, or per so many as it has slots; single: one in all."""
+    slots: Axis[Positive] | None = None
+    """Of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."""
     latency: Axis[Duration] | None = None
     """One way, between task managers."""
     nic: Axis[ByteRate] | None = None

@@ -38,6 +38,8 @@ class Lsm(Section):
     """Memtable to local disk, on the task thread."""
     compaction: Axis[ByteRate] | None = None
     """Merged by the background thread."""
+    compaction_thread: Axis[Annotated[str, choice("subtask", "task-manager")]] | None = None
+    """Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB."""
     link: Axis[Duration] | None = None
     """Hard link of one file, on the task thread."""
 

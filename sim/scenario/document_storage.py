@@ -93,6 +93,8 @@ class ObjectStore(Section):
     """Of one file (s3.upload.max.concurrent.uploads)."""
     requests: Axis[RecordRate] | None = None
     """Per prefix; more are turned away and retried."""
+    client: Axis[Annotated[str, choice("hadoop", "presto")]] | None = None
+    """presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request)."""
     prefixes: Axis[Positive] | None = None
     """Files are spread over so many (s3.entropy.key)."""
 

@@ -30,6 +30,9 @@ class Backend(Protocol):
 
     def notify_complete(self, number: int) -> None: ...
 
+    def stop(self) -> None:
+        """The task is gone."""
+
     def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
         """Stand where a snapshot says, and go on from there; says what that takes."""
 

@@ -115,6 +115,9 @@ class ChangelogBackend:
         if materialisation:
             self.inner.notify_complete(materialisation)
 
+    def stop(self) -> None:
+        self.inner.stop()
+
     def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
         """The materialisation, then the log is read and replayed."""
         below, log, replayed_bytes = [], [], 0

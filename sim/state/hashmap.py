@@ -39,5 +39,8 @@ class Hashmap:
     def notify_complete(self, number: int) -> None:
         """Nothing is reused."""
 
+    def stop(self) -> None:
+        """Nothing of it works in the background."""
+
     def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
         return streamed(parts, self.options.load_bytes_per_second)

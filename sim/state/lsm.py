@@ -1,4 +1,4 @@
-"""A leveled tree as RocksDB keeps it, in expected sizes: memtable, flushes, and compactions by one background thread.
+"""A leveled tree as RocksDB keeps it, in expected sizes: memtable, flushes, and compactions by a background thread.
 
 Level 0 holds flushed memtables, each over all keys; a level below holds tables with key ranges of their own.  Level 0 is compacted when
 it has enough files, another level when it is larger than its target; the level that is the fullest goes first (LeveledCompactionPicker).
@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from sim.model.state import Lsm
+from sim.state.compaction import CompactionThread
 from sim.state.tables import Table, distinct, merged
 
 __all__ = ["LsmTree", "TreeImage"]
@@ -42,9 +43,9 @@ class TreeImage(NamedTuple):
 
 
 class LsmTree:
-    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start."""
+    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.  `thread`: who compacts; None: one of its own."""
 
-    def __init__(self, options: Lsm, keys: int, entry_bytes: int) -> None:
+    def __init__(self, options: Lsm, keys: int, entry_bytes: int, thread: CompactionThread | None = None) -> None:
         self.options = options
         self.keys = keys
         self.entry_bytes = entry_bytes
@@ -57,7 +58,10 @@ class LsmTree:
         self._next = 1  # number of the next table
         self._cursor: dict[int, int] = {}  # level -> where in the keys its next compaction begins
         self._running: _Compaction | None = None
+        self.thread = CompactionThread()
         self._load()
+        if thread is not None:
+            self.thread = thread
 
     @property
     def memtable_bytes(self) -> int:
@@ -83,13 +87,18 @@ class LsmTree:
         self._count(*range(len(self.levels)))
         self.edits, self._next = image.edits, image.next_number
         self._writes = self._loaded = 0
-        self._running = None
+        self.leave()
         self._cursor.clear()
         self._compact(now_ns)
 
+    def leave(self) -> None:
+        """Nobody needs it any more, or not as it is: what is being compacted comes to nothing."""
+        self.thread.forget(self)
+        self._running = None
+
     def loaded_anew(self) -> LsmTree:
         """Another tree of the same keys, written from the beginning."""
-        return LsmTree(self.options, self.keys, self.entry_bytes)
+        return LsmTree(self.options, self.keys, self.entry_bytes, self.thread)
 
     def write(self, writes: int, begin_ns: int, end_ns: int) -> None:
         """So many updates, evenly spread over a time; the memtable is flushed whenever it is full."""
@@ -99,11 +108,11 @@ class LsmTree:
             self._writes = self._full
             self.flush(begin_ns + (end_ns - begin_ns) * done // writes)
         self._writes += writes - done
-        self._settle(end_ns)
+        self.thread.advance(end_ns)
 
     def flush(self, now_ns: int) -> None:
         """The memtable becomes a table of level 0 (an empty one does not)."""
-        self._settle(now_ns)
+        self.thread.advance(now_ns)
         if self._writes:
             updated = distinct(self._writes - self._loaded, self.keys)
             self.levels[0].append(self._table(0, self.keys, min(self.keys, self._loaded + updated), self._loaded))
@@ -129,7 +138,7 @@ class LsmTree:
             if some == self._full:
                 self.flush(0)
                 while self._running is not None:
-                    self._settle(self._running.ends_ns)
+                    self.thread.advance(self._running.ends_ns)
 
     def _settled(self) -> None:
         """All keys in full tables of one level."""
@@ -146,19 +155,9 @@ class LsmTree:
 
     # ------------------------------------------------------------------------------------------ compaction
 
-    def _settle(self, now_ns: int) -> None:
-        """Let compactions end that are over by now; the next one begins when one ends."""
-        while (ended := self._running) is not None and ended.ends_ns <= now_ns:
-            self._running = None
-            del self.levels[ended.level][ended.first : ended.first + ended.sources]
-            self.levels[ended.level + 1][ended.below] = ended.outputs
-            self._count(ended.level, ended.level + 1)
-            self.edits += 1
-            self._compact(ended.ends_ns)
-
-    def _compact(self, now_ns: int) -> None:
-        """Begin the most urgent compaction, if one is due and none runs."""
-        while self._running is None and (level := self._fullest()) is not None:
+    def compact(self, now_ns: int) -> int | None:
+        """Begin the most urgent compaction; when it will be over, or None if none is due."""
+        while (level := self._fullest()) is not None:
             if level + 1 == len(self.levels):
                 self.levels.append([])
                 self._entries.append(0)
@@ -176,6 +175,23 @@ class LsmTree:
             volume = sum(self.bytes_of(table) for table in (*sources, *met))
             ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second
             self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)
+            return ends_ns
+        return None
+
+    def compacted(self) -> None:
+        """The compaction under way is over; the next one may be due."""
+        if (ended := self._running) is None:
+            return
+        self._running = None
+        del self.levels[ended.level][ended.first : ended.first + ended.sources]
+        self.levels[ended.level + 1][ended.below] = ended.outputs
+        self._count(ended.level, ended.level + 1)
+        self.edits += 1
+        self._compact(ended.ends_ns)
+
+    def _compact(self, now_ns: int) -> None:
+        if self._fullest() is not None:
+            self.thread.ask(self, now_ns)
 
     def _fullest(self) -> int | None:
         """The level whose compaction is the most overdue; of equals the upper one."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from sim.model.state import State, StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.state.backend import canonical, keyed_bytes, streamed
+from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle, Part, Restoring, Step, Taken
 from sim.state.increments import Increments
 from sim.state.lsm import LsmTree, TreeImage
@@ -26,11 +27,14 @@ _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per
 
 
 class RocksDb:
-    def __init__(self, state: State, size_bytes: int, options: StateOptions) -> None:
+    """`shared`: the thread that compacts for every database of the task manager, used if the tree's options say so."""
+
+    def __init__(self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None) -> None:
         entry_bytes = min(state.value_bytes, size_bytes)
         self.state = state
         self.options = options
-        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes)
+        thread = shared if state.lsm.compaction_thread == "task-manager" else None
+        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread)
         self.increments = Increments()
         self._now_ns = 0
         self._types: dict[int, SnapshotType] = {}  # of snapshots being written
@@ -68,12 +72,16 @@ class RocksDb:
     def notify_complete(self, number: int) -> None:
         self.increments.notify_complete(number)
 
+    def stop(self) -> None:
+        self.tree.leave()
+
     def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
         self._now_ns = now_ns
         self._types.clear()
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
+            self.tree.leave()
             self.tree = self.tree.loaded_anew()
             self.increments.restart(0, {})
             merge_ns = keyed_bytes(parts) * _SECOND // self.state.lsm.compaction_bytes_per_second

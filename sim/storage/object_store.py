@@ -2,7 +2,8 @@
 
 What is written goes out in parts, several at a time, as soon as a part is full; the last part goes with the close, and a small file is
 one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the store takes are turned away
-(503 Slow Down) and come back after a pause.  Sources: S3 user guide, multipart uploads and request rates; flink-s3-fs-base.
+(503 Slow Down) and come back after a pause.  Sources: S3 user guide, multipart uploads and request rates; flink-s3-fs-base; for the
+questions the Presto client asks first, PrestoS3FileSystem#create, #getFileStatus and #delete.
 """
 
 from __future__ import annotations
@@ -60,8 +61,16 @@ class ObjectStorage:
         yield from self.request("get", name, size_bytes, self.cards.into(host))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
-        """Process: one request."""
+        """Process: one request, after those of a client that looks first."""
+        if self.options.client == "presto":
+            yield from self.request("head", name)
         yield from self.request("delete", name)
+
+    def look(self, name: Name) -> Work[None]:
+        """Process: is there such a file, or such a directory?"""
+        if self.options.client == "presto":
+            yield from self.request("exists", name)
+            yield from self.request("list", name)
 
     def rename(self, name: Name, host: int) -> Work[None]:
         raise NotImplementedError
@@ -103,12 +112,14 @@ class _Object:
         while self._waiting_bytes > self.store.options.part_bytes:
             yield from self._until_at_most(self.store.options.parallel_parts - 1)
             if self._parts == 0:
+                yield from self.store.look(self.name)
                 yield from self._request("initiate")
             self._send(self.store.options.part_bytes)
         self._complain()
 
     def close(self) -> Work[None]:
         if self._parts == 0:
+            yield from self.store.look(self.name)
             yield from self._request("put", self._waiting_bytes)
             return
         yield from self._until_at_most(self.store.options.parallel_parts - 1)

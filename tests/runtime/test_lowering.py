@@ -108,6 +108,13 @@ def test_placement_becomes_hosts(placement, expected):
     assert expected == hosts(scenario(placement=placement)) == plane_spec(scenario(placement=placement)).hosts
 
 
+def test_slots_are_filled_one_task_manager_after_the_other():
+    """Five subtask indices on task managers of two slots need three; each vertex begins at the first again."""
+    job = Job((Vertex("a", 5, source=Source()), Vertex("b", 3, inputs=(Input("a"),))))
+
+    assert (0, 0, 1, 1, 2, 0, 0, 1) == hosts(replace(scenario(), job=job, cluster=Cluster("spread", 2)))
+
+
 def test_nic_is_an_exact_ratio():
     """10 Gbit/s are 5 bytes in 4 ns; without a limit there is no line."""
     assert (5, 4) == plane_spec(scenario(nic_bytes_per_second=1_250_000_000)).nic

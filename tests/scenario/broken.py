@@ -202,6 +202,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "forced edge that is none": (but(("5 s}", "5 s, forced-aligned: [b -> a]}")), (
         "s:6:46: checkpoint.forced-aligned[0]: there is no edge b -> a in the job",)),
     "warm-up as long as the run": (but(("60 s}", "60 s, warmup: 1 min}")), ("s:7:23: run.warmup: leaves nothing of the run",)),
+    "slots of nobody": (ending("cluster: {slots: 4}\n"), ("s:8:11: cluster.slots: has no effect: only spread subtasks fill task managers",)),
     "odd segment size": (ending("cluster: {network: {segment-size: 10 kB}}\n"), ("s:8:21: cluster.network.segment-size: 10000 B: Flink wants a power of two",)),
     "condition without a comparison": (ending("expect: {checkpoints.failed: 0}\n"), ("s:8:10: expect.checkpoints.failed: '0' is no condition: write '< 60 s'",)),
     # Flink's keys

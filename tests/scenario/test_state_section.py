@@ -10,7 +10,7 @@ from sim.scenario import ScenarioError, loads
 S, MIB = 1_000_000_000, 1 << 20
 LSM = (
     "{memtable: 8 MiB, managed-memory: 64 MiB, level0-files: 2, base: 16 MiB, multiplier: 4, "
-    "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s, link: 1 ms}"
+    "table: 2 MiB, flush: 1 GB/s, compaction: 50 MB/s, compaction-thread: task-manager, link: 1 ms}"
 )
 ROCKSDB = "state.backend.rocksdb"
 TEXT = """\
@@ -50,7 +50,7 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
     (
         f"backend: rocksdb, lsm: {LSM}",
-        State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 1_000_000_000, 50_000_000, S // 1000)),
+        State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 10**9, 50_000_000, S // 1000, "task-manager")),
     ),
 ])  # fmt: skip
 def test_a_backend_as_it_is_written(state, expected):

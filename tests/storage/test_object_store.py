@@ -51,6 +51,14 @@ def test_it_is_not_there_before_it_is_closed():
     assert [True] == [lab.storage.files.exists(stored.id) for stored in lab.storage.files]
 
 
+def test_presto_looks_before_it_writes_or_deletes():
+    """HEAD and LIST before the first request of a new file, whether it goes in parts or not; HEAD before DELETE."""
+    lab = Lab(store(client="presto"))
+
+    assert [20 + 30, 20 + 290] == [lab.took_ms(lab.storage.write(size_mb * MB, name)) for size_mb, name in ((1, "a"), (22, "b"))]
+    assert 10 + 10 == lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
+
+
 def test_it_has_no_other_name():
     lab = Lab(store())
     file = lab.env.run(until=lab.env.process(lab.storage.write(1, "a")))
