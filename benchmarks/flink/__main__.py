@@ -1,0 +1,47 @@
+"""``python -m benchmarks.flink``: a real job is imported, the other protocols predicted, the job switched to them, and both compared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.flink.classes import MissingDependencyError
+from benchmarks.flink.cluster import FlinkError
+from benchmarks.flink.experiments import EXPERIMENTS
+from benchmarks.flink.protocols import PROTOCOLS
+from benchmarks.flink.switch import switch
+from benchmarks.flink.told import told
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.flink", description=__doc__)
+    parser.add_argument("experiment", nargs="?", default="shuffle", choices=EXPERIMENTS)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the whole table as a list of records")
+    parser.add_argument("--scenario", type=Path, metavar="FILE", help="the scenario as it was imported")
+    parser.add_argument("--nice", type=int, default=0, help="of the Java process: -15 keeps a busy machine out of the measurement")
+    chosen = parser.parse_args()
+    begun = time.monotonic()
+
+    def say(what: str) -> None:
+        print(f"{time.monotonic() - begun:6.0f} s  {what}", file=sys.stderr, flush=True)
+
+    try:
+        outcome = switch(EXPERIMENTS[chosen.experiment], PROTOCOLS, say=say, nice=chosen.nice)
+    except (FlinkError, MissingDependencyError) as error:
+        print(error, file=sys.stderr)
+        return 5 if isinstance(error, MissingDependencyError) else 4
+    say("done")
+    print(f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n")
+    print(told(outcome.table, PROTOCOLS[0].name))
+    if chosen.scenario:
+        chosen.scenario.write_text(outcome.scenario)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(json.loads(outcome.table.to_json(orient="records")), indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

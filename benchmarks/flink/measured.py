@@ -1,0 +1,46 @@
+"""What a live job showed while it was watched, in the rows of a recording: both sides of the comparison are counted alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sim.calibration.predicted import predicted
+from sim.recordings.flows import flows
+from sim.recordings.observed import of_checkpoints
+from sim.recordings.quantities import values_of
+from sim.recordings.recording import checkpoints_table, subtasks_table
+
+if TYPE_CHECKING:
+    from sim.recordings.rest_job import RestJob
+    from sim.runtime.result import Result
+
+__all__ = ["PER_MINUTE", "measured", "simulated"]
+
+PER_MINUTE = "completed_per_minute"
+
+
+def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
+    """Rows of `sim.recordings.quantities.COLUMNS`: of the checkpoints triggered from then on [epoch ms], rates over the samples."""
+    settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
+    checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
+    over = flows(job)
+    rates = [
+        ("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in")) for vertex in job.vertices if vertex.inputs
+    ]
+    rows = [of_checkpoints(checkpoints, subtasks), values_of([*rates, *_per_minute(checkpoints)])]
+    return pd.concat(rows, ignore_index=True).assign(first=False)  # what came before has been left out
+
+
+def simulated(result: Result) -> pd.DataFrame:
+    """The same of a simulated run, without its first checkpoint, which meets queues that are not full yet."""
+    rows = predicted(result)
+    rows = pd.concat([rows[~rows["first"]], values_of(_per_minute(result.checkpoints.iloc[1:]))], ignore_index=True)
+    return rows
+
+
+def _per_minute(checkpoints: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """From trigger to trigger of the completed ones; nothing of less than two."""
+    done = checkpoints[checkpoints["status"] == "COMPLETED"]["trigger_timestamp"]
+    return [(PER_MINUTE, "", 60_000 * (len(done) - 1) / float(done.max() - done.min()))] if len(done) > 1 else []

@@ -1,0 +1,98 @@
+"""A real job, imported while it runs; the other protocols predicted; the real job switched to each; both beside one another.
+
+The prediction is made of what the job showed under its first protocol and of nothing else, before it is switched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from benchmarks.flink.cluster import Cluster
+from benchmarks.flink.job import PacedJob
+from benchmarks.flink.measured import measured, simulated
+from benchmarks.flink.protocols import ALIGNED, Protocol
+from sim.calibration.truth import beside
+from sim.model.scenario import Scenario
+from sim.recordings.infer import to_scenario
+from sim.recordings.rest import fetch
+from sim.recordings.rest_job import RestJob
+from sim.recordings.snapshot import Snapshot
+from sim.runtime.simulate import simulate
+from sim.scenario import loads
+from sim.scenario.text import write
+
+__all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]
+
+SETTLE_S = 8.0  # queues fill, caches warm up: not measured
+SEEDS = (1, 2, 3)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What runs, where, and how long each protocol is watched."""
+
+    name: str
+    job: PacedJob
+    options: dict[str, str]  # of Flink, for the job
+    cluster: dict[str, str]  # ... for the cluster
+    task_managers: int
+    slots: int = 1
+    watch_s: float = 35
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    table: pd.DataFrame  # protocol, then the columns of sim.calibration.truth from `quantity` on
+    scenario: str  # as imported: a YAML file
+    snapshots: dict[str, Snapshot]  # by protocol
+
+
+def switch(experiment: Experiment, protocols: Sequence[Protocol], *, say: Say = print, seeds: Iterable[int] = SEEDS, nice: int = 0) -> Outcome:
+    """Run the job under each protocol, the first being the one it is imported under.  FlinkError, MissingDependencyError: one line."""
+    seeds = tuple(seeds)
+    snapshots: dict[str, Snapshot] = {}
+    observed: dict[str, pd.DataFrame] = {}
+    predictions: dict[str, pd.DataFrame] = {}
+    text = ""
+    with Cluster(task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice) as flink:
+        savepoint = None
+        for number, protocol in enumerate(protocols):
+            job = flink.submit(experiment.job, experiment.options | protocol.options, restore=savepoint)
+            flink.await_running(job)
+            say(f"{protocol.name}: the real job runs at {flink.url}")
+            time.sleep(SETTLE_S)
+            begun_ms = time.time_ns() // 10**6
+            snapshot = snapshots[protocol.name] = fetch(flink.url, job, sample_s=experiment.watch_s)
+            observed[protocol.name] = measured(RestJob(snapshot), since_ms=begun_ms)
+            if number == 0:
+                say("imported; predicting")
+                text, scenario = imported(snapshot)
+                predictions = {other.name: predict(scenario, other, seeds) for other in protocols}
+            if number + 1 < len(protocols):
+                savepoint = flink.stop(job)
+    tables = [
+        beside(observed[protocol.name], predictions[protocol.name]).assign(protocol=protocol.name) for protocol in protocols
+    ]
+    return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
+
+
+def imported(snapshot: Snapshot) -> tuple[str, Scenario]:
+    """The scenario of a live job: its file, and what it says."""
+    inference = to_scenario(snapshot)
+    text = write(inference.document, inference.question, inference.comments)
+    return text, loads(text, name="imported").scenarios[0]
+
+
+def predict(scenario: Scenario, protocol: Protocol, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    """What the job would show under a protocol, all seeds together."""
+    options = replace(scenario.checkpoint, barriers=protocol.barriers)
+    runs = [
+        simulated(simulate(replace(scenario, checkpoint=options, run=replace(scenario.run, seed=seed)), check=False)) for seed in seeds
+    ]
+    return pd.concat(runs, ignore_index=True)

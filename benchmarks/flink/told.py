@@ -1,0 +1,84 @@
+"""The outcome of a switch, as text that fits a ticket."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.flink.measured import PER_MINUTE
+from sim.calibration.truth import NEGLIGIBLE_MS
+from sim.recordings.quantities import DURATIONS
+
+__all__ = ["QUANTITIES", "chosen", "told"]
+
+QUANTITIES = {
+    "end_to_end_duration": "end to end, p50",
+    PER_MINUTE: "completed per minute",
+    "start_delay": "start delay",
+    "alignment_duration": "alignment",
+    "persisted_data": "in-flight data stored",
+    "checkpointed_size": "written per checkpoint",
+    "numRecordsInPerSecond": "throughput",
+}
+"""What a person compares, in the order of reading."""
+
+
+def chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows worth reading: the quantities above, of vertices that read others; what is 0 on both sides says nothing."""
+    rows = table[table["quantity"].isin(QUANTITIES)]
+    rows = rows[(rows["observed_p50"] != 0) | (rows["predicted_p50"] != 0)]
+    sources = set(rows["vertex"].dropna()) - set(table[table["quantity"] == "numRecordsInPerSecond"]["vertex"])
+    rows = rows[~rows["vertex"].isin(sources)]
+    readers = rows[rows["quantity"] == "numRecordsInPerSecond"].groupby("protocol", sort=False).tail(1).index
+    rows = rows[(rows["quantity"] != "numRecordsInPerSecond") | rows.index.isin(readers)]  # of the last vertex: what comes out
+    order = {name: number for number, name in enumerate(QUANTITIES)}
+    protocols = {name: number for number, name in enumerate(table["protocol"].unique())}
+    keys = pd.DataFrame({"protocol": rows["protocol"].map(protocols), "quantity": rows["quantity"].map(order)})
+    return rows.loc[keys.sort_values(["protocol", "quantity"], kind="stable").index].reset_index(drop=True)
+
+
+def told(table: pd.DataFrame, first: str) -> str:
+    """One line per quantity; `first` is the protocol the job was imported under."""
+    lines = [("protocol", "quantity", "vertex", "predicted", "measured", "(p10 - p90)", "error")]
+    before = None
+    for row in chosen(table).to_dict("records"):
+        name = str(row["protocol"])
+        shown = "" if name == before else f"{name} (imported)" if name == first else name
+        before = name
+        unit = str(row["quantity"])
+        spread = "" if row["observed_p10"] == row["observed_p90"] else f"({_value(unit, row['observed_p10'])} - {_value(unit, row['observed_p90'])})"
+        lines.append((
+            shown, QUANTITIES[unit], row["vertex"] or "", _value(unit, row["predicted_p50"]), _value(unit, row["observed_p50"]), spread, _error(row),
+        ))  # fmt: skip
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = [_line(line, widths) for line in lines]
+    rule = "-" * max(map(len, text))
+    parts = [text[0], rule]
+    for line, printed in zip(lines[1:], text[1:], strict=True):
+        parts += ["", printed] if line[0] and line is not lines[1] else [printed]
+    return "\n".join(parts)
+
+
+def _line(words: tuple[str, ...], widths: list[int]) -> str:
+    left = 3  # columns of words, then of numbers
+    cells = [word.ljust(width) if i < left else word.rjust(width) for i, (word, width) in enumerate(zip(words, widths, strict=True))]
+    return "  ".join(cells).rstrip()
+
+
+def _error(row: dict[Any, Any]) -> str:
+    difference = row["predicted_p50"] - row["observed_p50"]
+    if row["quantity"] in DURATIONS and abs(difference) < NEGLIGIBLE_MS:
+        return f"< {NEGLIGIBLE_MS:.0f} ms"
+    return "none" if math.isnan(row["relative_error"]) else f"{row['relative_error']:+.1%}"
+
+
+def _value(quantity: str, value: float) -> str:
+    if math.isnan(value):
+        return "none"
+    if quantity in DURATIONS:
+        return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
+    if quantity in ("persisted_data", "checkpointed_size"):
+        return f"{value / 1e6:.2f} MB"
+    return f"{value:,.1f}" if quantity == PER_MINUTE else f"{value:,.0f}/s"
