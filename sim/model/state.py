@@ -45,7 +45,12 @@ class Changelog:
 
     materialize_ns: int = 600 * _SECOND  # between two snapshots of the backend below, which truncate the log
     preemptive_bytes: int = 5_000_000  # so much log is uploaded without being asked
-    batch_delay_ns: int = 10_000_000  # waited for more before an upload
+    batch_delay_ns: int = 10_000_000  # waited for more, of this and the other subtasks of a task manager, before an upload
+    batch_bytes: int = 10_000_000  # so much is not waited with
+    upload_threads: int = 5  # of a task manager
+    upload_timeout_ns: int | None = _SECOND  # then another attempt begins beside the one that hangs; None: it has all the time
+    upload_attempts: int = 3
+    reports_materialized: bool = True  # a checkpoint's size counts the materialisation it is the first to refer to (Flink 1.15: it does not)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The changelog of one subtask as processes: its log is uploaded while the job runs, the backend below materialised now and then.
 
-Flink: FsStateChangelogWriter, BatchingStateChangeUploadScheduler, PeriodicMaterializationManager.  What is in which file, and which
-snapshot refers to it, is `sim.state.changelog`'s business.  Not modelled: blocking the task when too much is in flight.
+Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to it, is
+`sim.state.changelog`'s business; how files get into storage, several subtasks' as one, is `log_uploads`'.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import simpy
 
 from sim.model.random import draw, stream
+from sim.runtime.log_uploads import LogUploads, Part
 from sim.state.changelog import ChangelogBackend
 from sim.state.files import File, Handle, Taken
-from sim.storage import StorageFailed
+from sim.storage import FileId, StorageFailed
+from sim.storage.ledger import Name
 from sim.storage.work import Work
 
 if TYPE_CHECKING:
@@ -35,9 +37,11 @@ class LogWriter:
         self._running: list[simpy.Process] = []
         self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
         self._materialisations = 0
+        self._loaded_bytes = 0  # not written yet: the state a run begins with, which no log was kept of
 
     def start(self) -> None:
         """The task has its state."""
+        self._loaded_bytes = self.backend.pending_bytes
         self._running = [self.env.process(self._upload_early()), self.env.process(self._materialise())]
 
     def stop(self) -> None:
@@ -50,7 +54,11 @@ class LogWriter:
         for file in files:
             if file.name not in self._uploads:
                 self._uploads[file.name] = self.env.event()
-                self.env.process(self._write(file, self._uploads[file.name]))
+                if file.size_bytes >= self._loaded_bytes > 0:
+                    self._loaded_bytes = 0
+                    self.env.process(self._write(file, self._uploads[file.name]))
+                else:
+                    self._hand_in(file, self._uploads[file.name])
 
     def wait(self, file: File) -> Work[Handle]:
         """Process: until a file is durable.  Raises StorageFailed."""
@@ -68,20 +76,36 @@ class LogWriter:
             if upload is not None and upload.triggered:
                 del self._uploads[file.name]
 
+    def _hand_in(self, file: File, done: simpy.Event) -> None:
+        """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
+        host, options = self.host.state.host, self.backend.options
+        uploads = self.host.world.log_uploads
+        if host not in uploads:
+            uploads[host] = LogUploads(self.env, self.storage, host, options.upload_threads)
+        uploads[host].hand_in(Part(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
+
     def _write(self, file: File, done: simpy.Event) -> Work[None]:
-        """Process: one upload, after what may come in the same batch; it outlives snapshots and their failures."""
-        state = self.host.state
+        """Process: what the run begins with, in one stream and without a limit of time."""
         if self.backend.options.batch_delay_ns:
             yield self.env.timeout(self.backend.options.batch_delay_ns)
         try:
-            name = ("changelog", state.vertex.name, state.index, file.name)
-            stored = yield from self.storage.write(file.size_bytes, *name, host=state.host)
+            stored = yield from self.storage.write(file.size_bytes, *self._name(file), host=self.host.state.host)
         except StorageFailed:
+            self._written(file, done, None)
+        else:
+            self._written(file, done, stored)
+
+    def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
+        """It is durable, or given up."""
+        if stored is None:
             done.succeed(None)
             return
         handle = Handle(file.name, file.size_bytes, file.scope, stored)
         self.backend.logged(handle)
         done.succeed(handle)
+
+    def _name(self, file: File) -> Name:
+        return "changelog", self.host.state.vertex.name, self.host.state.index, file.name
 
     def _upload_early(self) -> Work[None]:
         """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""

@@ -82,8 +82,9 @@ class SnapshotFiles:
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
         """An acknowledgement sets out; this is what it names."""
-        stored = ((FileId(handle.file), handle) for handle in handles if handle.file is not None)
-        named = tuple(self._file(file, handle.scope, handle.size_bytes, checkpoint) for file, handle in stored)
+        ledger = self.world.storage.files  # a handle may be to a part of a file
+        stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
+        named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
         if named:
             self._offered[checkpoint, task] = named
 

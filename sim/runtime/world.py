@@ -32,6 +32,7 @@ from sim.runtime.counters import Counters
 from sim.runtime.faults import Faults
 from sim.runtime.in_flight import InFlightData
 from sim.runtime.job_end import JobEnd
+from sim.runtime.log_uploads import LogUploads
 from sim.runtime.lowering import hosts, plane_spec
 from sim.runtime.outside import Outside
 from sim.runtime.recovery_host import RecoveryHost
@@ -70,6 +71,7 @@ class World:
         self.commits: list[CommitStats] = []
         self.outside = Outside(self.storage, self.names())
         self.staging: dict[int, StagingSpace] = {}  # by task manager
+        self.log_uploads: dict[int, LogUploads] = {}  # likewise
         self.compaction = defaultdict[int, CompactionThread](CompactionThread)  # likewise
         self.transit = BarriersInTransit()
         self.failed = self.env.event()

@@ -70,7 +70,12 @@ def _changelog(given: doc.Changelog | str | None, here: Path, reading: Reading) 
     for key, value in (("materialize", given.materialize), ("threshold", given.threshold)):
         if value == 0:
             reading.wrong((*here, key), "must be more than 0")
-    return _given(Changelog(), materialize_ns=given.materialize, preemptive_bytes=given.threshold, batch_delay_ns=given.batch_delay)
+    options = Changelog() if given.upload_timeout != 0 else Changelog(upload_timeout_ns=None)
+    return _given(
+        options, materialize_ns=given.materialize, preemptive_bytes=given.threshold, batch_delay_ns=given.batch_delay,
+        batch_bytes=given.batch_size, upload_threads=given.upload_threads, upload_timeout_ns=given.upload_timeout or None,
+        upload_attempts=given.upload_attempts, reports_materialized=_switch(given.reports_materialized),
+    )  # fmt: skip
 
 
 def _switch(given: str | None) -> bool | None:

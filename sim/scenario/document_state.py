@@ -52,7 +52,16 @@ class Changelog(Section):
     threshold: Axis[Size] | None = None
     """So much log is uploaded without being asked."""
     batch_delay: Axis[Duration] | None = None
-    """Waited for more before an upload."""
+    """Waited for more, of all subtasks of the task manager, before an upload."""
+    batch_size: Axis[Size] | None = None
+    """So much is not waited with."""
+    upload_threads: Axis[Positive] | None = None
+    """Of a task manager."""
+    upload_timeout: Axis[Duration] | None = None
+    """Then another attempt begins beside the one that hangs; 0 s: it has all the time."""
+    upload_attempts: Axis[Positive] | None = None
+    reports_materialized: Axis[Switch] | None = None
+    """Whether a checkpoint's size counts the materialisation it is the first to refer to; false in Flink 1.15."""
 
 
 ChangelogField = Annotated[

@@ -113,9 +113,7 @@ state.backend.rocksdb.localdir state.backend.rocksdb.memory.managed
 state.backend.rocksdb.memory.write-buffer-ratio state.backend.rocksdb.predefined-options
 state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-restore-mode
 state.changelog.dstl.dfs.base-path
-state.changelog.dstl.dfs.batch.persist-size-threshold state.changelog.dstl.dfs.compression.enabled
-state.changelog.dstl.dfs.upload.max-attempts
-state.changelog.dstl.dfs.upload.max-in-flight state.changelog.dstl.dfs.upload.num-threads state.changelog.dstl.dfs.upload.timeout
+state.changelog.dstl.dfs.compression.enabled state.changelog.dstl.dfs.upload.max-in-flight
 state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
 state.changelog.storage state.checkpoint-storage state.checkpoints.dir
 state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled

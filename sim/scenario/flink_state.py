@@ -22,6 +22,10 @@ _CHANGELOG = {
     "state.changelog.periodic-materialize.interval": "materialize",
     "state.changelog.dstl.dfs.preemptive-persist-threshold": "threshold",
     "state.changelog.dstl.dfs.batch.persist-delay": "batch-delay",
+    "state.changelog.dstl.dfs.batch.persist-size-threshold": "batch-size",
+    "state.changelog.dstl.dfs.upload.num-threads": "upload-threads",
+    "state.changelog.dstl.dfs.upload.timeout": "upload-timeout",
+    "state.changelog.dstl.dfs.upload.max-attempts": "upload-attempts",
 }
 STATE_KEYS: dict[str, str] = {
     CHANGELOG: "boolean",
@@ -29,6 +33,10 @@ STATE_KEYS: dict[str, str] = {
     "state.changelog.periodic-materialize.interval": "duration",
     "state.changelog.dstl.dfs.preemptive-persist-threshold": "size",
     "state.changelog.dstl.dfs.batch.persist-delay": "duration",
+    "state.changelog.dstl.dfs.batch.persist-size-threshold": "size",
+    "state.changelog.dstl.dfs.upload.num-threads": "integer",
+    "state.changelog.dstl.dfs.upload.timeout": "duration",
+    "state.changelog.dstl.dfs.upload.max-attempts": "integer",
 }
 """Key -> how Flink writes it."""
 

@@ -82,7 +82,7 @@ class ChangelogBackend:
         self._from_bytes, self._begun = self._begun[number], {}
         self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
         self._number, self._image, self._materialised = number, taken.image, tuple(handles)
-        self._unreported_bytes = taken.written_bytes
+        self._unreported_bytes = taken.written_bytes if self.options.reports_materialized else 0
 
     # ------------------------------------------------------------------------------------------ as any backend
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Cluster
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions
@@ -108,8 +109,8 @@ def test_freezing_for_a_materialisation_keeps_the_task():
 
 
 def test_a_failed_upload_is_tried_again_by_the_next_checkpoint():
-    """An outage as long as a client insists: the first checkpoint fails with the file, the second writes it and completes."""
-    base = scenario(Changelog(NEVER, 10**9), interval=S, seconds=4)
+    """An outage as long as a client insists: the first checkpoint fails with the file, the second writes it with its own and completes."""
+    base = scenario(Changelog(NEVER, 10**9, upload_attempts=1), interval=S, seconds=4)
     base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
     one = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
     one.start()
@@ -117,4 +118,32 @@ def test_a_failed_upload_is_tried_again_by_the_next_checkpoint():
     one.env.run(until=base.run.duration_ns)
 
     assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [one.stats[number].status for number in sorted(one.stats)]
-    assert 4 == len(logs(one))
+    assert [1501, 1000, 1000] == [size // 1000 for _, size in logs(one)]
+
+
+def test_subtasks_of_a_task_manager_share_a_file():
+    """Two subtasks on one task manager hand their tails in together: a file for both, deleted when neither needs it any more."""
+    base = scenario(Changelog(NEVER, 10**9), seconds=5, interval=S)
+    source, reader = base.job.vertices
+    both = Job((source, replace(reader, parallelism=2)))
+    files, sizes = {}, {}
+    for placement in ("isolated", "single"):
+        one = World(replace(base, job=both, cluster=Cluster(placement)), "compiled")
+        one.start()
+        one.env.run(until=base.run.duration_ns)
+        files[placement] = len(logs(one)) / len([stats for stats in one.stats.values() if stats.status == "COMPLETED"])
+        sizes[placement] = sum(size for _, size in logs(one))
+        named = {file.size_bytes for snapshot in one.files.held() for file in snapshot.files}
+
+        assert named <= {size for _, size in logs(one)}
+    assert files["isolated"] > 1.5 * files["single"]
+    assert sizes["isolated"] == pytest.approx(sizes["single"], rel=0.02)
+
+
+@pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
+def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
+    """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
+    one = world(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
+    sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(one.stats.items())]
+
+    assert expected == sum(size > 500_000 for size in sizes[1:])

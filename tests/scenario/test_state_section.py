@@ -49,6 +49,12 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("changelog: off", State(4 << 30)),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
     (
+        "changelog: {batch-size: 1 MB, upload-threads: 2, upload-timeout: 0 s, upload-attempts: 1, reports-materialized: false}",
+        State(4 << 30, changelog=Changelog(
+            batch_bytes=1_000_000, upload_threads=2, upload_timeout_ns=None, upload_attempts=1, reports_materialized=False,
+        )),
+    ),
+    (
         f"backend: rocksdb, lsm: {LSM}",
         State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 10**9, 50_000_000, S // 1000, "task-manager")),
     ),
