@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sim.recordings.recording import FORMAT, Recording
 
-__all__ = ["LARGEST_BYTES", "RecordingError", "read"]
+__all__ = ["LARGEST_BYTES", "RecordingError", "read", "summary"]
 
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
 _GZIP = b"\x1f\x8b"
@@ -34,7 +34,7 @@ def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
     try:
         return Recording.model_validate(document)
     except ValidationError as error:
-        raise RecordingError(f"{path}: {_summary(error)}") from None
+        raise RecordingError(f"{path}: {summary(error)}") from None
 
 
 def _content(path: Path, largest_bytes: int) -> bytes:
@@ -70,7 +70,7 @@ def _parse(path: Path, content: bytes) -> Any:
         raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
 
 
-def _summary(error: ValidationError) -> str:
+def summary(error: ValidationError) -> str:
     """``checkpoints.list.3.id: Input should be a valid integer; ...``: the first few mistakes, and how many more."""
     mistakes = error.errors(include_url=False)
     named = [f"{'.'.join(map(str, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]

@@ -1,0 +1,188 @@
+"""The answers of Flink's REST API that we read, as typed values.  Field names are Flink's; what does not concern us is ignored.
+
+Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3: what came later has a default.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from sim.recordings.reader import RecordingError, summary
+from sim.recordings.recording import Subtask
+
+__all__ = [
+    "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Metric", "Option", "Plan", "SubtaskPlace", "TaskDetails",
+    "Version", "VertexDetails", "parsed",
+]  # fmt: skip
+
+MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
+Parallelism = Annotated[int, Field(ge=1, le=MOST)]
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+Ms = Annotated[int, Field(ge=-1, le=2**62)]
+Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance(value, str) else value)]  # "NaN" of what is not measured
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Version(_Answer):
+    """/config."""
+
+    flink_version: str = Field(alias="flink-version")
+
+
+class Totals(_Answer):
+    """What a vertex or a subtask has done since it was started; -1: not known."""
+
+    read_records: Maybe = Field(default=None, alias="read-records")
+    write_records: Maybe = Field(default=None, alias="write-records")
+    read_bytes: Maybe = Field(default=None, alias="read-bytes")
+    write_bytes: Maybe = Field(default=None, alias="write-bytes")
+    busy_ms: Maybe = Field(default=None, alias="accumulated-busy-time")
+    idle_ms: Maybe = Field(default=None, alias="accumulated-idle-time")
+    backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")
+
+
+class JobVertex(_Answer):
+    id: Id
+    name: str
+    parallelism: Parallelism
+    max_parallelism: int = Field(default=-1, alias="maxParallelism")
+    metrics: Totals = Totals()
+
+
+class Job(_Answer):
+    """/jobs/:id."""
+
+    jid: Id
+    name: str = ""
+    state: str = ""
+    start_time: Ms = Field(default=-1, alias="start-time")
+    end_time: Ms = Field(default=-1, alias="end-time")
+    duration: Ms = -1
+    now: Ms = -1
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=10_000)]
+    plan: dict[str, Any] | None = None
+
+
+class PlanInput(_Answer):
+    id: Id
+    ship_strategy: str | None = None
+    exchange: str = ""
+
+
+class PlanNode(_Answer):
+    id: Id
+    parallelism: int = -1
+    inputs: tuple[PlanInput, ...] = ()
+
+
+class Plan(_Answer):
+    """`plan` of /jobs/:id/plan."""
+
+    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=10_000)]
+
+
+class ExecutionConfig(_Answer):
+    restart_strategy: str = Field(default="", alias="restart-strategy")
+
+
+class JobConfig(_Answer):
+    """/jobs/:id/config."""
+
+    execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
+
+
+class Option(_Answer):
+    """One line of /jobmanager/config."""
+
+    key: str
+    value: str
+
+
+class CheckpointConfig(_Answer):
+    """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
+
+    mode: str = "exactly_once"
+    interval: int = -1
+    timeout: int | None = None
+    min_pause: int | None = None
+    max_concurrent: int | None = None
+    tolerable_failed_checkpoints: int | None = None
+    unaligned_checkpoints: bool | None = None
+    aligned_checkpoint_timeout: int | None = None
+    checkpoints_after_tasks_finish: bool | None = None
+    state_backend: str | None = None
+    checkpoint_storage: str | None = None
+    state_changelog_enabled: bool | None = None
+    changelog_periodic_materialization_interval: int | None = None
+
+
+class Checkpoints(_Answer):
+    """/jobs/:id/checkpoints, without what the details tell better."""
+
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
+class CheckpointDetails(_Answer):
+    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.recording.Checkpoint`."""
+
+    id: int
+    status: str
+    is_savepoint: bool = False
+    checkpoint_type: str = "CHECKPOINT"
+    trigger_timestamp: Ms
+    latest_ack_timestamp: Ms = -1
+    end_to_end_duration: int = -1
+    checkpointed_size: int = -1
+    state_size: int = -1
+    processed_data: int = 0
+    persisted_data: int = 0
+    num_subtasks: int = 0
+    num_acknowledged_subtasks: int = 0
+    failure_message: str | None = None
+
+
+class TaskDetails(_Answer):
+    """/jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
+
+    subtasks: tuple[Subtask, ...] = ()
+
+
+class SubtaskPlace(_Answer):
+    subtask: int
+    status: str = ""
+    host: str = ""
+    endpoint: str = ""
+    taskmanager_id: str = Field(default="", alias="taskmanager-id")
+    duration: Ms = -1
+    metrics: Totals = Totals()
+
+
+class VertexDetails(_Answer):
+    """/jobs/:id/vertices/:vertex."""
+
+    subtasks: tuple[SubtaskPlace, ...] = ()
+
+
+class Metric(_Answer):
+    """One line of /jobs/:id/vertices/:vertex/metrics?get=..."""
+
+    id: str
+    value: str | None = None
+
+
+T = TypeVar("T")
+
+
+def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
+    """RecordingError: the answer is not what Flink says there."""
+    try:
+        return TypeAdapter(kind).validate_python(answer)
+    except (ValidationError, RecursionError) as error:
+        told = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
+        raise RecordingError(f"{source}: {path}: {told}") from None
+

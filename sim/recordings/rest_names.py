@@ -1,0 +1,58 @@
+"""Names for the vertices of a real job: Flink names a vertex after all operators chained into it, at any length.
+
+``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``: short enough to write, unique, fit for a key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["operators", "short_names"]
+
+LONGEST = 40  # characters of a name, before what makes it unique
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def operators(vertex: str) -> list[str]:
+    """The operators of a chain, in order; branches follow one another.  Arrows and commas inside an operator's own brackets are its own."""
+    parts, depth, branches, start, i = [], 0, 0, 0, 0
+    while i < len(vertex):
+        step = 1
+        if depth == 0 and vertex.startswith(" -> ", i):
+            step = 4
+            if vertex.startswith("(", i + 4):
+                branches, step = branches + 1, 5
+        elif depth == 0 and branches and vertex.startswith(", ", i):
+            step = 2
+        elif depth == 0 and branches and vertex[i] == ")":
+            branches -= 1
+        else:
+            depth += (vertex[i] in _OPEN) - (vertex[i] in _CLOSE and depth > 0)
+            i += 1
+            continue
+        parts.append(vertex[start:i])
+        start = i = i + step
+    parts.append(vertex[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def short_names(vertices: Sequence[str]) -> list[str]:
+    """One name per vertex, all different."""
+    names: list[str] = []
+    for vertex in vertices:
+        words = [word for operator in operators(vertex) if (word := _word(operator))] or ["vertex"]
+        name = "+".join(words)
+        if len(name) > LONGEST:
+            name = words[0][:LONGEST].rstrip("-") + (f"+{len(words) - 1}" if len(words) > 1 else "")
+        number = next(n for n in range(1, len(names) + 2) if (name if n == 1 else f"{name}-{n}") not in names)
+        names.append(name if number == 1 else f"{name}-{number}")
+    return names
+
+
+def _word(operator: str) -> str:
+    """``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
+    head = re.sub(r"^(?:Source|Sink|SinkWriter|SinkCommitter): *", "", re.sub(r"<[^>]*>", "", operator))
+    head = re.sub(r"\[(\d+)\]", r" \1", head)
+    head = re.split(r"[(\[{]", head)[0] or head
+    return "-".join(re.findall(r"[a-z0-9_]+", head.lower()))
