@@ -50,7 +50,7 @@ class Changelog:
     upload_threads: int = 5  # of a task manager
     upload_timeout_ns: int | None = _SECOND  # then another attempt begins beside the one that hangs; None: it has all the time
     upload_attempts: int = 3
-    reports_materialized: bool = True  # a checkpoint's size counts the materialisation it is the first to refer to (Flink 1.15: it does not)
+    reports_materialized: bool = True  # whether a checkpoint counts the one it is the first to refer to (Flink 1.15: no)
 
 
 @dataclass(frozen=True, slots=True)
