@@ -1,12 +1,15 @@
-"""What a simulated run shows of ends and failures, in the rows `sim.recordings.observed_ends` makes from a recording."""
+"""What a simulated run shows of ends and failures, in the rows `observed_ends` and `observed_failures` make from a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.metrics.journal import Happening
-from sim.recordings.observed_ends import completed_between
+from sim.recordings.observed_ends import completed_between, stopped_ms
+from sim.recordings.observed_failures import caught_up_ms
 from sim.recordings.quantities import Value
 
 if TYPE_CHECKING:
@@ -39,9 +42,9 @@ def _of_the_end(result: Result) -> Iterator[Value]:
         last = rows.groupby("index")["time"].max()
         heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
         delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
+        ended_ms = max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()) if delays else stopped_ms(result.checkpoints)
+        yield "checkpoints_to_commit", str(vertex), completed_between(result.checkpoints, ended_ms, rows["checkpoint"].max())
         if delays:
-            ended_ms = max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys())
-            yield "checkpoints_to_commit", str(vertex), completed_between(result.checkpoints, ended_ms, rows["checkpoint"].max())
             yield "tail_commit_delay", str(vertex), max(delays)
     if ends_ms:
         yield "job_end_delay", "", result.ended_ns / 1e6 - max(ends_ms.values())
@@ -62,5 +65,21 @@ def _of_failures(result: Result) -> Iterator[Value]:
         return
     first = back.iloc[0]
     yield "restored_checkpoint", "", float(first["restored_checkpoint"])
-    yield "downtime", "", float(first["first_record"] - first["failed"])
+    yield "time_to_first_record", "", float(first["first_record"] - first["failed"])
     yield "replayed_records", "", float(first["replayed_records"])
+    if first["running"] >= 0:
+        yield "downtime", "", float(first["downtime"])
+    if (caught_up := _caught_up_ms(result, float(first["failed"]), float(first["served_again"]))) is not None:
+        yield "recovery_time", "", caught_up - float(first["failed"])
+
+
+def _caught_up_ms(result: Result, failed_ms: float, again: float) -> float | None:
+    vertices = result.scenario.job.vertices
+    read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
+    rows = result.series[~result.series["vertex"].isin(read) & (1000 * result.series["time"] > failed_ms)]
+    served = rows.groupby("time")["numRecordsInPerSecond"].sum()
+    rates = [vertex.source.rates[-1].per_second if vertex.source.rates else 0 for vertex in vertices if vertex.source is not None]
+    widths = [vertex.parallelism for vertex in vertices if vertex.source is not None]
+    rate = float(sum(each * width for each, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
+    times_ms = 1000 * served.index.to_numpy(dtype=float)
+    return caught_up_ms(failed_ms, times_ms, served.to_numpy(dtype=float) * np.diff(times_ms, prepend=failed_ms) / 1000, again, rate)

@@ -34,6 +34,7 @@ class RecoveryStats:
     first_record_ns: int = -1  # the first record one of them served, recovered ones included
     running_ns: int = -1  # all of them run
     replayed_records: int = 0  # emitted again by restarted sources
+    served_again: int = 0  # ... served again by restarted tasks nobody reads
     caught_up_ns: int = -1  # their backlog is what it was at the failure
 
 
@@ -49,5 +50,5 @@ def _row(row: RecoveryStats) -> tuple[Any, ...]:
     downtime = -1.0 if row.running_ns < 0 else (row.running_ns - row.failed_ns) / _MS
     return (
         row.number, row.kind, row.what, *(-1.0 if ns < 0 else ns / _MS for ns in times), downtime, row.tasks, row.checkpoint,
-        row.restored_bytes, row.recovered_bytes, row.replayed_records,
+        row.restored_bytes, row.recovered_bytes, row.replayed_records, row.served_again,
     )  # fmt: skip

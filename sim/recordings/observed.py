@@ -18,8 +18,8 @@ failed                        checkpoints that got an id and failed, for whateve
 expired                       ... because their timeout was over
 ============================  ===================================================================================================
 
-Rates, shares, queues and latency: `sim.recordings.observed_series`; ends and failures: `sim.recordings.observed_ends`; units:
-`sim.recordings.quantities`.  Rows of a whole run, and samples of a series, have the checkpoint -1.  `first` marks the first
+Rates, shares, queues and latency: `observed_series`; ends: `observed_ends`; failures: `observed_failures`; units:
+`quantities`.  Rows of a whole run, and samples of a series, have the checkpoint -1.  `first` marks the first
 checkpoint: it meets queues that are not yet full.
 """
 
@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.recordings.observed_ends import of_ends_and_failures
+from sim.recordings.observed_ends import of_ends
+from sim.recordings.observed_failures import of_failures
 from sim.recordings.observed_series import of_series
 from sim.recordings.quantities import WHOLE_RUN, table_of, values_of
 from sim.recordings.recording import Recording
@@ -45,7 +46,7 @@ def observed(recording: Recording) -> pd.DataFrame:
     """The observations of a recording; savepoints and unfinished checkpoints are left out."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
-    rest = values_of([*of_series(recording), *of_ends_and_failures(recording)])
+    rest = values_of([*of_series(recording), *of_ends(recording), *of_failures(recording)])
     return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), rest], ignore_index=True)
 
 

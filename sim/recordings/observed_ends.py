@@ -1,17 +1,14 @@
-"""What a recording shows of ends and failures: the rows `sim.recordings.observed` cannot read off its checkpoints.
+"""What a recording shows of savepoints and of the end of its job.
 
 =====================  ==================================================================================================
 quantity               meaning
 =====================  ==================================================================================================
 savepoint_duration     trigger -> last acknowledgement, of a savepoint (also one that stops the job)
 tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex in a job that came to its end
-checkpoints_to_commit  completed from the end of a vertex's input up to that one
+checkpoints_to_commit  completed from the end of a vertex's input (without drain: from the request to stop) up to that one
 tail_commit_delay      end of input at a vertex that commits -> that completion is heard there; latest subtask
 job_end_delay          last end of input anywhere -> the last task is closed
 committed              records confirmed by a completed checkpoint, per vertex that commits; all attempts
-downtime               failure -> the failed vertex serves its first record again; latest subtask
-restored_checkpoint    what the job went back to
-replayed_records       records the sources had emitted since, summed over subtasks
 =====================  ==================================================================================================
 """
 
@@ -25,14 +22,13 @@ import pandas as pd
 from sim.recordings.quantities import Value
 from sim.recordings.recording import Checkpoint, Recording
 
-__all__ = ["completed_between", "of_ends_and_failures"]
+__all__ = ["completed_between", "of_ends", "stopped_ms"]
 
 
-def of_ends_and_failures(recording: Recording) -> Iterator[Value]:
-    """What happened at the end of the job and in its failures."""
+def of_ends(recording: Recording) -> Iterator[Value]:
+    """What was asked for by hand, and what happened at the end of the job."""
     yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
     yield from _of_the_end(recording)
-    yield from _of_failures(recording)
 
 
 def _savepoints(recording: Recording) -> list[Checkpoint]:
@@ -55,39 +51,25 @@ def _of_the_end(recording: Recording) -> Iterator[Value]:
         last_end = ends.groupby(["node", "sub"])["t"].max().rename("end")
         final = final.join(last_end)
         yield "job_end_delay", "", closes["t"].max() - last_end.max()
+    checkpoints = recording.checkpoints_table()
     for vertex, rows in final.groupby("node", sort=False):
         if _commits(recording, str(vertex)):
             yield "tail_checkpoint", str(vertex), rows["chk"].max()
+            ended_ms = rows["end"].max() if rows["end"].notna().any() else stopped_ms(checkpoints)
+            yield "checkpoints_to_commit", str(vertex), completed_between(checkpoints, ended_ms, rows["chk"].max())
             if rows["end"].notna().any():
-                count = completed_between(recording.checkpoints_table(), rows["end"].max(), rows["chk"].max())
-                yield "checkpoints_to_commit", str(vertex), count
                 yield "tail_commit_delay", str(vertex), (rows["t"] - rows["end"]).max()
+
+
+def stopped_ms(checkpoints: pd.DataFrame) -> float:
+    """When the savepoint that stops a job was triggered; NaN: none did."""
+    return float(checkpoints[checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]["trigger_timestamp"].max())
 
 
 def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> int:
     """How many checkpoints, savepoints included, completed from a time on up to the one of number `last`."""
     done = checkpoints[(checkpoints["status"] == "COMPLETED") & (checkpoints["latest_ack_timestamp"] >= since_ms)]
     return int((done["id"] <= last).sum())
-
-
-def _of_failures(recording: Recording) -> Iterator[Value]:
-    """The first failure, and the way back from it."""
-    failures, starts = recording.event_table("fail_injected"), recording.event_table("init_state")
-    if failures.empty or starts.empty:
-        return
-    failed_ms, vertex = failures["t"].iloc[0], str(failures["node"].iloc[0])
-    restored = starts[starts["attempt"] == 1]
-    if restored.empty:
-        return
-    yield "restored_checkpoint", "", restored["chk"].max()
-    records = recording.event_table("first_record")
-    again = records[(records["node"] == vertex) & (records["t"] > failed_ms)]
-    if not again.empty:
-        yield "downtime", "", again["t"].max() - failed_ms
-    closed, restarted = recording.event_table("source_close"), recording.event_table("source_start")
-    reached = closed.groupby(["node", "sub"])["emitted"].first()
-    resumed = restarted[restarted["t"] > failed_ms].groupby(["node", "sub"])["emitted"].first()
-    yield "replayed_records", "", (reached - resumed).sum()
 
 
 def _commits(recording: Recording, vertex: str) -> bool:

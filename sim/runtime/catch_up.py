@@ -31,6 +31,8 @@ class CatchUp:
         self.sources = [task for task in sorted(held) if not world.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
+        ends = [task for task in sorted(held) if not world.layout.task_partitions[task]]
+        stats.served_again = sum(max(0, int(served[task]) - held[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(held)
         self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with

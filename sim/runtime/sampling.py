@@ -10,6 +10,7 @@ import numpy as np
 import simpy
 
 from sim.runtime.backlog import due_records, due_time_ns
+from sim.runtime.journeys import Journeys
 
 if TYPE_CHECKING:
     from sim.runtime.world import World
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SAMPLE_NS", "Sampler"]
 
 SAMPLE_NS = 1_000_000_000
+_LOOKS = 5  # at how far records have come, per sample
 _SECOND = 1_000_000_000
 
 
@@ -32,20 +34,28 @@ class Sampler:
         self._tasks = [np.flatnonzero(np.array(layout.vertex) == v) for v in vertices]
         self._in = [_channels(layout.gates[g][2] for t in tasks for g in layout.task_gates[t]) for tasks in self._tasks]
         self._out = [_channels(layout.partitions[p][2] for t in tasks for p in layout.task_partitions[t]) for tasks in self._tasks]
+        self._journeys = Journeys(world.scenario.job, self._tasks, world.env.now, world.counters.positions(world.counters.rows()))
+        self._local = np.array(layout.local, dtype=bool)
         world.env.process(self._run())
 
     def _run(self) -> Generator[simpy.Event, None, None]:
         before = self.world.counters.rows()
         while True:
-            yield self.world.env.timeout(SAMPLE_NS)
-            after, channels = self.world.counters.rows(), self.world.plane.channels()
-            emitted = self.world.counters.positions(after)
-            for v, vertex in enumerate(self.world.scenario.job.vertices):
-                done, waiting = self._rates(v, before, after), self._queues(v, channels)
-                self.rows.append((self.world.env.now / _SECOND, vertex.name, *done, *waiting, *self._behind(v, emitted)))
+            for _ in range(_LOOKS):
+                yield self.world.env.timeout(SAMPLE_NS // _LOOKS)
+                after = self.world.counters.rows()
+                positions = self.world.counters.positions(after)
+                self._journeys.look(self.world.env.now, positions)
+            self._sample(before, after, positions)
             before = after
             if self.progress is not None:
                 self.progress(self.world.env.now)
+
+    def _sample(self, before: np.ndarray, after: np.ndarray, positions: np.ndarray) -> None:
+        channels = self.world.plane.channels()
+        for v, vertex in enumerate(self.world.scenario.job.vertices):
+            done, waiting, behind = self._rates(v, before, after), self._queues(v, channels), self._behind(v, positions)
+            self.rows.append((self.world.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._journeys.mean_ms(v)))
 
     def _rates(self, v: int, before: np.ndarray, after: np.ndarray) -> tuple[float, ...]:
         def gained(column: str) -> float:
@@ -57,11 +67,12 @@ class Sampler:
             gained("busy_ns") / spent, gained("idle_ns") / spent, (gained("soft_ns") + gained("hard_ns")) / spent,
         )  # fmt: skip
 
-    def _queues(self, v: int, channels: np.ndarray) -> tuple[int, int]:
-        received = (channels["arrived"] - channels["taken"])[self._in[v]].sum()
-        unsent = (channels["written"] - channels["sent"])[self._out[v]].sum()
-        return int(received), int(unsent)
-
+    def _queues(self, v: int, channels: np.ndarray) -> tuple[int, ...]:
+        """(input bytes, output bytes, input buffers, output buffers)"""
+        inputs, outputs = self._in[v], self._out[v]
+        received, unsent = channels["arrived"] - channels["taken"], channels["written"] - channels["sent"]
+        at_hand = np.where(self._local, channels["queued"], channels["received"])
+        return int(received[inputs].sum()), int(unsent[outputs].sum()), int(at_hand[inputs].sum()), int(channels["queued"][outputs].sum())
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""

@@ -120,13 +120,13 @@ def test_recoveries_are_in_ms_and_say_what_did_not_happen():
     done = RecoveryStats(
         2, "task-manager", "why not", failed_ns=200 * MS, detected_ns=250 * MS, tasks=3, cancelled_ns=260 * MS, deployed_ns=300 * MS,
         checkpoint=7, restored_bytes=10, recovered_bytes=20, first_record_ns=400 * MS, running_ns=500 * MS, replayed_records=30,
-        caught_up_ns=600 * MS,
+        served_again=25, caught_up_ns=600 * MS,
     )  # fmt: skip
     table = recoveries_table([taken_over, done])
 
     assert [column.name for column in TABLES["recoveries"]] == list(table.columns)
-    assert [1, "task", "why", 100.0, 150.0, 150.0, -1.0, -1.0, -1.0, -1.0, -1.0, 3, -1, 0, 0, 0] == table.iloc[0].tolist()
-    assert [200.0, 250.0, 260.0, 300.0, 400.0, 500.0, 600.0, 300.0, 3, 7, 10, 20, 30] == table.iloc[1].tolist()[3:]
+    assert [1, "task", "why", 100.0, 150.0, 150.0, -1.0, -1.0, -1.0, -1.0, -1.0, 3, -1, 0, 0, 0, 0] == table.iloc[0].tolist()
+    assert [200.0, 250.0, 260.0, 300.0, 400.0, 500.0, 600.0, 300.0, 3, 7, 10, 20, 30, 25] == table.iloc[1].tolist()[3:]
 
 
 def test_every_column_is_described_once():

@@ -1,4 +1,4 @@
-"""Ends and failures are read off what the operators logged: final commits, the end of the job, downtime, replay."""
+"""Ends are read off what the operators logged: final commits, and the end of the job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from sim.recordings import Recording
-from sim.recordings.observed_ends import of_ends_and_failures
+from sim.recordings.observed_ends import of_ends
 from sim.recordings.quantities import UNITS
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
@@ -24,7 +24,7 @@ def recorded(**changes):
 
 
 def values(recording):
-    return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(recording)}
+    return {(quantity, vertex): value for quantity, vertex, value in of_ends(recording)}
 
 
 ENDS = {
@@ -60,23 +60,9 @@ def test_a_job_stopped_without_drain_has_no_end_of_input():
     """Its last commit is known, but not how long anything waited for it."""
     events = {kind: table for kind, table in ENDS.items() if kind != "end_input"}
 
-    assert {("committed", "sink"): 105.0, ("tail_checkpoint", "sink"): 3.0} == values(recorded(events=events, final_state="FINISHED"))
+    seen = values(recorded(events=events, final_state="FINISHED"))
 
-
-def test_a_failure_costs_what_it_takes_to_serve_again_and_what_is_replayed():
-    events = {
-        "fail_injected": {"cols": ["t", "node", "sub"], "rows": [[5000, "sink", 0]]},
-        "init_state": {"cols": ["t", "node", "sub", "attempt", "chk"], "rows": [[10, "sink", 0, 0, -1], [7000, "sink", 0, 1, 4]]},
-        "first_record": {"cols": ["t", "node", "sub"], "rows": [[20, "sink", 0], [7300, "sink", 0], [7400, "sink", 1]]},
-        "source_close": {"cols": ["t", "node", "sub", "emitted"], "rows": [[5100, "src", 0, 900], [9000, "src", 0, 2000]]},
-        "source_start": {"cols": ["t", "node", "sub", "emitted"], "rows": [[5, "src", 0, 0], [7100, "src", 0, 650]]},
-    }
-
-    assert {
-        ("restored_checkpoint", ""): 4.0,
-        ("downtime", ""): 2400.0,
-        ("replayed_records", ""): 250.0,
-    } == values(recorded(events=events))
+    assert {("committed", "sink"): 105.0, ("tail_checkpoint", "sink"): 3.0, ("checkpoints_to_commit", "sink"): 0.0} == seen
 
 
 def test_every_quantity_is_one_that_is_told():

@@ -1,0 +1,55 @@
+"""How long records are on their way: which sources' records reach which vertex, in how many copies, counted while a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from sim.metrics.latency import Latency
+from sim.model.job import Job
+
+__all__ = ["Journeys"]
+
+_MS = 1_000_000
+
+
+class Journeys:
+    """From all sources to the vertices nobody reads; `tasks`: the numbers of the tasks of each vertex."""
+
+    def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
+        self._tasks = tasks
+        self._sources = [v for v, vertex in enumerate(job.vertices) if vertex.source is not None]
+        self._copies = {v: copies for v, copies in enumerate(_copies(job)) if copies}
+        self._latency = {v: Latency(now, *self._curves(v, positions)) for v in self._copies}
+
+    def look(self, now: int, positions: np.ndarray) -> None:
+        """`positions`: records each task has served, each counted once."""
+        for v, latency in self._latency.items():
+            latency.count(now, *self._curves(v, positions))
+
+    def mean_ms(self, v: int) -> float:
+        """Mean of the records a vertex has served since the last call [ms]; -1: none, or the vertex is read by others."""
+        mean_ns = self._latency[v].mean() if v in self._latency else -1.0
+        return mean_ns / _MS if mean_ns >= 0 else -1.0
+
+    def _curves(self, v: int, positions: np.ndarray) -> tuple[float, float]:
+        emitted = sum(float(copies) * float(positions[self._tasks[source]].sum()) for source, copies in self._copies[v].items())
+        return emitted, float(positions[self._tasks[v]].sum())
+
+
+def _copies(job: Job) -> list[dict[int, Fraction]]:
+    """Of each vertex nobody reads: how many records it is given for one record of each source; of the others nothing."""
+    given: dict[str, dict[int, Fraction]] = {}
+    read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+    ends: list[dict[int, Fraction]] = []
+    for v, vertex in enumerate(job.vertices):
+        mine = {v: Fraction(1)} if vertex.source is not None else {}
+        for inlet in vertex.inputs:
+            factor = job.vertex(inlet.upstream).fan_out * (vertex.parallelism if inlet.ship == "broadcast" else 1)
+            for source, copies in given[inlet.upstream].items():
+                mine[source] = mine.get(source, Fraction(0)) + copies * factor
+        given[vertex.name] = mine
+        ends.append(mine if vertex.inputs and vertex.name not in read and not vertex.committer_of else {})
+    return ends
