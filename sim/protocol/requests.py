@@ -5,7 +5,9 @@ The wish list is not de-duplicated: with checkpoints longer than the interval, p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from sim.protocol.vocabulary import RequestKind, Savepoint
 
@@ -30,6 +32,9 @@ class Request:
         return (kind is not RequestKind.SAVEPOINT, not self.forced, kind is RequestKind.PERIODIC, self.request_ns, self.serial)
 
 
+_rank = attrgetter("rank")
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What to do next; nothing if both are None."""
@@ -51,7 +56,8 @@ class Requests:
         if len(self.waiting) >= MAX_WAITING and self.waiting[-1].kind is not RequestKind.PERIODIC:
             return self, request
         request = replace(request, serial=self.serial)
-        waiting = tuple(sorted((*self.waiting, request), key=lambda one: one.rank))
+        place = bisect_left(self.waiting, request.rank, key=_rank)
+        waiting = (*self.waiting[:place], request, *self.waiting[place:])
         dropped = waiting[-1] if len(waiting) > MAX_WAITING else None
         return replace(self, waiting=waiting[:MAX_WAITING], serial=self.serial + 1), dropped
 
