@@ -29,7 +29,7 @@ SHIPS = {
 }  # fmt: skip
 ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
 """Ship strategies that a scenario lacks -> what comes near, and what they are."""
-EVEN = Fraction(11, 10)  # a subtask with less than 1.1 times the mean is not called hot
+CHANCE = 3  # standard deviations of a count: less than that is how independent keys fall, and no weight
 WAITS = 0.02  # of its time idle: a source that waits for records now and then has none left over
 PRESSED = 0.05  # of its time back-pressured
 UNSURE_BUSY_MS = 500.0  # one wait is added to a subtask's counters up to 5 s late: less busy time than this is no measurement
@@ -76,10 +76,14 @@ def _inputs(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
 
 
 def _weights(flow: Flows) -> list[int] | None:
-    """Per mille of the records, if one subtask gets clearly more than the others."""
+    """Per mille of the records, if they differ by more than chance.
+
+    A few per cent matter: under back-pressure the channels to the subtasks that get less run empty, and hold no in-flight data.
+    """
     counts = [sub.records_in for sub in flow.subtasks]
     total = math.fsum(counts)
-    if not counts or not total > 0 or max(counts) * len(counts) <= EVEN * total:
+    mean = total / max(len(counts), 1)
+    if not total > 0 or all(abs(count - mean) <= CHANCE * math.sqrt(mean) for count in counts):
         return None
     return [round(1000 * count / total) for count in counts]
 
