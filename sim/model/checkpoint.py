@@ -16,7 +16,8 @@ class Barriers:
     """How barriers travel.  `aligned-timeout` starts aligned and switches `timeout_ns` after the trigger."""
 
     kind: Literal["aligned", "unaligned", "aligned-timeout", "at-least-once"] = "aligned"
-    timeout_ns: int = 0  # aligned-timeout only
+    timeout_ns: int = 0  # aligned-timeout only ...
+    reaches_output: bool = True  # ... False: barriers that wait in sender queues stay aligned, as before FLINK-27251 (1.16)
 
     def __str__(self) -> str:
         if self.kind == "aligned-timeout":

@@ -34,6 +34,7 @@ class NetworkMemory:
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
     buffer_timeout_ns: int = 100_000_000  # -1: never, 0: after each record
     debloat: Debloat | None = None
+    stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ O3  A request for a segment is granted iff ``used < size + overdraft``.
 O4  Writing ``n`` bytes of a record to channel c, until none is left: without an open buffer request a segment (refused:
     the task is HARD blocked inside this record and continues exactly here later, T2) and open a buffer with
     ``capacity = buffer_bytes[c]`` (D4; initially ``starting_buffer_bytes``).  If the rest does not fit, the partition is not
-    available (O2, evaluated with the segments as they now are) and ``capacity < segment_bytes``, raise
+    available (O2, evaluated with the segments as they now are) and ``capacity < segment_bytes`` and ``stretching``, raise
     ``capacity`` to ``min(segment_bytes, fill + rest)``.  Append ``min(rest, capacity - fill)``.  When ``fill == capacity`` close the buffer,
     then offer(c) (S1).
 O5  Records leave a task after service, partition by partition; on each partition ``floor((k+1) f) - floor(k f)`` copies, f =

@@ -248,6 +248,7 @@ class General:
     segment_bytes: int = 0
     exclusive: int = 0
     max_per_channel: int = 0
+    stretching: int = 0
     timeout: int = 0
     digests: int = 0
     flush_rank: int = 0

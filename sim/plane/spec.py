@@ -87,6 +87,7 @@ class PlaneSpec:
     floating: int = 8
     max_per_channel: int = 10
     overdraft: int = 20
+    stretching: bool = True  # whether a shrunk buffer may grow (O4)
     buffer_timeout_ns: int = 100_000_000
     debloating: Debloating | None = None
     digests: bool = False

@@ -16,7 +16,7 @@ def effective_interval_ns(interval_ns: int, min_pause_ns: int) -> int:
 
 
 def first_trigger_delay(
-    profile: Literal["2.x", "1.20"],
+    profile: Literal["2.x", "1.20", "1.15"],
     *,
     interval_ns: int,
     min_pause_ns: int,
@@ -24,12 +24,12 @@ def first_trigger_delay(
     restarted: bool = False,
     draw: int = 0,
 ) -> int:
-    """From all tasks running to the first trigger [ns]; `draw` is uniform on 32 bits (1.20 only).
+    """From all tasks running to the first trigger [ns]; `draw` is uniform on 32 bits (1.x only).
 
-    2.x triggers almost at once, after a restart one interval later (measured); 1.20 draws uniformly from [min-pause, interval].
+    2.x triggers almost at once, after a restart one interval later (measured); 1.x draws uniformly from [min-pause, interval].
     """
     interval_ns = effective_interval_ns(interval_ns, min_pause_ns)
-    if profile == "1.20":
+    if profile != "2.x":
         pause_ns = min(min_pause_ns, _YEAR_NS)
         return pause_ns + ((draw * (interval_ns - pause_ns + 1)) >> 32)
     return interval_ns if restarted else first_trigger_ns

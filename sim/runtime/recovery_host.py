@@ -211,9 +211,9 @@ class RecoveryHost:
 
     @carry_out.register
     def _resume(self, _: say.ResumeCheckpoints) -> None:
-        """Flink 2.x: one interval after the sources run; 1.20: a random delay after the job is RUNNING."""
+        """Flink 2.x: one interval after the sources run; 1.x: a random delay after the job is RUNNING."""
         self._resuming = True
-        if self.world.scenario.cluster.profile == "1.20":
+        if self.world.scenario.cluster.profile != "2.x":
             self._start_scheduler()
 
     def _resume_if_sources_run(self) -> None:

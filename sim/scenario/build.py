@@ -69,17 +69,18 @@ def _given(default: T, **values: object) -> T:
 
 def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
     given, here = document.checkpoint, "checkpoint"
+    old = document.cluster is not None and document.cluster.profile == "1.15"
     if isinstance(given.barriers, doc.AlignedTimeout):
         if given.barriers.aligned_timeout == 0:
             reading.wrong((here, "barriers"), "an aligned-timeout of 0 is unaligned from the start: write unaligned")
-        barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout)
+        barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout, reaches_output=not old)
     else:
         barriers = Barriers(given.barriers or "aligned")  # type: ignore[arg-type]  # checked by the document
     options = _given(
         CheckpointOptions(given.interval or None, barriers),
         timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
         tolerable_failed=given.tolerable_failed, num_retained=given.num_retained,
-        subtasks_per_channel_state_file=given.subtasks_per_channel_state_file,
+        subtasks_per_channel_state_file=given.subtasks_per_channel_state_file or (1 if old else None),  # FLINK-26803 shares them
         finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
         operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
@@ -120,11 +121,11 @@ def _cluster(given: doc.Cluster, reading: Reading) -> Cluster:
 
 def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
     given, here = cluster.network or doc.Network(), ("cluster", "network")
-    two = cluster.profile != "1.20"
+    two, old = cluster.profile in (None, "2.x"), cluster.profile == "1.15"
     ignored = {path[-1] for path in CONSTANT_IN_2 if two and _from_flink(path, reading)}
     default = NetworkMemory() if given.segment_size is None else NetworkMemory(segment_bytes=given.segment_size)
     network = _given(
-        replace(default, starting_segment_bytes=1024 if two else default.segment_bytes, overdraft=20 if two else 5),
+        replace(default, starting_segment_bytes=1024 if two else default.segment_bytes, overdraft=20 if two else 0 if old else 5, stretching=not old),
         starting_segment_bytes=given.starting_segment_size,
         exclusive_per_channel=None if "buffers-per-channel" in ignored else given.buffers_per_channel,
         floating_per_gate=None if "floating-buffers-per-gate" in ignored else given.floating_buffers_per_gate,

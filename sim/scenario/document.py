@@ -121,8 +121,8 @@ class Cluster(Section):
     """One way, between task managers."""
     nic: Axis[ByteRate] | None = None
     """Outgoing, per task manager."""
-    profile: Axis[Annotated[str, choice("1.20", "2.x")]] | None = None
-    """Whose constants and defaults."""
+    profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
+    """Whose constants and defaults; 1.15: as 1.20, without what came since (the timeout of barriers in sender queues, overdraft buffers)."""
     network: Network | None = None
 
 

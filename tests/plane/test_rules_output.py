@@ -113,6 +113,20 @@ def test_O4_an_unavailable_pool_stretches_the_buffer(build, exclusive, expected)
     assert expected == (channel(plane, 0, "sent"), task(plane, 0, "buffers_out"))
 
 
+def test_O4_without_stretching_a_record_waits_in_small_buffers(build):
+    """Before FLINK-33077: the record of 90 bytes takes three buffers of 40 from a pool of one, and waits for each of them."""
+    plane = build(pipe(size=90, total=1, starting_buffer_bytes=40, exclusive=1, floating=0, overdraft=0, stretching=False))
+    plane.hold(1)
+    run(plane, 15)
+
+    assert (State.HARD, 80, 40) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
+
+    plane.release(1)
+    run(plane, 16)
+
+    assert (90, 80, 1) == channel(plane, 0, "written", "sent", "records_out")
+
+
 def test_O4_the_pool_is_judged_buffer_by_buffer_and_a_segment_is_the_limit(build):
     """A record of 250 bytes, a pool of two: 40 as announced, then, unavailable, 100 and 100; the last 10 fit and stay open."""
     plane = build(pipe(size=250, total=1, starting_buffer_bytes=40, exclusive=2, floating=0, overdraft=5))

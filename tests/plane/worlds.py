@@ -109,6 +109,7 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
         floating=draw(st.integers(int(live), 4)),
         max_per_channel=draw(st.integers(1 + live, 4)),
         overdraft=draw(st.integers(0, 3)),
+        stretching=draw(st.booleans()),
         buffer_timeout_ns=draw(st.sampled_from((-1, 0, 35, 400))),
         debloating=draw(st.one_of(st.none(), debloatings)),
         digests=True,

@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.protocol.options import Alignment, BarrierOptions, Traits
-from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, move
+from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Part, move
 from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
 from sim.protocol.vocabulary import Phase, Work
 
@@ -30,6 +30,15 @@ def test_the_pages_cover_the_model():
 def test_law_11_a_timeout_of_zero_is_an_unaligned_checkpoint():
     assert STRATEGIES["unaligned"] is strategy(Barriers("aligned-timeout", 0))
     assert BarrierOptions(5, Alignment.UNALIGNED) == barrier_options(Barriers("aligned-timeout", 0), 5)
+
+
+def test_before_flink_27251_barriers_move_the_same_and_nobody_waits_for_them():
+    """The older page differs from today's in what an acknowledgement waits for."""
+    old = strategy(Barriers("aligned-timeout", SECOND, reaches_output=False))
+    now = strategy(Barriers("aligned-timeout", SECOND))
+
+    assert (now.traits, now.alignment, now.times_out) == (old.traits, old.alignment, old.times_out)
+    assert {Part.OUTPUT_BARRIERS} == now.finishing - old.finishing
 
 
 @pytest.mark.parametrize("kind", ["aligned", "unaligned", "aligned-timeout"])

@@ -62,9 +62,9 @@ class Running:
         return commands
 
 
-def task(kind="aligned", gates=1, phases=None):
+def task(kind="aligned", gates=1, phases=None, *, reaches_output=True):
     timeout = 1000 if kind == "aligned-timeout" else 0
-    return Running(TaskCheckpointing.configured(strategy(Barriers(kind, timeout)), gates, phases))
+    return Running(TaskCheckpointing.configured(strategy(Barriers(kind, timeout, reaches_output)), gates, phases))
 
 
 def barrier(now, options=ALIGNED, checkpoint=1, gate=0):
@@ -195,6 +195,19 @@ def test_a_timeoutable_snapshot_waits_until_its_barriers_have_left():
 
     assert 289 == acknowledge.times.async_ns
     assert () == one.on(OutputTimedOut(1100, 1))
+
+
+def test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers():
+    """No timer for the outputs: the source acknowledges and the barrier stays where it is."""
+    one = task("aligned-timeout", gates=0, reaches_output=False)
+    one.on(TriggerReceived(105, 1, TIMEOUT))
+    commands = to_async(one)
+
+    assert not any(isinstance(command, ArmOutputTimer) for command in commands)
+    assert FinishChannelState(1) in commands
+    assert () == one.on(ChannelStateWritten(205, 1))
+    assert isinstance(one.on(done(220, Phase.ASYNC))[0], Acknowledge)
+    assert () == one.on(OutputBarriersLeft(9000, 1))
 
 
 def test_barriers_still_there_at_the_deadline_are_converted():

@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown barriers": (but(("5 s}", "5 s, barriers: alligned}")), (
         "s:6:29: checkpoint.barriers: expected aligned, unaligned or at-least-once, not 'alligned' (did you mean 'aligned'?)",)),
     "unknown ship": (but(("{a: hash}", "{a: shuffle}")), ("s:5:15: job.b.input.a: expected forward, rescale, rebalance, hash, broadcast or global",)),
-    "profile of another age": (ending("cluster: {profile: 1.2}\n"), ("s:8:11: cluster.profile: expected 1.20 or 2.x, not '1.2' (did you mean '1.20'?)",)),
+    "profile of another age": (ending("cluster: {profile: 1.2}\n"), ("s:8:11: cluster.profile: expected 1.15, 1.20 or 2.x, not '1.2' (did you mean '1.20'?)",)),
     # sources
     "two rates": (but(("rate: 1k/s", "rate: 1k/s, rate-per-subtask: 500/s")), ("s:4:7: job.a.source: write exactly one of rate",)),
     "no rate": (but(("rate: 1k/s, ", "")), ("s:4:7: job.a.source: write exactly one of rate",)),

@@ -146,13 +146,17 @@ def test_checkpoints_cluster_storage_run(full):
 
 
 @pytest.mark.parametrize(
-    ("profile", "expected"), [("2.x", (1024, 20)), ("1.20", (32768, 5))], ids=["2.x", "1.20"]
+    ("profile", "expected"), [("2.x", (1024, 20, True)), ("1.20", (32768, 5, True)), ("1.15", (32768, 0, False))],
+    ids=["2.x", "1.20", "1.15"],
 )
 def test_profiles_have_their_own_defaults(profile, expected):
-    """2.x begins debloating at 1 KiB and has 20 overdraft buffers; 1.20 begins at the segment size and has 5."""
+    """2.x begins debloating at 1 KiB and has 20 overdraft buffers; 1.20 begins at the segment size and has 5.
+
+    1.15 has none and stretches no buffer.
+    """
     network = loads(SMALL, overrides=[f"cluster.profile={profile}"]).scenarios[0].cluster.network
 
-    assert expected == (network.starting_segment_bytes, network.overdraft)
+    assert expected == (network.starting_segment_bytes, network.overdraft, network.stretching)
 
 
 def test_two_x_says_that_its_buffers_are_constants():

@@ -123,7 +123,7 @@ def enlarge(w: World, c: int, rest: int) -> int:
     """Without output to spare, a small buffer grows to what the record needs; returns the bytes gained."""
     ch = w.channels[c]
     at_most = ch.opened_at + w.g.segment_bytes
-    if ch.full_at >= at_most or has_room(w, ch.partition):
+    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):
         return 0
     before = ch.full_at
     ch.full_at = ch.written + rest

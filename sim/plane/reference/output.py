@@ -71,7 +71,8 @@ class Output:
                 if not channel.partition.grants:  # O3
                     return False
                 buffer = self.open(channel)
-            if task.rest > buffer.capacity - buffer.fill and buffer.capacity < segment_bytes and not channel.partition.available:
+            shrunk = self.plane.spec.stretching and buffer.capacity < segment_bytes
+            if shrunk and task.rest > buffer.capacity - buffer.fill and not channel.partition.available:
                 buffer.capacity = min(segment_bytes, buffer.fill + task.rest)
             n = min(task.rest, buffer.capacity - buffer.fill)
             buffer.end += n

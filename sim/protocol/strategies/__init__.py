@@ -6,6 +6,7 @@ from sim.model.checkpoint import Barriers
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.strategies.aligned import ALIGNED
 from sim.protocol.strategies.aligned_timeout import ALIGNED_TIMEOUT
+from sim.protocol.strategies.aligned_timeout_inputs import ALIGNED_TIMEOUT_INPUTS
 from sim.protocol.strategies.at_least_once import AT_LEAST_ONCE
 from sim.protocol.strategies.strategy import Strategy
 from sim.protocol.strategies.unaligned import UNALIGNED
@@ -19,6 +20,8 @@ def strategy(barriers: Barriers) -> Strategy:
     """The page for these options.  A timeout of 0 is an unaligned checkpoint, as in Flink."""
     if barriers.kind == "aligned-timeout" and barriers.timeout_ns <= 0:
         return UNALIGNED
+    if barriers.kind == "aligned-timeout" and not barriers.reaches_output:
+        return ALIGNED_TIMEOUT_INPUTS
     return STRATEGIES[barriers.kind]
 
 
