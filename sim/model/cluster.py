@@ -31,7 +31,6 @@ class NetworkMemory:
     floating_per_gate: int = 8
     max_per_channel: int = 10
     overdraft: int = 20  # 5 in 1.20, none in 1.15
-    stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
     buffer_timeout_ns: int = 100_000_000  # -1: never, 0: after each record
     debloat: Debloat | None = None
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
