@@ -6,6 +6,7 @@ import gc
 
 import typer
 
+from sim.cli.calibrate import calibrate_environment
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
@@ -25,6 +26,7 @@ app.command("run")(run_scenarios)
 app.command("sweep")(run_sweep)
 app.command("import")(import_recording)
 app.command("validate")(validate_recordings)
+app.command("calibrate")(calibrate_environment)
 app.command("schema")(print_schema)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["ChecksOption", "Engine", "EngineOption", "JobsOption", "OutOption", "SeedOption", "SetOption"]
+__all__ = [
+    "ChecksOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption", "in_environment",
+]  # fmt: skip
 
 
 class Engine(StrEnum):
@@ -21,6 +24,9 @@ class Engine(StrEnum):
 
 ChecksOption = Annotated[bool, typer.Option("--checks/--no-checks", help="Watch every run for lost, duplicated or inconsistent data.")]
 EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all give the same results, the last two slowly.")]
+EnvironmentOption = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
+]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Processes side by side. (Default: one per core.)", show_default=False)]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for what is kept. (Default: runs/<name>-<id>.)", show_default=False)]
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of run.seed.", show_default=False)]
@@ -28,3 +34,11 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Replace a value, e.g. checkpoint.interval='10 s'.", show_default=False),
 ]
+
+
+def in_environment(name_or_file: str | None) -> list[str]:
+    """The change of a scenario; a file is looked for from here, not from where the scenario lies."""
+    if name_or_file is None:
+        return []
+    place = Path(name_or_file)
+    return [f"environment={json.dumps(str(place.resolve()) if place.suffix or len(place.parts) > 1 else name_or_file)}"]

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sim.cli.errors import Code, Stopped, output_folder, say, speaking
-from sim.cli.options import ChecksOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
+from sim.cli.options import (
+    ChecksOption,
+    Engine,
+    EngineOption,
+    EnvironmentOption,
+    JobsOption,
+    OutOption,
+    SeedOption,
+    SetOption,
+    in_environment,
+)
 from sim.cli.progress import bar
 from sim.cli.shown import show
 
@@ -33,13 +43,14 @@ def run_scenarios(
     jobs: JobsOption = None,
     seed: SeedOption = None,
     checks: ChecksOption = True,
+    environment: EnvironmentOption = None,
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
         from sim.report.expect import check
         from sim.scenario import load
 
-        changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",))]
+        changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",)), *in_environment(environment)]
         studies = [load(path, changes) for path in scenarios]
         expected = [check(study.scenarios[0].expect) for study in studies]  # before anything runs
         code = Code.FINE

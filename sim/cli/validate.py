@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.options import EnvironmentOption
 from sim.cli.progress import bar
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.model.scenario import Overheads
     from sim.sweep.local import Progress
 
 __all__ = ["validate_recordings"]
@@ -34,16 +36,20 @@ def validate_recordings(
     everything: Annotated[
         bool, typer.Option("--all", help="Count recordings with features that are not modelled, too, not only show them.")
     ] = False,
+    environment: EnvironmentOption = None,
 ) -> None:
     """Hold predictions to recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
         import pandas as pd
 
+        from sim.scenario.environment import load
+
         paths = [file for path in recordings for file in _files(path)]
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
+        overheads = None if environment is None else load(environment)
         tables, counted, skipped = [], [], 0
-        for path, outcome in zip(paths, _outcomes(paths, seeds, jobs), strict=True):
+        for path, outcome in zip(paths, _outcomes(paths, seeds, jobs, overheads), strict=True):
             if outcome.table is None:
                 say(f"skipped: {outcome.trouble}")
                 skipped += 1
@@ -62,18 +68,19 @@ def _files(path: Path) -> list[Path]:
     return sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]
 
 
-def _outcomes(paths: list[Path], seeds: int, jobs: int) -> list[_Outcome]:
+def _outcomes(paths: list[Path], seeds: int, jobs: int, overheads: Overheads | None) -> list[_Outcome]:
     """In the order of the paths."""
     from functools import partial
 
     from sim.sweep.local import each
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
-        done = dict(each(partial(_judge, seeds=seeds), paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
+        judge = partial(_judge, seeds=seeds, overheads=overheads)
+        done = dict(each(judge, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 
-def _judge(path: Path, progress: Progress, *, seeds: int) -> _Outcome:
+def _judge(path: Path, progress: Progress, *, seeds: int, overheads: Overheads | None = None) -> _Outcome:
     """The truth table of one file.  Nothing in one file keeps the others from being judged."""
     from sim.calibration.truth import truth, unmodelled
     from sim.recordings import RecordingError, read
@@ -83,7 +90,7 @@ def _judge(path: Path, progress: Progress, *, seeds: int) -> _Outcome:
     try:
         recording = read(path)
         lost = unmodelled(recording)
-        return _Outcome(truth(recording, seeds=range(1, seeds + 1)), lost, "")
+        return _Outcome(truth(recording, seeds=range(1, seeds + 1), overheads=overheads), lost, "")
     except RecordingError as error:
         return _Outcome(None, [], str(error))
     except ScenarioError as error:

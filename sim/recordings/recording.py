@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sim.recordings.config import Configuration
 
-__all__ = ["Alignment", "Checkpoint", "Events", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
+__all__ = ["Alignment", "Checkpoint", "Events", "Job", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
 
 FORMAT = "flink-lab/1"
 Number = int | float
@@ -86,6 +86,10 @@ class Checkpoints(_Part):
     list: tuple[Checkpoint, ...]
 
 
+class Job(_Part):
+    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> when the job last took it; 0: never
+
+
 class Events(_Part):
     """Events of one kind, logged by the job itself."""
 
@@ -109,6 +113,7 @@ class Recording(_Part):
     ended_ms: Number
     final_state: str = ""
     checkpoints: Checkpoints
+    job: Job = Job()
     metrics: dict[str, dict[str, tuple[Number | tuple[Number | str | None, ...] | None, ...]]] = Field(default_factory=dict)
     events: dict[str, Events] = Field(default_factory=dict)
 

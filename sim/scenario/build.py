@@ -21,6 +21,7 @@ from sim.scenario.build_job import build_job
 from sim.scenario.build_sink import build_staging
 from sim.scenario.build_state import build_state_options
 from sim.scenario.build_storage import build_storage
+from sim.scenario.environment import chosen
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.plausible import check
 from sim.scenario.problems import Reading
@@ -49,7 +50,7 @@ def build(
         checkpoint=_checkpoint(document, reading),
         run=_run(document.run, reading),
         storage=build_storage(document.storage or doc.Storage(), reading, folder),
-        overheads=_overheads(document.overheads or doc.Overheads()),
+        overheads=_overheads(document.overheads or doc.Overheads(), chosen(document.environment, reading, folder)),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster, reading, folder),
         restart=build_restart(document.restart),
@@ -170,9 +171,9 @@ def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
     return path in reading.marks and reading.marks[path].path.startswith("flink.")
 
 
-def _overheads(given: doc.Overheads) -> Overheads:
+def _overheads(given: doc.Overheads, environment: Overheads) -> Overheads:
     return _given(
-        Overheads(), trigger_ns=given.trigger, acknowledge_ns=given.acknowledge, complete_ns=given.complete, notify_ns=given.notify,
+        environment, trigger_ns=given.trigger, acknowledge_ns=given.acknowledge, complete_ns=given.complete, notify_ns=given.notify,
         first_trigger_ns=given.first_trigger, close_ns=given.close, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
         file_ns=given.file, start_ns=given.start,
     )

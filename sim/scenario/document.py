@@ -185,7 +185,10 @@ class Document(Section):
     storage: Storage | None = None
     expect: dict[str, Conditions] | None = None
     """Metric -> condition, or several."""
+    environment: str | None = None
+    """Whose constants hold: one that comes with ckptsim, or a file written by `calibrate`."""
     overheads: Overheads | None = None
+    """Constants that are other than there."""
     actions: list[Action] | None = None
     """Savepoints, and the stop of the job."""
     faults: list[Fault] | None = None

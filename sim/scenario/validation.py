@@ -1,8 +1,8 @@
-"""Plain document -> `Document`, every mistake in the words of this project at the place of its key."""
+"""Plain document -> `Document` or another section, every mistake in the words of this project at the place of its key."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -10,8 +10,11 @@ from pydantic_core import ErrorDetails
 from sim.scenario.document import Document
 from sim.scenario.plain import Mapping
 from sim.scenario.problems import Path, Reading
+from sim.scenario.section import Section
 
-__all__ = ["validate"]
+__all__ = ["validate", "validate_as"]
+
+T = TypeVar("T", bound=Section)
 
 
 def validate(plain: Any, reading: Reading) -> Document | None:
@@ -20,8 +23,13 @@ def validate(plain: Any, reading: Reading) -> Document | None:
         reading.wrong((), "is empty; a scenario has at least job:, checkpoint: and run:" if plain is None else
                       "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:")
         return None
+    return validate_as(Document, plain, reading)
+
+
+def validate_as(kind: type[T], plain: Mapping, reading: Reading) -> T | None:
+    """The section, or None and problems in `reading`."""
     try:
-        return Document.model_validate(plain, context=reading)
+        return kind.model_validate(plain, context=reading)
     except ValidationError as error:
         for details in error.errors(include_url=False):
             if details["type"] != "none_required":  # the other half of "or not given"

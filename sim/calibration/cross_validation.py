@@ -1,0 +1,102 @@
+"""Do the constants hold for recordings they were not estimated from?  Leave one out, estimate again, predict it.
+
+For each recording there are three sets of constants: from all recordings, from all but this one, and from all families but its own;
+a constant that no other family tells is taken from all but this recording, and one that no other recording tells stays as it was.
+Estimating costs nothing; simulating is left to the caller, who is asked for each different run once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+from sim.calibration.estimate import Votes, calibrated, estimates
+from sim.calibration.estimators import CONSTANTS
+from sim.calibration.judgement import summary
+from sim.model.scenario import Overheads
+
+__all__ = ["WAYS", "Fit", "Heard", "Run", "errors", "fits", "runs", "sources"]
+
+WAYS = ("all", "without the recording", "without the family")
+"""From which recordings the constants of a prediction come."""
+
+_FAMILY, _RECORDING, _DEFAULT = "the other families", "the other recordings of its family", "no recording"
+
+
+class Heard(NamedTuple):
+    """What one recording says of the constants."""
+
+    recording: str
+    family: str
+    votes: Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The constants for one recording, each way, and where those of the last way come from."""
+
+    recording: str
+    overheads: tuple[Overheads, Overheads, Overheads]  # in the order of WAYS
+    sources: Mapping[str, str]  # by constant
+
+
+class Run(NamedTuple):
+    """One prediction: of this recording, by its place in the list, with these constants."""
+
+    place: int
+    overheads: Overheads
+
+
+def fits(heard: Sequence[Heard], default: Overheads | None = None) -> list[Fit]:
+    """For each recording, in their order."""
+    everything = calibrated(estimates([one.votes for one in heard], default=default), default)
+    return [_fit(heard, i, everything, default) for i in range(len(heard))]
+
+
+def _fit(heard: Sequence[Heard], left_out: int, everything: Overheads, default: Overheads | None) -> Fit:
+    this = heard[left_out]
+    others = [one.votes for i, one in enumerate(heard) if i != left_out]
+    strangers = [one.votes for one in heard if one.family != this.family]
+    sources = {name: _source(name, others, strangers) for name in CONSTANTS}
+    # one voice is enough here: the default may come from the very recording that is left out
+    by_source = {
+        _DEFAULT: estimates([], default=default),
+        _RECORDING: estimates(others, at_least=1, default=default),
+        _FAMILY: estimates(strangers, at_least=1, default=default),
+    }
+    mixed = {name: by_source[source][name] for name, source in sources.items()}
+    return Fit(this.recording, (everything, calibrated(by_source[_RECORDING], default), calibrated(mixed, default)), sources)
+
+
+def _source(name: str, others: Iterable[Votes], strangers: Iterable[Votes]) -> str:
+    if any(name in votes for votes in strangers):
+        return _FAMILY
+    return _RECORDING if any(name in votes for votes in others) else _DEFAULT
+
+
+def runs(fitted: Sequence[Fit]) -> list[Run]:
+    """Every prediction that is needed, once: constants are equal to the precision they are stated with."""
+    return list(dict.fromkeys(Run(i, overheads) for i, fit in enumerate(fitted) for overheads in fit.overheads))
+
+
+def errors(fitted: Sequence[Fit], predicted: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+    """Per quantity: recordings, rows, and for each of WAYS the median and the 90 % quantile of the error (`judgement.summary`).
+
+    `predicted`: the truth tables of `runs`; recordings that could not be predicted are left out.
+    """
+    ways = []
+    for k in range(len(WAYS)):
+        tables = [predicted[run] for i, fit in enumerate(fitted) if (run := Run(i, fit.overheads[k])) in predicted]
+        ways.append(summary(pd.concat(tables, ignore_index=True)).set_index("quantity"))
+    columns = {f"{way}: {name}": off[name] for way, off in zip(WAYS, ways, strict=True) for name in ("median", "p90")}
+    return ways[0][["recordings", "rows"]].assign(**columns).reset_index()
+
+
+def sources(fitted: Sequence[Fit]) -> list[tuple[str, str, int]]:
+    """(constant, where it came from without the family, for how many recordings)."""
+    counted = {name: Counter(fit.sources[name] for fit in fitted) for name in CONSTANTS}
+    return [(name, source, count) for name, counts in counted.items() for source, count in counts.most_common()]

@@ -1,0 +1,41 @@
+"""The file of an environment: every constant with its value, how sure it is, what it is and how it was estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from sim.calibration.estimate import Estimate
+from sim.calibration.estimators import CONSTANTS
+from sim.model.scenario import Overheads
+from sim.units import format_duration
+
+__all__ = ["environment_text"]
+
+
+def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
+    """What `sim.scenario.environment.load` reads; `about`: lines for its head."""
+    lines = [f"# {line}".rstrip() for line in about]
+    lines += [
+        "# A constant is the median over recordings of each recording's median; the interval holds 95 % of the medians of recordings drawn",
+        "# again with replacement. To half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above.",
+        "version: 1",
+        "constants:",
+    ]
+    for field in fields(Overheads):
+        name = field.name.removesuffix("_ns")
+        about_it = CONSTANTS[name]
+        lines += [f"  # {about_it.what}", f"  # From {about_it.how}.", f"  {name.replace('_', '-')}: {_constant(found[name])}"]
+    return "\n".join(lines) + "\n"
+
+
+def _constant(one: Estimate) -> str:
+    value = f"value: {_duration(one.value_ms)}"
+    if one.kept or one.low_ms is None or one.high_ms is None:
+        few = "no recording tells it" if one.recordings == 0 else "too few recordings tell it"
+        return f"{{{value}, recordings: {one.recordings}}} # not estimated: {few}, the default is kept"
+    return f"{{{value}, interval: [{_duration(one.low_ms)}, {_duration(one.high_ms)}], recordings: {one.recordings}}}"
+
+
+def _duration(value_ms: float) -> str:
+    return format_duration(round(value_ms * 10**6))

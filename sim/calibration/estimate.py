@@ -1,0 +1,77 @@
+"""Recordings -> the constants of their environment: robust medians, how sure they are, and what no recording tells.
+
+Each recording has one vote per constant, the median of what it shows, however often it shows it; the constant is the median of the
+votes.  The interval holds 95 % of the medians of votes drawn again with replacement (bootstrap, Efron 1979).  Nothing is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sim.calibration.estimators import CONSTANTS
+from sim.model.scenario import Overheads
+from sim.recordings.recording import Recording
+
+__all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_ms", "votes"]
+
+AT_LEAST = 2
+"""So many recordings must tell a constant: one says nothing of how sure it is."""
+_RESAMPLES = 1000
+_TAIL_PERCENT = 2.5  # on each side of the interval
+
+Votes = Mapping[str, float]
+"""What one recording says of each constant it tells [ms]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One constant."""
+
+    value_ms: float  # to the precision of `rounded_ms`
+    recordings: int  # that tell it
+    low_ms: float | None = None  # the interval; None: kept
+    high_ms: float | None = None
+    kept: bool = False  # too few recordings tell it: the default stays
+
+
+def votes(recording: Recording) -> dict[str, float]:
+    """What a recording says of each constant [ms]; those it does not tell are missing."""
+    said = {name: float(np.median(samples)) for name, constant in CONSTANTS.items() if (samples := constant.samples_ms(recording))}
+    beside = {name: constant.beside for name, constant in CONSTANTS.items() if constant.beside}
+    alone = {name: said[name] - said[other] for name, other in beside.items() if name in said and other in said}
+    return {name: value for name, value in said.items() if name not in beside} | alone
+
+
+def estimates(heard: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None) -> dict[str, Estimate]:
+    """Every constant, from the votes of all recordings."""
+    default = default or Overheads()
+    found = {}
+    for name in CONSTANTS:
+        told = np.sort([vote[name] for vote in heard if name in vote])
+        if len(told) >= max(at_least, 1):
+            low, high = _interval(told)
+            found[name] = Estimate(rounded_ms(float(np.median(told))), len(told), rounded_ms(low), rounded_ms(high))
+        else:
+            found[name] = Estimate(getattr(default, f"{name}_ns") / 10**6, len(told), kept=True)
+    return found
+
+
+def calibrated(found: Mapping[str, Estimate], default: Overheads | None = None) -> Overheads:
+    """The constants as a run takes them; what was not told stays as it was."""
+    told = {f"{name}_ns": round(one.value_ms * 10**6) for name, one in found.items() if not one.kept}
+    return replace(default or Overheads(), **told)
+
+
+def rounded_ms(value_ms: float) -> float:
+    """To what can be told apart: half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above; nothing is negative."""
+    step = next((step for limit, step in ((20, 0.5), (100, 1), (1000, 10)) if value_ms < limit), 100)
+    return max(0.0, round(value_ms / step) * step)
+
+
+def _interval(told: np.ndarray) -> tuple[float, float]:
+    drawn = np.random.default_rng(0).choice(told, size=(_RESAMPLES, len(told)))  # the same numbers give the same interval
+    low, high = np.percentile(np.median(drawn, axis=1), [_TAIL_PERCENT, 100 - _TAIL_PERCENT])
+    return float(low), float(high)

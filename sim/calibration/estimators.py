@@ -1,0 +1,245 @@
+"""What one recording says of each constant of its environment: differences of recorded times, nothing simulated.
+
+A recording shows a constant many times or never.  What an estimator takes for granted is the configuration: latencies and bandwidths
+of storage, delays asked for, the interval.  Whatever else took time there is the environment's.  How many recordings become one
+value is `estimate`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import pandas as pd
+
+from sim.recordings.config import Configuration, Node
+from sim.recordings.recording import Checkpoint, Recording
+from sim.recordings.startup import startup_ms
+from sim.recordings.to_scenario import RESTART_OPTIONS
+from sim.units import parse_flink_duration
+
+__all__ = ["CONSTANTS", "Constant"]
+
+
+class Constant(NamedTuple):
+    """A field of `Overheads` without `_ns`."""
+
+    what: str
+    how: str
+    samples_ms: Callable[[Recording], list[float]]
+    beside: str = ""  # another constant that is in the samples: what the recording says of that one is taken off
+
+
+def _trigger(recording: Recording) -> list[float]:
+    return _of_sources(recording)["start_delay"].tolist()
+
+
+def _acknowledge(recording: Recording) -> list[float]:
+    of = _of_sources(recording)
+    return (of["end_to_end_duration"] - of["start_delay"] - of["sync_duration"] - of["async_duration"]).tolist()
+
+
+def _file(recording: Recording) -> list[float]:
+    """Per file of aligned snapshots in heap memory: those of other kinds do more in their asynchronous phase than write files."""
+    storage, rows = recording.config.fs, _settled(recording)
+    if storage.slow_prob or recording.config.flink.get("state.backend.type", "hashmap") != "hashmap":
+        return []
+    samples: list[float] = []
+    for node in recording.config.nodes:
+        of = rows[(rows["vertex"] == node.id) & ~rows["unaligned_checkpoint"].astype(bool)]
+        files = 1 + _has_state(node)
+        bytes_ms = of["checkpointed_size"] * 1000 / storage.bytes_per_sec if storage.bytes_per_sec else 0.0
+        if not node.async_ms and not _may_turn_unaligned(recording.config):
+            samples += ((of["async_duration"] - bytes_ms) / files - storage.create_ms - storage.close_ms).tolist()
+    return samples
+
+
+def _complete(recording: Recording) -> list[float]:
+    """Where the next checkpoint was due already, or is due a pause after this one."""
+    interval_ms, pause_ms = _duration_ms(recording, "interval"), _duration_ms(recording, "min-pause")
+    if interval_ms is None or str(recording.config.flink.get("execution.checkpointing.max-concurrent-checkpoints", 1)) != "1":
+        return []
+    return [
+        later.trigger_timestamp - one.latest_ack_timestamp - _metadata_ms(recording) - (pause_ms or 0)
+        for one, later in pairwise(recording.checkpoints.list)
+        if one.status == "COMPLETED"
+        and not (one.is_savepoint or later.is_savepoint)
+        and one.end_to_end_duration + (pause_ms or 0) > max(interval_ms, pause_ms or 0)
+    ]
+
+
+def _notify(recording: Recording) -> list[float]:
+    """At tasks that are soon done with a record: others hear of it when they are."""
+    heard = recording.event_table("complete")
+    if heard.empty or "start" not in heard:
+        return []
+    quick = {node.id for node in recording.config.nodes if max(node.service_us, node.service_us2 or 0) <= _QUICK_US}
+    acknowledged = {one.id: one.latest_ack_timestamp for one in _periodic(recording)}
+    heard = heard[heard["node"].isin(quick) & heard["chk"].isin(acknowledged)]
+    return (heard["start"] - heard["chk"].map(acknowledged) - _metadata_ms(recording)).tolist()
+
+
+def _first_trigger(recording: Recording) -> list[float]:
+    """Flink 2.x triggers when the first task runs, in vain, and again when all do; seldom the first attempt comes through."""
+    refused = recording.checkpoints.counts.get("failed", 0) - sum(one.status == "FAILED" for one in recording.checkpoints.list)
+    pause_ms = _duration_ms(recording, "min-pause") or 0
+    submitted = recording.event_table("submit")
+    if recording.flink_version.startswith("1.") or submitted.empty or not recording.checkpoints.list or not (refused or pause_ms):
+        return []
+    first_ms = min(one.trigger_timestamp for one in recording.checkpoints.list)
+    return [first_ms - pause_ms - float(submitted["t"].min()) - startup_ms(recording)]
+
+
+def _close(recording: Recording) -> list[float]:
+    """From the last thing an operator waits for, its last completion or the end of those before it, to its own end."""
+    if recording.final_state != "FINISHED":
+        return []
+    closed = {node: float(rows["t"].max()) for kind in ("close", "source_close") for node, rows in _by_node(recording, kind)}
+    heard = {node: rows.groupby("sub")["t"].max() for node, rows in _by_node(recording, "complete")}
+    samples: list[float] = []
+    for node, rows in _by_node(recording, "close"):
+        before = [closed.get(edge.upstream) for edge in recording.config.node(node).inputs]
+        if node in heard and None not in before:
+            waited = rows["sub"].map(heard[node]).clip(lower=max(time for time in before if time is not None))
+            samples += (rows["t"] - waited).dropna().tolist()
+    return samples
+
+
+def _fail(recording: Recording) -> list[float]:
+    times = _failure_ms(recording)
+    return [] if times is None else [times.restarting - times.failed]
+
+
+def _restart(recording: Recording) -> list[float]:
+    times = _failure_ms(recording)
+    delay = recording.config.flink.get(_DELAY, RESTART_OPTIONS[_DELAY])
+    return [] if times is None else [times.running - times.restarting - parse_flink_duration(str(delay)) / 10**6]
+
+
+def _deploy(recording: Recording) -> list[float]:
+    """Of tasks without keyed state: the others say so when they have read it."""
+    times, starts = _failure_ms(recording), recording.event_table("init_state")
+    if times is None or starts.empty:
+        return []
+    stateful = {node.id for node in recording.config.nodes if _has_state(node)}
+    again = starts[(starts["attempt"] == 1) & ~starts["node"].isin(stateful)]
+    return (again["t"] - times.running).tolist()
+
+
+def _start(recording: Recording) -> list[float]:
+    return [] if recording.event_table("submit").empty or recording.event_table("open").empty else [startup_ms(recording)]
+
+
+CONSTANTS: dict[str, Constant] = {
+    "trigger": Constant(
+        "Trigger timestamp -> the trigger call is executed by a source.",
+        "start_delay of sources", _trigger,
+    ),
+    "acknowledge": Constant(
+        "End of the asynchronous phase -> the acknowledgement is processed by the coordinator.",
+        "end_to_end_duration of sources, without start_delay, sync and async", _acknowledge,
+    ),
+    "complete": Constant(
+        "Last acknowledgement -> the next trigger is possible, beside writing _metadata.",
+        "last acknowledgement -> next trigger, where that was due already or is due after a pause", _complete,
+    ),
+    "notify": Constant(
+        "Coordinator -> task.",
+        "last acknowledgement -> a task hears of the completion, without complete and _metadata", _notify, beside="complete",
+    ),
+    "first_trigger": Constant(
+        "All tasks running -> first trigger, in Flink 2.x.",
+        "the last task is open -> first trigger, without min-pause, where an earlier one was refused", _first_trigger,
+    ),
+    "close": Constant(
+        "A task's last wait is over -> its outputs are closed.",
+        "last completion heard, or those before it closed -> closed, in jobs that end", _close,
+    ),
+    "fail": Constant(
+        "A task's exception -> the job counts as RESTARTING.",
+        "exception thrown -> job status", _fail,
+    ),
+    "restart": Constant(
+        "Restart delay over -> deployment begins.",
+        "RESTARTING -> RUNNING, without the restart delay", _restart,
+    ),
+    "deploy": Constant(
+        "Deployment begins -> a task begins to initialize.",
+        "RUNNING after a failure -> tasks without keyed state initialize", _deploy,
+    ),
+    "file": Constant(
+        "A file of flat checkpoint storage, beside the latency and bandwidth it is said to have.",
+        "async_duration of aligned snapshots in heap memory, per file", _file,
+    ),
+    "start": Constant(
+        "Submission -> all tasks run; used where nobody looked.",
+        "submission -> the last task is open, its state filled, its source started", _start,
+    ),
+}  # fmt: skip
+"""By field of `Overheads` without `_ns`, in the order of a checkpoint's and a job's life."""
+
+
+# ---------------------------------------------------------------------------------------------- what several look at
+
+_QUICK_US = 1000
+_DELAY = "restart-strategy.fixed-delay.delay"
+
+
+class _Failure(NamedTuple):
+    """Epoch ms."""
+
+    failed: float
+    restarting: float
+    running: float
+
+
+def _failure_ms(recording: Recording) -> _Failure | None:
+    """Of a job that failed once: the status keeps the last time only."""
+    failed, times = recording.event_table("fail_injected"), recording.job.timestamps
+    restarting, running = times.get("RESTARTING", 0), times.get("RUNNING", 0)
+    if len(failed) != 1 or not failed["t"].iloc[0] < restarting <= running:
+        return None
+    return _Failure(float(failed["t"].iloc[0]), restarting, running)
+
+
+def _periodic(recording: Recording) -> list[Checkpoint]:
+    """Completed, without the first: it meets a job that is still starting."""
+    first = min((one.id for one in recording.checkpoints.list), default=0)
+    return [one for one in recording.checkpoints.list if one.id > first and one.status == "COMPLETED" and not one.is_savepoint]
+
+
+def _settled(recording: Recording) -> pd.DataFrame:
+    """Acknowledgements of these checkpoints by tasks that had not finished."""
+    rows = recording.subtasks_table()
+    done = rows["id"].isin([one.id for one in _periodic(recording)]) & (rows["status"] == "completed")
+    return rows[done & (rows["start_delay"] >= 0) & (rows["checkpointed_size"] > 0)]
+
+
+def _of_sources(recording: Recording) -> pd.DataFrame:
+    sources = [node.id for node in recording.config.nodes if node.kind == "source"]
+    rows = _settled(recording)
+    return rows[rows["vertex"].isin(sources)]
+
+
+def _by_node(recording: Recording, kind: str) -> list[tuple[str, pd.DataFrame]]:
+    events = recording.event_table(kind)
+    return [] if events.empty else [(str(node), rows) for node, rows in events.groupby("node", sort=False)]
+
+
+def _has_state(node: Node) -> bool:
+    return bool(node.state_keys * node.state_value_bytes)
+
+
+def _metadata_ms(recording: Recording) -> float:
+    return recording.config.fs.create_ms + recording.config.fs.metadata_close_ms
+
+
+def _duration_ms(recording: Recording, option: str) -> float | None:
+    given = recording.config.flink.get(f"execution.checkpointing.{option}")
+    return None if given is None else parse_flink_duration(str(given)) / 10**6
+
+
+def _may_turn_unaligned(config: Configuration) -> bool:
+    """Then the asynchronous phase also waits for barriers in output queues and for the writer of in-flight data."""
+    return str(config.flink.get("execution.checkpointing.unaligned.enabled", "false")).lower() == "true"

@@ -1,0 +1,182 @@
+"""``ckptsim calibrate``: the constants of an environment from recordings of jobs that ran there, and whether they hold for others."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.options import JobsOption
+from sim.cli.progress import bar
+from sim.cli.shown import show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from sim.calibration.cross_validation import Fit, Run
+    from sim.calibration.estimate import Estimate
+    from sim.recordings import Recording
+    from sim.sweep.local import Progress
+
+__all__ = ["calibrate_environment"]
+
+
+def calibrate_environment(
+    recordings: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
+    cross_validate: Annotated[
+        bool, typer.Option("--cross-validate", help="Predict each recording with constants from the others; the file is not written.")
+    ] = False,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per prediction.")] = 3,
+    jobs: JobsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What is shown, as JSON.")] = False,
+) -> None:
+    """Estimate what no configuration says from recordings of one environment: one file for `environment:`, nothing is simulated."""
+    with speaking():
+        if cross_validate and out is not None:
+            raise UserError("--cross-validate estimates many times; write the file with another call, without it", Code.USAGE)
+        read, skipped = _read(recordings)
+        if cross_validate:
+            _cross_validate(read, seeds, jobs, as_json)
+        else:
+            _calibrate(read, recordings, out, as_json)
+        raise typer.Exit(Code.CELLS_FAILED if skipped else Code.FINE)
+
+
+def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
+    """The recordings, and how many files were none."""
+    from sim.recordings import RecordingError, read
+
+    paths = [file for place in places for file in _files(place)]
+    found, skipped = [], 0
+    for path in paths:
+        try:
+            found.append(read(path))
+        except RecordingError as error:
+            say(f"skipped: {error}")
+            skipped += 1
+    if not found:
+        raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, places))}", Code.INVALID_INPUT)
+    return found, skipped
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted([*place.glob("*.json"), *place.glob("*.json.gz")]) if place.is_dir() else [place]
+
+
+def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Path | None, as_json: bool) -> None:
+    from sim.calibration.environments import environment_text
+    from sim.calibration.estimate import estimates, votes
+
+    found = estimates([votes(recording) for recording in recordings])
+    for name, one in found.items():
+        if one.kept:
+            say(f"{name}: kept at {one.value_ms:g} ms: {'no' if not one.recordings else 'only one'} recording tells it")
+    versions = ", ".join(sorted({recording.flink_version for recording in recordings}))
+    about = [
+        f"What no configuration says, of the environment of {len(recordings)} recordings of Flink {versions}.",
+        f"Written by: ckptsim calibrate {' '.join(map(str, places))}",
+    ]
+    text = environment_text(found, about)
+    if as_json:
+        print(json.dumps({name: _plain(one) for name, one in found.items()}))
+    elif out is None:
+        print(text, end="")
+    else:
+        _show_constants(found)
+    if out is not None:
+        out.write_text(text)
+        say(str(out))
+
+
+def _plain(one: Estimate) -> dict[str, float | int | bool | None]:
+    return {"value_ms": one.value_ms, "low_ms": one.low_ms, "high_ms": one.high_ms, "recordings": one.recordings, "kept": one.kept}
+
+
+def _show_constants(found: Mapping[str, Estimate]) -> None:
+    from sim.calibration.estimators import CONSTANTS
+
+    rows = [
+        [name.replace("_", "-"), f"{one.value_ms:g} ms", _interval(one), str(one.recordings), CONSTANTS[name].what]
+        for name, one in found.items()
+    ]
+    show(["constant", "value", "interval", "recordings", "what it is"], rows)
+
+
+def _interval(one: Estimate) -> str:
+    return "default kept" if one.kept else f"{one.low_ms:g} to {one.high_ms:g} ms"
+
+
+def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | None, as_json: bool) -> None:
+    from sim.calibration.cross_validation import Heard, errors, fits, runs, sources
+    from sim.calibration.estimate import votes
+    from sim.calibration.truth import unmodelled
+
+    if len(recordings) < 2:
+        raise UserError("--cross-validate needs two recordings at least: what is left of one without it is nothing", Code.INVALID_INPUT)
+    fitted = fits([Heard(recording.name, recording.family, votes(recording)) for recording in recordings])
+    predictable = []
+    for recording in recordings:
+        lost = unmodelled(recording)
+        if lost:
+            say(f"{recording.name}: estimated from, not predicted: not modelled: {'; '.join(lost)}")
+        predictable.append(not lost)
+    wanted = [run for run in runs(fitted) if predictable[run.place]]
+    if not wanted:
+        raise UserError("none of these recordings can be predicted", Code.INVALID_INPUT)
+    predicted = _predictions(recordings, wanted, seeds, jobs)
+    table, origins = errors(fitted, predicted), sources(fitted)
+    if as_json:
+        constants = [{"constant": name, "from": source, "recordings": count} for name, source, count in origins]
+        print(json.dumps({"errors": json.loads(table.to_json(orient="records")), "without_the_family": constants}))
+    else:
+        _show_errors(table)
+        print()
+        _show_sources(origins, fitted, len(wanted))
+
+
+def _predictions(recordings: Sequence[Recording], wanted: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
+    from sim.sweep.local import cores, each
+
+    with bar("cross-validate", len(wanted), len(wanted), what_each="predictions") as watch:
+        work = partial(_predict, recordings=recordings, seeds=seeds)
+        done = each(work, wanted, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
+        return {wanted[i]: table for i, table in done}
+
+
+def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
+    from sim.calibration.truth import truth
+
+    progress(0)
+    return truth(recordings[run.place], seeds=range(1, seeds + 1), overheads=run.overheads)
+
+
+def _show_errors(table: pd.DataFrame) -> None:
+    from sim.calibration.cross_validation import WAYS
+    from sim.cli.truth_shown import share
+
+    keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
+    counted = ("quantity", "recordings", "rows")
+    rows = [[*(str(row[key]) for key in counted), *(share(row[key]) for key in keys)] for row in table.to_dict("records")]
+    show([*counted, *(key if key.endswith("median") else "p90" for key in keys)], rows)
+
+
+def _show_sources(origins: Sequence[tuple[str, str, int]], fitted: Sequence[Fit], predictions: int) -> None:
+    rows = [[name.replace("_", "-"), *_values(fitted, name), str(count), source] for name, source, count in origins]
+    show(["constant", "from all", "without the recording", "without the family", "recordings", "without the family it comes from"], rows)
+    say(f"{predictions} different predictions")
+
+
+def _values(fitted: Sequence[Fit], name: str) -> list[str]:
+    """The value, or the smallest and the largest, of each way."""
+    shown = []
+    for k in range(3):
+        values = sorted({getattr(fit.overheads[k], f"{name}_ns") / 10**6 for fit in fitted})
+        shown.append(f"{values[0]:g} ms" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} ms")
+    return shown

@@ -1,0 +1,38 @@
+"""Files of environments: written to be read back, and the one that comes with the package is what our own recordings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from sim.calibration.environments import environment_text
+from sim.calibration.estimate import calibrated, estimates
+from sim.cli import app
+from sim.scenario.environment import DEFAULT, load, read
+
+ROOT = Path(__file__).parents[2]
+PACKAGED = ROOT / "sim" / "scenario" / "environments" / f"{DEFAULT}.yaml"
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    """Values, intervals and counts; what was not estimated says so."""
+    found = estimates([{"trigger": 4.5, "start": 1234.0}] * 3 + [{"fail": 9.0}])
+    file = tmp_path / "mine.yaml"
+    file.write_text(environment_text(found, ["Mine."]))
+    told = read(str(file))
+
+    assert calibrated(found) == load(str(file))
+    assert (3, [4_500_000, 4_500_000]) == (told["trigger"].recordings, told["trigger"].interval)
+    assert (1, None) == (told["fail"].recordings, told["fail"].interval)
+    assert "too few recordings tell it, the default is kept" in file.read_text()
+    assert file.read_text().startswith("# Mine.\n")
+
+
+def test_the_packaged_environment_is_what_our_recordings_say(monkeypatch):
+    """Anyone gets it again: `ckptsim calibrate tests/data/recordings`, to the last byte."""
+    monkeypatch.chdir(ROOT)
+    outcome = CliRunner().invoke(app, ["calibrate", "tests/data/recordings"])
+
+    assert 0 == outcome.exit_code
+    assert PACKAGED.read_text() == outcome.stdout

@@ -1,0 +1,82 @@
+"""`ckptsim calibrate`: a folder of recordings in, one file out; what cannot be read is named, what cannot be told is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sim.cli import app
+from sim.scenario.environment import load
+
+RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three recordings of two families."""
+    for name in ("p2-severe-aligned", "minpause3s-p2-severe-aligned", "final-bounded-chain3"):
+        shutil.copy(RECORDINGS / f"{name}.json.gz", tmp_path)
+    return tmp_path
+
+
+def calibrate(*arguments):
+    return CliRunner().invoke(app, ["calibrate", *map(str, arguments)])
+
+
+def test_a_file_is_written_and_runs_take_it(folder):
+    """The table says what stands in it; constants nobody told are named."""
+    outcome = calibrate(folder, "--out", folder / "mine.yaml")
+
+    assert 0 == outcome.exit_code
+    assert "default kept" in outcome.stdout
+    assert "fail: kept at" in outcome.stderr
+    assert "close: kept at" in outcome.stderr, "one recording tells it"
+    assert 3_000_000 <= load(str(folder / "mine.yaml")).complete_ns <= 7_000_000
+
+
+def test_as_json(folder):
+    told = json.loads(calibrate(folder, "--json").stdout)
+
+    assert (3, False) == (told["trigger"]["recordings"], told["trigger"]["kept"])
+    assert (0, True, None) == (told["fail"]["recordings"], told["fail"]["kept"], told["fail"]["low_ms"])
+
+
+def test_foreign_files_are_named_and_skipped(folder):
+    (folder / "foreign.json").write_text("{}")
+    (folder / "cut.json.gz").write_bytes((folder / "p2-severe-aligned.json.gz").read_bytes()[:500])
+    outcome = calibrate(folder)
+
+    assert 4 == outcome.exit_code
+    assert "foreign.json: is JSON, but no recording" in outcome.stderr
+    assert "cut.json.gz" in outcome.stderr
+    assert outcome.stdout.startswith("# What no configuration says, of the environment of 3 recordings of Flink 2.3.0.")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--cross-validate",)])
+def test_a_folder_without_recordings(tmp_path, arguments):
+    outcome = calibrate(tmp_path, *arguments)
+
+    assert (3, f"no recordings (.json, .json.gz) in {tmp_path}") == (outcome.exit_code, outcome.stderr.strip())
+
+
+def test_cross_validation_needs_others(folder):
+    outcome = calibrate(folder / "p2-severe-aligned.json.gz", "--cross-validate")
+
+    assert 3 == outcome.exit_code
+    assert "two recordings at least" in outcome.stderr
+    assert 2 == calibrate(folder, "--cross-validate", "--out", folder / "x.yaml").exit_code
+
+
+def test_cross_validation_shows_errors_and_where_constants_come_from(folder):
+    """Predictions are run once for constants that are equal."""
+    outcome = calibrate(folder, "--cross-validate", "--seeds", 1, "--jobs", 1)
+
+    assert 0 == outcome.exit_code
+    assert "without the recording: median" in outcome.stdout
+    assert "end_to_end_duration" in outcome.stdout
+    assert "the other recordings of its family" in outcome.stdout
+    assert int(outcome.stderr.split()[0]) < 9
