@@ -206,7 +206,8 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: Words) -> Row
         "now": spec.begin_ns, "flush_base": spec.begin_ns, "debloat_base": spec.begin_ns,
         "tasks": n, "channels": len(plan.writer), "shift": shift, "leaf0": 1 << shift, "horizon": (1 << (63 - shift)) - 2,
         "latency": spec.latency_ns, "segment_bytes": spec.segment_bytes, "exclusive": spec.exclusive,
-        "max_per_channel": spec.max_per_channel, "stretching": int(spec.stretching), "timeout": spec.buffer_timeout_ns, "digests": int(spec.digests),
+        "max_per_channel": spec.max_per_channel, "stretching": int(spec.stretching),
+        "timeout": spec.buffer_timeout_ns, "digests": int(spec.digests),
         "flush_rank": n + lines, "debloat_rank": n + lines + 1,
     }
     if spec.nic:

@@ -125,8 +125,9 @@ def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
     two, old = cluster.profile in (None, "2.x"), cluster.profile == "1.15"
     ignored = {path[-1] for path in CONSTANT_IN_2 if two and _from_flink(path, reading)}
     default = NetworkMemory() if given.segment_size is None else NetworkMemory(segment_bytes=given.segment_size)
+    first_overdraft = 20 if two else 0 if old else 5
     network = _given(
-        replace(default, starting_segment_bytes=1024 if two else default.segment_bytes, overdraft=20 if two else 0 if old else 5, stretching=not old),
+        replace(default, starting_segment_bytes=1024 if two else default.segment_bytes, overdraft=first_overdraft, stretching=not old),
         starting_segment_bytes=given.starting_segment_size,
         exclusive_per_channel=None if "buffers-per-channel" in ignored else given.buffers_per_channel,
         floating_per_gate=None if "floating-buffers-per-gate" in ignored else given.floating_buffers_per_gate,

@@ -122,7 +122,7 @@ class Cluster(Section):
     nic: Axis[ByteRate] | None = None
     """Outgoing, per task manager."""
     profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
-    """Whose constants and defaults; 1.15: as 1.20, without what came since (the timeout of barriers in sender queues, overdraft buffers)."""
+    """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
     network: Network | None = None
 
 
