@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.calibration.predicted import predicted
+from sim.calibration.predicted_series import of_series
 from sim.recordings.flows import flows
 from sim.recordings.observed import of_checkpoints
 from sim.recordings.quantities import values_of
@@ -33,11 +33,12 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True).assign(first=False)  # what came before has been left out
 
 
-def simulated(result: Result) -> pd.DataFrame:
-    """The same of a simulated run, without its first checkpoint, which meets queues that are not full yet."""
-    rows = predicted(result)
-    rows = pd.concat([rows[~rows["first"]], values_of(_per_minute(result.checkpoints.iloc[1:]))], ignore_index=True)
-    return rows
+def simulated(result: Result, *, since_ms: int) -> pd.DataFrame:
+    """The same of a simulated run: of the checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
+    checkpoints = result.checkpoints[result.checkpoints["trigger_timestamp"] >= since_ms]
+    rates = [value for value in of_series(result) if value[0] == "numRecordsInPerSecond"]
+    rows = [of_checkpoints(checkpoints, result.subtasks), values_of([*rates, *_per_minute(checkpoints)])]
+    return pd.concat(rows, ignore_index=True).assign(first=False)
 
 
 def _per_minute(checkpoints: pd.DataFrame) -> list[tuple[str, str, float]]:

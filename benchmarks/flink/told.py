@@ -41,17 +41,16 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
 
 def told(table: pd.DataFrame, first: str) -> str:
     """One line per quantity; `first` is the protocol the job was imported under."""
-    lines = [("protocol", "quantity", "vertex", "predicted", "measured", "(p10 - p90)", "error")]
+    lines: list[tuple[str, ...]] = [("protocol", "quantity", "vertex", "predicted", "(p10 - p90)", "measured", "(p10 - p90)", "error")]
     before = None
     for row in chosen(table).to_dict("records"):
-        name = str(row["protocol"])
+        name, quantity = str(row["protocol"]), str(row["quantity"])
         shown = "" if name == before else f"{name} (imported)" if name == first else name
         before = name
-        unit = str(row["quantity"])
-        spread = "" if row["observed_p10"] == row["observed_p90"] else f"({_value(unit, row['observed_p10'])} - {_value(unit, row['observed_p90'])})"
-        lines.append((
-            shown, QUANTITIES[unit], row["vertex"] or "", _value(unit, row["predicted_p50"]), _value(unit, row["observed_p50"]), spread, _error(row),
-        ))  # fmt: skip
+        predicted, measured = (
+            (_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed")
+        )
+        lines.append((shown, QUANTITIES[quantity], row["vertex"] or "", *predicted, *measured, _error(row)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = [_line(line, widths) for line in lines]
     rule = "-" * max(map(len, text))
@@ -65,6 +64,11 @@ def _line(words: tuple[str, ...], widths: list[int]) -> str:
     left = 3  # columns of words, then of numbers
     cells = [word.ljust(width) if i < left else word.rjust(width) for i, (word, width) in enumerate(zip(words, widths, strict=True))]
     return "  ".join(cells).rstrip()
+
+
+def _spread(quantity: str, row: dict[Any, Any], side: str) -> str:
+    low, high = _value(quantity, row[f"{side}_p10"]), _value(quantity, row[f"{side}_p90"])
+    return "" if low == high else f"({low} - {high})"
 
 
 def _error(row: dict[Any, Any]) -> str:

@@ -9,6 +9,7 @@ import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.core.fs.FileSystemFactory;
 import org.apache.flink.core.fs.Path;
 import org.apache.flink.core.fs.local.LocalFileSystem;
+import org.apache.flink.core.fs.local.LocalRecoverableWriter;
 
 /**
  * The local file system under the scheme {@code paced}, as slow as remote storage: every open file takes {@code fs.paced.bandwidth} bytes
@@ -36,6 +37,11 @@ final class PacedFileSystem extends LocalFileSystem {
     @Override
     public FSDataOutputStream create(Path path, WriteMode mode) throws IOException {
         return new PacedStream(super.create(path, mode));
+    }
+
+    @Override
+    public LocalRecoverableWriter createRecoverableWriter() {
+        throw new UnsupportedOperationException("metadata is written like everything else");
     }
 
     private final class PacedStream extends FSDataOutputStream {
