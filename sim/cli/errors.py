@@ -20,7 +20,7 @@ NAMED = {
     "sim.report.expect.ExpectationError": 3,
     "sim.sweep.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
-    "sim.sweep.spark.ClusterLostError": 4,
+    "sim.sweep.spark.ClusterError": 4,
     "sim.sweep.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sim.sweep.local import Watch, nobody_watches
@@ -12,13 +12,14 @@ from sim.sweep.local import Watch, nobody_watches
 __all__ = ["bar"]
 
 PATIENCE_S = 2.0
+LOG_EVERY_S = 60.0
 
 
 @contextmanager
-def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells") -> Iterator[Watch]:
-    """Yields what is told (finished cells, simulated ns so far)."""
+def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
+    """Yields what is told (finished cells, simulated ns so far).  `details` says more; with it, a log has a line now and then."""
     if not sys.stderr.isatty():
-        yield nobody_watches
+        yield nobody_watches if details is str else _log(what, count, what_each, details)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -35,9 +36,26 @@ def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells") -> It
             return
         drawn = now
         shown.start()
-        shown.update(task, completed=simulated_ns, done=f"{finished}/{count} {what_each}", refresh=True)
+        shown.update(task, completed=simulated_ns, done=_done(finished, count, what_each, details), refresh=True)
 
     try:
         yield watch
     finally:
         shown.stop()
+
+
+def _done(finished: int, count: int, what_each: str, details: Callable[[], str]) -> str:
+    return ", ".join(filter(None, [f"{finished}/{count} {what_each}", details()]))
+
+
+def _log(what: str, count: int, what_each: str, details: Callable[[], str]) -> Watch:
+    """A line a minute for those who look at a log."""
+    told = time.monotonic()
+
+    def watch(finished: int, _: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= LOG_EVERY_S:
+            told = time.monotonic()
+            print(f"{what}: {_done(finished, count, what_each, details)}", file=sys.stderr, flush=True)
+
+    return watch

@@ -95,7 +95,7 @@ def _one(
 def _folder(out: Path | None, study: Study, *, many: bool) -> Path:
     from sim.sweep.compare import run_folder
 
-    name = run_folder(study)
+    name = run_folder(study.name, study.scenarios)
     return output_folder(Path("runs") / name if out is None else out / name if many else out)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,21 +18,28 @@ from sim.cli.progress import bar
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.sweep.plan import Cell
+    from sim.model.scenario import Scenario
+    from sim.sweep.definition import Definition
 
 __all__ = ["run_sweep"]
+
+SHOWN = 10
+"""Failed cells that are told one by one; the others are in the results."""
 
 AxisOption = Annotated[
     list[str] | None,
     typer.Option("--axis", metavar="KEY=V1,V2", help="Vary a value, e.g. checkpoint.interval='10 s,30 s'.", show_default=False),
 ]
 MasterOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Run on Spark: local[*] or spark://HOST:PORT; needs Java.", show_default=False)
+    str | None,
+    typer.Option(metavar="URL", help="Run on Spark: local[*], spark://HOST:PORT, yarn or k8s://...; needs Java.", show_default=False),
 ]
+FailFastOption = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first cell that fails: --max-failures 0.")]
+MaxFailuresOption = Annotated[int | None, typer.Option(min=0, help="Stop when more cells than this have failed.", show_default=False)]
 
 
 def run_sweep(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="SWEEP|SCENARIO", help="A sweep file or a scenario (YAML).", show_default=False)],
     axes: AxisOption = None,
     out: OutOption = None,
     replications: Annotated[int | None, typer.Option(min=1, help="Instead of run.replications.", show_default=False)] = None,
@@ -38,44 +49,72 @@ def run_sweep(
     master: MasterOption = None,
     seed: SeedOption = None,
     checks: ChecksOption = True,
+    fail_fast: FailFastOption = False,
+    max_failures: MaxFailuresOption = None,
 ) -> None:
-    """Run every combination of the scenario's lists and the given axes; one row per cell."""
+    """Run every combination of what a sweep file, a scenario's lists and the given axes vary; one row per cell."""
     with speaking():
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
-        from sim.scenario import load
         from sim.sweep.axes import override
         from sim.sweep.compare import run_folder
-        from sim.sweep.plan import cells, with_baselines
+        from sim.sweep.definition import define
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
-        study = load(scenario, changes)
-        for warning in study.warnings:
+        asked = define(file, changes)
+        for warning in asked.warnings:
             say(f"warning: {warning}")
-        folder = output_folder(Path("runs") / run_folder(study) if out is None else out)
-        table = _rows(with_baselines(cells(study.scenarios)), folder, engine, jobs, master, checks)
-        failed = table[table["status"] != "ok"]
-        for _, row in failed.iterrows():
-            say(f"cell {row['cell']}: {row['error']}")
-        broken = table[table["violations"] > 0] if "violations" in table else table[:0]
-        for _, row in broken.iterrows():
-            say(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
-        print(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
-        raise typer.Exit(Code.CELLS_FAILED if len(failed) else Code.FINE)
+        folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
+        from sim.sweep.runners import sweep
+
+        most = 0 if fail_fast else max_failures
+        run = partial(sweep, engine=engine.value, jobs=jobs, master=master, check=checks, max_failures=most)
+        raise typer.Exit(_told(_results(asked, folder, run), folder))
 
 
-def _rows(planned: list[Cell], folder: Path, engine: Engine, jobs: int | None, master: str | None, checks: bool) -> pd.DataFrame:
-    from sim.sweep.runners import sweep
+def _results(asked: Definition, folder: Path, run: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    """All rows; with a precision asked for, of as many replications as that takes."""
+    from sim.sweep.precision import more
+
+    scenarios = asked.scenarios
+    while True:
+        table = _rows(scenarios, folder, run)
+        if asked.precision is None or (wanted := tuple(more(scenarios, table, asked.precision))) == scenarios:
+            return table
+        scenarios = wanted
+
+
+def _rows(scenarios: Sequence[Scenario], folder: Path, run: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    from sim.sweep.plan import cells, with_baselines
     from sim.sweep.store import Store
+    from sim.sweep.tally import Tally
 
-    store = Store(folder)
-    missing = store.missing(planned)
-    if len(missing) < len(planned):
-        say(f"{len(planned) - len(missing)} of {len(planned)} cells are there already")
-    with bar(folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing)) as watch:
+    planned, store = with_baselines(cells(scenarios)), Store(folder)
+    missing, distinct = store.missing(planned), len({cell.id for cell in planned})
+    if len(missing) < distinct:
+        say(f"{distinct - len(missing)} of {distinct} cells are there already")
+    tally = Tally()
+    with bar(folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing), details=tally.text) as watch:
         try:
-            return sweep(planned, store, engine=engine.value, jobs=jobs, master=master, watch=watch, check=checks)
+            return run(planned, store, watch=watch, seen=tally.seen)
         except KeyboardInterrupt:
             left = len(store.missing(planned))
-            raise Stopped(f"{len(planned) - left} of {len(planned)} cells are kept in {folder}; the same command goes on") from None
+            raise Stopped(f"{distinct - left} of {distinct} cells are kept in {folder}; the same command goes on") from None
+
+
+def _told(table: pd.DataFrame, folder: Path) -> Code:
+    """What went wrong, where the rows are, and how to run again what has none."""
+    failed, broken = table[table["status"] != "ok"], table[table["violations"] > 0]
+    for _, row in failed[:SHOWN].iterrows():
+        say(f"cell {row['cell']}: {row['error']}")
+    if len(failed) > SHOWN:
+        say(f"... and {len(failed) - SHOWN} more, in the column error of {folder / 'results.parquet'}")
+    for _, row in broken[:SHOWN].iterrows():
+        say(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
+    print(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
+    if failed.empty:
+        return Code.FINE
+    words = [word for word in sys.argv[1:] if word != "--fail-fast"]
+    say(f"the same command runs the failed ones again, and no others: ckptsim {shlex.join(words)}")
+    return Code.CELLS_FAILED

@@ -16,7 +16,7 @@ from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["TraceError", "columns_and_rows", "moment", "read_trace"]
+__all__ = ["TraceError", "columns_and_rows", "length_ns", "moment", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
 
@@ -35,6 +35,11 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
     first = max(bisect_right(steps, begin_ns, key=lambda step: step[0]) - 1, 0)
     last = bisect_right(steps, begin_ns + until_ns - 1, key=lambda step: step[0])
     return [(max(at - begin_ns, 0), rate * scale) for at, rate in steps[first : max(last, first + 1)]]
+
+
+def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:
+    """From the first row to the last."""
+    return _whole(file, _stamp(file), column, time, every_ns)[1]
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from sim.analysis.consequences import Consequences
 from sim.analysis.path import Path
 from sim.analysis.summary import Summary
 
-__all__ = ["OUTCOME", "PROVENANCE", "table"]
+__all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
@@ -43,6 +43,10 @@ PROVENANCE: dict[str, pa.DataType] = {
     "wall_s": pa.float64(),
 }
 """Where and how a cell ran: kept apart from what it gave."""
+
+
+MEASURED = (*(name for name, kind in OUTCOME.items() if kind != pa.string()), "throughput_change")
+"""Columns of numbers, of which there are means."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:

@@ -170,10 +170,10 @@ def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) ->
     return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
 
 
-def run_folder(study: Study) -> str:
+def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
     """``<name>-<id>``: the same study with the same code has the same folder."""
-    names = "".join(cell.id for cell in cells(study.scenarios))
-    return f"{_slug(study.name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
+    names = "".join(cell.id for cell in cells(scenarios))
+    return f"{_slug(name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
 
 
 def _end(results: Sequence[Result]) -> str:

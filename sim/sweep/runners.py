@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["TooManyFailuresError", "sweep"]
 
 
+def nobody_looks(row: Row) -> None:
+    """For those who do not."""
+
+
 class TooManyFailuresError(RuntimeError):
     """More cells failed than the user wants to wait for; one line.  What was done is kept."""
 
@@ -34,8 +38,9 @@ def sweep(
     watch: Watch = nobody_watches,
     check: bool = True,
     max_failures: int | None = None,
+    seen: Callable[[Row], object] = nobody_looks,
 ) -> pd.DataFrame:
-    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.
+    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.  `seen` is told every row.
 
     TooManyFailuresError: as soon as more than `max_failures` cells have failed in this call.
     """
@@ -44,6 +49,7 @@ def sweep(
         with store.keeping() as keep:
             for row in _local(missing, engine, jobs, watch, check) if master is None else _spark(missing, engine, master, watch, check):
                 keep(row)
+                seen(row)
                 failed += row["status"] != "ok"
                 if max_failures is not None and failed > max_failures:
                     raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from sim.sweep.spark_session import ARCHIVE, session
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["ClusterLostError", "each_row"]
+__all__ = ["ClusterError", "each_row"]
 
 AT_ONCE = 3
 """Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
@@ -34,8 +35,12 @@ MOST_CELLS = 64
 """... but not too many: what a killed executor loses is its tasks."""
 
 
-class ClusterLostError(RuntimeError):
-    """The cluster is gone; rows so far are kept.  One line."""
+_KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
+"""In Spark's words: what ran the task was killed."""
+
+
+class ClusterError(RuntimeError):
+    """The cluster is gone or cannot run anything; rows so far are kept.  One line."""
 
 
 def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
@@ -81,11 +86,8 @@ class _Jobs:
         """Rows of a batch.  If the job fails for good, the two halves are tried on their own, down to the cell that does it."""
         try:
             rows = self._collect(batch)
-        except _PythonError as error:
-            raise MissingDependencyError(f"the executors cannot run cells: {error}") from None
-        except Exception as error:
-            if self._spark.sparkContext._jsc is None or self._spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001 - there is no other way to ask
-                raise ClusterLostError("the Spark cluster is gone; the same command goes on from the rows that are kept") from error
+        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+            self._tell(error)
             if len(batch) == 1:
                 return [died(batch[0])]
             half = len(batch) // 2
@@ -95,22 +97,26 @@ class _Jobs:
         return rows
 
     def _collect(self, batch: Sequence[Cell]) -> list[Row]:
-        from pyspark.errors import PythonException
-
         size = self._cells_per_task()
         tasks = [pickle.dumps(batch[i : i + size]) for i in range(0, len(batch), size)]
         run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
-        try:
-            done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
-        except PythonException as error:
-            raise _PythonError(str(error).strip().splitlines()[-1]) from None
+        done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
         return [json.loads(line["row"]) for line in done]
+
+    def _tell(self, error: Exception) -> None:
+        """Return if a job failed because what ran it was killed; anything else is not the cells' fault."""
+        context = self._spark.sparkContext
+        if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no other way to ask
+            raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
+        from pyspark.errors import PythonException
+
+        if isinstance(error, PythonException):  # outside of any cell
+            raise MissingDependencyError(f"the executors cannot run cells: {str(error).strip().splitlines()[-1]}") from None
+        if not any(word in str(error) for word in _KILLED):
+            reason = re.search(r"most recent failure: (.*)", str(error))
+            raise ClusterError(f"Spark cannot run cells: {reason[1] if reason else str(error).splitlines()[0]}") from None
 
     def _cells_per_task(self) -> int:
         if not self._cells:
             return 1
         return min(max(round(TASK_S * self._cells / max(self._wall_s, 1e-9)), 1), MOST_CELLS)
-
-
-class _PythonError(RuntimeError):
-    """An exception in an executor outside of any cell."""

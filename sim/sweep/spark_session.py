@@ -57,9 +57,10 @@ def session(master: str, name: str = "ckptsim sweep") -> Iterator[Any]:
         raise java.MissingDependencyError(f"no Spark at {master}: {str(error).strip().splitlines()[0][:200]}") from None
     spark.sparkContext.setLogLevel("OFF")  # a lost executor is our story to tell
     try:
-        if not master.startswith("local"):
-            _send_package(spark)
-        yield spark
+        with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:  # executors come for the package as long as there are new ones
+            if not master.startswith("local"):
+                _send_package(spark, Path(folder))
+            yield spark
     finally:
         spark.stop()
 
@@ -68,10 +69,9 @@ def _is_here(master: str) -> bool:
     return master.startswith("local") or urlsplit(master).hostname in ("127.0.0.1", "localhost", "::1")
 
 
-def _send_package(spark: Any) -> None:
+def _send_package(spark: Any, folder: Path) -> None:
     """As an archive that executors unpack: the compiler keeps its results beside sources it can read."""
     package = Path(__file__).parents[1]
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
-        shutil.copytree(package, Path(folder, "tree", package.name), ignore=shutil.ignore_patterns("__pycache__"))
-        packed = shutil.make_archive(str(Path(folder, ARCHIVE)), "zip", Path(folder, "tree"))
-        spark.sparkContext.addArchive(f"{packed}#{ARCHIVE}")
+    shutil.copytree(package, folder / "tree" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    packed = shutil.make_archive(str(folder / ARCHIVE), "zip", folder / "tree")
+    spark.sparkContext.addArchive(f"{packed}#{ARCHIVE}")

@@ -6,9 +6,13 @@ Nothing of `sim` is imported above the functions: they bring the package themsel
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 __all__ = ["runner"]
@@ -48,4 +52,19 @@ def bring(archive: str, version: str) -> None:
 
     for name in [name for name in sys.modules if name.partition(".")[0] == "sim"]:
         del sys.modules[name]
-    sys.path.insert(0, SparkFiles.get(archive))
+    sys.path.insert(0, str(_lasting(Path(SparkFiles.get(archive)), version)))
+
+
+def _lasting(sent: Path, version: str) -> Path:
+    """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept beside it."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    place = home / version
+    try:
+        if not place.exists():
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            copy = Path(tempfile.mkdtemp(dir=home))
+            shutil.copytree(sent, copy, dirs_exist_ok=True)
+            copy.rename(place)  # whole or not at all; another executor may have been first
+    except OSError:
+        return place if place.exists() else sent
+    return place

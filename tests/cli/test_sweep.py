@@ -46,7 +46,8 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--jobs", 1)
 
     assert 4 == done.exit_code
-    assert re.fullmatch(r"cell [0-9a-f]+: RuntimeError: no \(sim/sweep/cell\.py:\d+\)\n", done.stderr)
+    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/sweep/cell\.py:\d+\)\n", done.stderr)
+    assert "the same command runs the failed ones again" in done.stderr
     assert done.stdout.startswith("2 of 3 cells")
 
 
@@ -72,3 +73,41 @@ def test_an_axis_nobody_knows(ckptsim, tiny, axis):
 
     assert 3 == done.exit_code
     assert axis.partition("=")[0].split(".")[-1] in done.stderr
+
+
+def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
+    """What was done is kept."""
+    from sim.runtime import simulate as module
+
+    monkeypatch.setattr(module, "simulate", lambda scenario, **_: 1 / 0)
+
+    done = ckptsim("sweep", tiny, "--jobs", 1, "--fail-fast")
+
+    assert 4 == done.exit_code
+    assert done.stderr.startswith("stopped after 1 failed cells, the last one ")
+
+
+def test_a_sweep_file(ckptsim, tiny, tmp_path):
+    """Replications until the mean is known; the values that were varied are columns."""
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"# Which?\nscenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 2\n"
+        "precision: {of: completed, within: 1 %, most: 3}\n"
+    )
+
+    done = ckptsim("sweep", file, "--jobs", 1, "--out", tmp_path / "out")
+
+    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    assert 0 == done.exit_code
+    assert ["500 ms", "1 s"] == list(table["checkpoint.interval"].dropna().unique())
+    assert {2} == set(table[table["strategy"] != "none"].groupby("checkpoint.interval").size() // 2)
+
+
+def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"scenario: {tiny.name}\nprecision: {{of: complete, within: 1 %, most: 3}}\n")
+
+    done = ckptsim("sweep", file)
+
+    assert 3 == done.exit_code
+    assert "sweep.yaml:2:13: precision.of: 'complete' is no column of the results (did you mean 'completed'?)" in done.stderr

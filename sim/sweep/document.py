@@ -1,0 +1,96 @@
+"""The words of a sweep file: a scenario, and what is varied about it.  Mistakes are told with file, line and column, as in scenarios."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from sim.scenario.fields import Duration, Number, Percent, Positive, choice
+from sim.scenario.section import Section, Words
+
+__all__ = ["Precision", "Range", "Sample", "Sweep", "Windows"]
+
+Values = Annotated[list[Any], Field(min_length=1)]
+"""As they would be written in the scenario."""
+
+
+class Range(Section):
+    """Between two values, of the same unit or none."""
+
+    HINTS: ClassVar[Words] = {"log": "write scale: log"}
+
+    from_: Any = Field(alias="from")
+    to: Any
+    scale: Annotated[str, choice("linear", "log")] | None = None
+    """log: as many points between 1 s and 10 s as between 10 s and 100 s; default: linear."""
+
+
+def _kind(value: object) -> str:
+    return "range" if isinstance(value, (dict, BaseModel)) else "list"
+
+
+class Sample(Section):
+    """Points that fill a space evenly instead of all combinations."""
+
+    points: Positive
+    of: dict[str, Annotated[Annotated[Range, Tag("range")] | Annotated[Values, Tag("list")], Discriminator(_kind)]] = Field(min_length=1)
+    """Keys of the scenario: a range {from, to} or a list to choose from."""
+    method: Annotated[str, choice("sobol", "latin-hypercube")] | None = None
+    """Default: sobol."""
+    seed: Positive | None = None
+
+
+class Windows(Section):
+    """Pieces of a trace that a source of the job is driven by, each a run of its own.  One of every, at, file."""
+
+    source: str
+    """The vertex whose rate the trace gives."""
+    trace: str = Field(min_length=1)
+    """CSV file, relative to the sweep file."""
+    column: str
+    time: str | None = None
+    """Column of the time stamps; default: the first."""
+    step: Duration | None = None
+    """Rows at a fixed distance instead of time stamps."""
+    scale: Number | None = None
+    length: Duration
+    """How long each run lasts."""
+    every: Duration | None = None
+    """One after the other from the first row on, so far apart."""
+    at: Annotated[list[Duration], Field(min_length=1)] | None = None
+    """Where they begin, counted from the first row."""
+    file: str | None = None
+    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; and any key of the scenario, e.g. `faults.0.at`, as a column."""
+    most: Positive | None = None
+    """Of these, evenly spread; default: all."""
+
+
+class Precision(Section):
+    """Replications until the mean of a column is known well enough, for every combination."""
+
+    of: str
+    """A column of the results."""
+    within: Percent
+    """Half the width of its 95 % confidence interval, as a share of the mean."""
+    most: Positive
+    """Replications at which to stop in any case."""
+
+
+class Sweep(Section):
+    """A sweep file."""
+
+    HINTS: ClassVar[Words] = {"axes": "write vary:", "job": "a sweep names its scenario: write scenario: FILE", "zip": "write together:"}
+
+    version: Positive | None = None
+    scenario: str = Field(min_length=1)
+    """A scenario file, relative to this one."""
+    vary: dict[str, Values] | None = None
+    """Keys of the scenario and their values: every combination of them."""
+    together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None
+    """Keys that change together: the first values of all, then the second, and so on."""
+    sample: Sample | None = None
+    windows: Windows | None = None
+    replications: Positive | None = None
+    """With seeds of their own; all combinations meet the same ones."""
+    precision: Precision | None = None

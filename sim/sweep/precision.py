@@ -1,0 +1,56 @@
+"""Replications until a mean is known well enough: how many more, for each combination, given what has run so far.
+
+Half the width of the 95 % confidence interval of the mean (Student's t over replications, which are independent) is held against
+a share of the mean; it shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pandas as pd
+
+from sim.model.scenario import Scenario
+from sim.sweep.document import Precision
+
+__all__ = ["FIRST", "half_width", "more"]
+
+FIRST = 3
+"""Replications to begin with: two tell next to nothing about their spread."""
+FASTEST = 2
+"""The first estimates of a spread are rough: at most this many times as many replications at once."""
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Of the mean's 95 % confidence interval; infinite for fewer than two values."""
+    from scipy.stats import t
+
+    count = len(values)
+    return float(t.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
+
+
+def more(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
+    """The scenarios with as many replications as they seem to need; the same ones if all are known well enough.
+
+    A combination without any value, e.g. a duration where nothing completes, gets no more: more of nothing is nothing.
+    """
+    axes = [axis for axis, _ in scenarios[0].axes]
+    values: dict[tuple[str, ...], list[float]] = {}
+    for row in results[results["strategy"] != "none"][[*axes, precision.of]].itertuples(index=False, name=None):
+        if not pd.isna(row[-1]):
+            values.setdefault(row[:-1], []).append(float(row[-1]))
+    return [_with_more(scenario, values.get(tuple(value for _, value in scenario.axes), []), precision) for scenario in scenarios]
+
+
+def _with_more(scenario: Scenario, values: Sequence[float], precision: Precision) -> Scenario:
+    now = scenario.run.replications
+    if not values:
+        return scenario
+    goal, width = precision.within / 100 * abs(float(np.mean(values))), half_width(values)
+    if width <= goal:
+        return scenario
+    needed = min(ceil(now * (width / goal) ** 2) if goal and np.isfinite(width) else now * FASTEST, now * FASTEST, precision.most)
+    return replace(scenario, run=replace(scenario.run, replications=max(now, needed)))

@@ -1,0 +1,147 @@
+"""Sweep files: what they ask for, and what is wrong with them."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from sim.scenario import ScenarioError
+from sim.sweep.definition import define
+from tests.sweep.conftest import TEXT
+
+
+W = "windows: {source: source, trace: t.csv, column: v"
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """The definition of a sweep over the tiny job, given what stands below `scenario:`."""
+
+    def read(below, *overrides):
+        (tmp_path / "job.yaml").write_text(TEXT)
+        (tmp_path / "t.csv").write_text("t,v\n" + "".join(f"{at},{100 + 10 * at}\n" for at in range(11)))
+        (tmp_path / "sweep.yaml").write_text(f"# Which one?\nversion: 1\nscenario: job.yaml\n{below}\n")
+        return define(tmp_path / "sweep.yaml", overrides)
+
+    return read
+
+
+def axes(asked, name):
+    return [dict(scenario.axes)[name] for scenario in asked.scenarios]
+
+
+def test_every_combination(asked):
+    """Also with the lists of the scenario; each run knows the values that tell it apart, as they were written."""
+    found = asked("vary: {checkpoint.interval: [1 s, 2000 ms], checkpoint.timeout: [1 min, 2 min, 3 min]}")
+
+    assert ("Which one?", "sweep", 12) == (found.question, found.name, len(found.scenarios))
+    assert {"1 s": 6, "2000 ms": 6} == Counter(axes(found, "checkpoint.interval"))
+    assert {"aligned": 6, "unaligned": 6} == Counter(axes(found, "checkpoint.barriers"))
+    assert [10**9] * 6 + [2 * 10**9] * 6 == [scenario.checkpoint.interval_ns for scenario in found.scenarios]
+
+
+def test_keys_that_change_together(asked):
+    found = asked("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
+
+    pairs = Counter(zip(axes(found, "checkpoint.interval"), axes(found, "checkpoint.min-pause"), strict=True))
+    assert {("1 s", "0 s"): 2, ("2 s", "1 s"): 2} == pairs
+    assert {5} == {scenario.run.replications for scenario in found.scenarios}
+
+
+@pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
+def test_points_fill_a_space_evenly(asked, method):
+    """Each quarter of a range has a quarter of the points, each choice its share; the same file gives the same points."""
+    of = "{checkpoint.interval: {from: 1 s, to: 9 s}, checkpoint.barriers: [aligned, unaligned]}"
+    text = f"sample: {{method: {method}, points: 8, of: {of}}}"
+    found = asked(text)
+
+    quarters = Counter((scenario.checkpoint.interval_ns - 10**9) // (2 * 10**9) for scenario in found.scenarios)
+    assert {0: 2, 1: 2, 2: 2, 3: 2} == quarters
+    assert {"aligned": 4, "unaligned": 4} == Counter(axes(found, "checkpoint.barriers"))
+    assert found.scenarios == asked(text).scenarios
+
+
+def test_windows_drive_a_source(asked):
+    """One after the other, as long as they fit; each is the whole run."""
+    found = asked(W + ", length: 4 s, every: 3 s, scale: 0.5}")
+
+    assert ["0 s", "0 s", "3 s", "3 s", "6 s", "6 s"] == axes(found, "window")
+    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert [25, 32.5, 40] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2, 4)]
+
+
+def test_windows_at_given_times_and_only_some_of_them(asked):
+    found = asked(W + ", length: 1 s, at: [1 s, 2 s, 3 s, 4 s], most: 2}")
+
+    assert ["1 s", "1 s", "3 s", "3 s"] == axes(found, "window")
+
+
+def test_windows_of_a_table_change_what_they_name(asked, tmp_path):
+    """A column with a dot is a key of the scenario; features have none."""
+    (tmp_path / "w.csv").write_text("window,from_s,mean,checkpoint.timeout\nquiet,0,105,1 min\nbusy,5.5,155,2 min\n")
+    found = asked(W + ", length: 2 s, file: w.csv}")
+
+    assert ["quiet", "quiet", "busy", "busy"] == axes(found, "window")
+    assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
+    assert Fraction(75) == found.scenarios[2].job.vertices[0].source.rates[0].per_second
+
+
+def test_a_scenario_is_a_sweep_over_its_own_lists(asked, tmp_path):
+    asked("")
+    found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
+
+    assert ("Does it matter how barriers travel?", 4) == (found.question, len(found.scenarios))
+
+
+def test_overrides_hold_for_all_runs(asked):
+    assert {7} == {scenario.run.seed for scenario in asked("vary: {checkpoint.interval: [1 s, 2 s]}", "run.seed=7").scenarios}
+
+
+@pytest.mark.parametrize(
+    ("below", "told"),
+    [
+        ("vary: {checkpoint.intervall: [1 s]}", "sweep.yaml:4:8: checkpoint.intervall: unknown key 'intervall' (did"),
+        ("vary: {checkpoint.interval: [1 s, 10]}", "sweep.yaml:4:8: checkpoint.interval: a duration needs a unit"),
+        ("vary: {checkpoint.interval: []}", "sweep.yaml:4:8: vary.checkpoint.interval: is empty"),
+        ("vary: {checkpoint.interval: 1 s}", "sweep.yaml:4:8: vary.checkpoint.interval: expected a list"),
+        ("axes: {}", "sweep.yaml:4:1: axes: unknown key 'axes': write vary:"),
+        ("together: [{a.b: [1, 2], c.d: [1]}]", "keys that change together have equally many values: a.b has 2, c.d has 1"),
+        ("vary: {a.b: [1]}\nsample: {points: 2, of: {a.b: [1, 2]}}", "'a.b' is varied twice"),
+        ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 s}}}", "expected a range of one kind, from less to more, not"),
+        ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 MB}}}", "expected a range of one kind"),
+        ("sample: {points: 2, of: {run.seed: {from: 0, to: 9, scale: log}}}", "a logarithmic range begins above 0"),
+        (W + ", length: 1 s}", "sweep.yaml:4:1: windows: write exactly one of every, at and file"),
+        (W + ", length: 1 min, every: 1 s}", "has rows of 10 s, less than one window of 1 min"),
+        ("windows: {source: source, trace: t.csv, column: w, length: 1 s, every: 1 s}", "has no column 'w'"),
+        ("windows: {source: source, trace: u.csv, column: v, length: 1 s, every: 1 s}", "no such file"),
+        ("windows: {source: nobody, trace: t.csv, column: v, length: 1 s, every: 1 s}", "there is no vertex 'nobody'"),
+        (W + ", length: 1 s, file: t.csv}", "t.csv has no column 'window'"),
+        ("vary: {run.seed: [" + ", ".join(map(str, range(200))) + "], checkpoint.timeout: [" + ", ".join(f"{i + 1} s" for i in range(200)) + "]}",
+         "asks for 40000 combinations, at most 20000 are allowed"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_where_they_stand(asked, below, told):
+    with pytest.raises(ScenarioError) as refused:
+        asked(below)
+
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("window,from_s\na,0\na,1\n", "w.csv:3: the window 'a' is there already"),
+        ("window,from_s\na,soon\n", "w.csv:2: 'soon' is no time in seconds"),
+        ("window,from_s\na,-1\n", "w.csv:2: -1 s is before the first row of the trace"),
+        ("window,from_s\na,99\n", "has rows of 10 s: none from 99 s on"),
+        ("window,from_s\n", "w.csv has no windows"),
+        ("window,start\na,1\n", "w.csv has no column 'from_s'"),
+    ],
+)
+def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
+    (tmp_path / "w.csv").write_text(table)
+
+    with pytest.raises(ScenarioError) as refused:
+        asked(W + ", length: 1 s, file: w.csv}")
+
+    assert told in str(refused.value)

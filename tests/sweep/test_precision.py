@@ -1,0 +1,41 @@
+"""Replications until a mean is known well enough."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from sim.sweep.document import Precision
+from sim.sweep.precision import half_width, more
+
+
+def test_half_width():
+    """Student's t with one degree of freedom is 12.706 at 97.5 %; one value says nothing about the spread."""
+    assert 12.706 == pytest.approx(half_width([9.0, 11.0]), rel=1e-4)
+    assert math.inf == half_width([1.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "expected"),
+    [
+        ([100.0, 100.0, 100.0], 20, 3),  # known
+        ([100.0, 99.0, 101.0], 20, 3),  # known to 2.5 %
+        ([100.0, 97.0, 103.0], 20, 6),  # 7.5 %: seven would do, twice as many is the most at once
+        ([10.0, 100.0, 300.0], 20, 6),
+        ([10.0, 100.0, 300.0], 4, 4),
+        ([], 20, 3),  # nothing completes
+        ([math.nan, math.nan, math.nan], 20, 3),
+    ],
+)
+def test_more_where_the_mean_is_not_known(study, values, most, expected):
+    """Each combination for itself."""
+    precision = Precision(of="end_to_end_p50_ms", within="5 %", most=most)
+    mine, other = (replace(one, run=replace(one.run, replications=3)) for one in study.scenarios)
+    rows = [{"strategy": "aligned", "checkpoint.barriers": "aligned", "end_to_end_p50_ms": value} for value in values]
+    rows += [{"strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
+    rows += [{"strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
+
+    asked = more([mine, other], pd.DataFrame(rows), precision)
+
+    assert [expected, 3] == [scenario.run.replications for scenario in asked]
