@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.model.random import draw, stream
 from sim.plane.interface import Law, PlaneSpec, Ship
-from sim.plane.kernel.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES
+from sim.plane.kernel.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, TOLD
 from sim.plane.layout import Layout, layout
 from sim.plane.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
 
@@ -132,6 +132,12 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
         row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
         row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
+        if vertex.lag is not None and plan.task_gates[t]:
+            row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else TOLD, vertex.lag.capacity
+            row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
+            if vertex.lag.times:
+                row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
+                row["lag_ring"] = words.add(np.zeros(vertex.lag.capacity))
         if not plan.task_gates[t]:
             row["source"] = 1
             row["total"] = vertex.source.total if vertex.source else -1

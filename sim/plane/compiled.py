@@ -148,6 +148,9 @@ class KernelPlane:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
         self._do(names.SCALE, task, num, den)
 
+    def let_go(self, task: int, until: int) -> None:
+        self._do(names.LET_GO, task, until)
+
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:

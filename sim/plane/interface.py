@@ -107,6 +107,7 @@ The task thread                      (StreamTask, MailboxProcessor, AbstractStre
     A *turn* takes no time.  wake(t) appends TURN t to the work list unless it is there, or t is BUSY, HELD or HALTED.
 T1  A turn of a BUSY, HELD or HALTED task does nothing.
 T2  HARD: continue the emission (O4).  Refused again: stay HARD, end.  Else the record is written (O6 if the timeout is 0) and the turn goes on.
+    Behind T2, a task with a lag: L3.
 T3  If ``interrupted``: clear it, report SAFE(task), end the turn.
 T4  While the priority list is not empty: take its first marker and process it (M4); if that reported a notice, end the turn.
 T5  If the output is not available: become SOFT, end.
@@ -132,6 +133,19 @@ T11 Service of record k (k = records served so far, over all gates) through gate
     outputs are written (O5; refused: become HARD), the flush of O6 if due, then TURN t is appended to the work list (the task is no longer BUSY for wake).
 T12 Times: every instant belongs to the state entered last; HELD and BUSY add to ``busy_ns``, the others to ``idle_ns``, ``soft_ns``, ``hard_ns``,
     HALTED to none of them: what their sum lacks was spent halted.
+
+Late outputs                         (AsyncWaitOperator, and operators that emit when a checkpoint is complete)
+=============================================================================================================
+L1  A vertex with a ``lag`` writes nothing at the end of a service (T11): the record becomes *late*, behind those that are late already.
+    Outputs leave in the order of the records, whatever becomes available when.
+L2  With ``times`` a late record is *ready* ``law(times, stream("lag", vertex, subtask), k)`` ns after it became late (k = its ordinal among those served), but
+    not before the one ahead of it.  At most ``capacity`` records are late: with so many, the thread keeps the next one in hand, stays BUSY and does
+    nothing but L3; the record becomes late when there is room.  Without ``times`` record k is ready once ``let_go(task, until)`` was called with ``until > k``.
+L3  In a turn, behind T2, whether or not the output is available: while the first late record is ready, it is late no more and its outputs are written (O4, O5 with its
+    ordinal; refused: HARD, end, T2 goes on with it; O6 if the timeout is 0).  If then a record is still in hand the turn ends.
+L4  A turn that leaves the task IDLE, SOFT or with a record in hand sets its wake-up to the time the first late record is ready (none without ``times``).
+L5  let_go(task, until) wakes the task if IDLE or SOFT.  Position: ``late`` of the records served are late (one in hand too).  A started task has them late again, all of
+    them from ``now`` on (times drawn for their ordinals; one beyond the capacity in hand), or until they are let go; copies made (P4) are those of the records that are not late.
 
 Markers                              (PipelinedSubpartition, CheckpointBarrierHandler's counting)
 =================================================================================================
@@ -227,7 +241,7 @@ E3  ``advance(until)``: first returns pending notices (in the order they were re
     and data events with time < ``until``.  After each work item or event it returns if notices are pending.  At ``until`` it returns QUIET with ``now = until``.
     So control events at t come before data events at t, and everything the control plane does about a notice happens before any further data step.
 E4  Verbs are legal only between two ``advance`` calls and act at ``plane.now`` in zero time; they may append work, never run it.
-    hold(task): legal when the task is not BUSY and not HARD: becomes HELD (its wake-up, if any, is dropped).  release(task): TURN is appended; until then
+    hold(task): legal when the task is not BUSY (in service, or with a record in hand, L2) and not HARD: becomes HELD (its wake-up, if any, is dropped).  release(task): TURN is appended; until then
     the state counts as HELD.  interrupt(task): sets ``interrupted`` and wakes the task if IDLE or SOFT.  scale(task, num, den): slow factor of services that begin later.
 
 Digests
@@ -242,7 +256,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sim.plane.spec import Debloating, Edge, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.spec import Debloating, Edge, Lag, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -250,7 +264,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Law", "Marker", "Notice",
+    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Lag", "Law", "Marker", "Notice",
     "PlaneSpec", "Position", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
 ]
 
@@ -330,6 +344,7 @@ class Position(NamedTuple):
     written: np.ndarray  # bytes written
     records_in: np.ndarray  # records written: the index of the next one
     overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
+    late: int = 0  # of the records served, the last so many have not written their outputs yet (L5)
 
 
 class DataPlane(Protocol):
@@ -351,6 +366,7 @@ class DataPlane(Protocol):
     def hold(self, task: int) -> None: ...  # E4
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
+    def let_go(self, task: int, until: int) -> None: ...  # L5
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3

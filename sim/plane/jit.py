@@ -35,7 +35,7 @@ from sim.plane.rows import World
 __all__ = ["addresses", "compiled_door"]
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
-    "capture", "counting", "door", "markers", "recovery", "restarts", "timers",
+    "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
     "arrive", "close", "deliver_marker", "go_on_writing", "miss", "poll_local", "read_joined", "recycle_current", "report", "send_local",
     "send_marker",
 })  # fmt: skip

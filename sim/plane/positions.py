@@ -25,12 +25,12 @@ def require_closed(plan: Layout, positions: Mapping[int, Position]) -> None:
     left: dict[int, int] = {}  # by channel: what the writer has not overtaken
     for t, position in positions.items():
         outputs, inputs = channels_out(plan, t), channels_in(plan, t)
-        lengths = [len(column) for column in position[1:]]
+        lengths = [len(column) for column in position[1:7]]
         expected = [len(inputs)] * 3 + [len(outputs)] * 3
         if lengths != expected:
             raise ValueError(f"start of task {t}: its position has columns of {lengths} channels, the task {expected}")
-        if position.served < 0 or any(column.min(initial=0) < 0 for column in position[1:]):
-            raise ValueError(f"start of task {t}: nothing in a position is below 0, {position}")
+        if not 0 <= position.late <= position.served or any(column.min(initial=0) < 0 for column in position[1:7]):
+            raise ValueError(f"start of task {t}: nothing in a position is below 0, nor more late than served, {position}")
         missing = {plan.reader[c] for c in outputs} | {plan.writer[c] for c in inputs}
         missing -= positions.keys()
         if missing:

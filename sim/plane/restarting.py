@@ -26,6 +26,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
         "state", "held", "joined", "stride", "offset", "slow_num", "slow_den", "first_partition", "last_partition", "since",
         "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest", "first_gate", "last_gate", "buffers_in", "line", "source", "total",
         "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records",
+        "lag", "lag_capacity", "lag_table", "lag_n", "lag_stride", "lag_offset", "lag_ring",
     },
     Partition: {
         "pool", "limit", "first_channel", "channels", "task", "ship", "copies", "turn", "fan_num", "fan_den", "size_table", "size_n",
@@ -71,6 +72,7 @@ def read(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndar
         written=picked(rows, "written", outputs),
         records_in=picked(rows, "records_out", outputs),
         overtaken=picked(rows, "cap_out", outputs),
+        late=int(picked(world.tasks, "late", [task])[0]),
     )
 
 
@@ -97,7 +99,7 @@ def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, P
     for t, position in positions.items():
         outputs = channels_out(plan, t)
         write(world, t, position, outputs, captured[outputs])
-        count_copies(world, plan.task_partitions[t], position.served)
+        count_copies(world, plan.task_partitions[t], position.served - position.late)
         seek_due(world, t, position.served)
     for t in where.tasks:
         do(STAND, t)
@@ -132,6 +134,7 @@ def renew(world: World, spec: PlaneSpec, where: Places) -> None:
 def write(world: World, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
     """P5: the records a task has served, the offsets of its output channels."""
     assign(world.tasks, "served", [task], position.served)
+    assign(world.tasks, "late", [task], position.late)
     sent = position.written - position.overtaken
     for name, values in (
         ("written", position.written), ("sent", sent), ("arrived", sent), ("taken", sent - captured), ("consumed", sent - captured),
@@ -140,11 +143,11 @@ def write(world: World, task: int, position: Position, outputs: list[int], captu
         assign(world.channels, name, outputs, values)
 
 
-def count_copies(world: World, partitions: Sequence[int], served: int) -> None:
-    """P4: the copies made of the records served, and the channel of the next one."""
+def count_copies(world: World, partitions: Sequence[int], written: int) -> None:
+    """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
     columns = (picked(world.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
     for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
-        made = served * num // den
+        made = written * num // den
         assign(world.partitions, "copies", [p], made)
         if ship in (REBALANCE, RESCALE):
             assign(world.partitions, "turn", [p], (turn + made - copies) % channels)

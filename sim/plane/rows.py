@@ -138,6 +138,19 @@ class Task:
     urgent_tail: int = -1
     watches: int = -1  # S7
     prioritised: int = 0
+    # late outputs (L1-L5)
+    late: int = 0  # records served whose outputs are not written, one in hand too
+    in_hand: int = 0
+    lag: int = 0  # TIMED or TOLD; 0: outputs leave at once
+    lag_capacity: int = 0
+    lag_table: int = 0
+    lag_n: int = 0
+    lag_stride: int = 0
+    lag_offset: int = 0
+    lag_ring: int = 0  # in `words`: when the late records are ready, a ring of lag_capacity
+    lag_first: int = 0  # ... and where the first of them stands in it
+    lag_last: int = 0  # when the last one is ready
+    let_go: int = 0
     # a source
     source: int = 0
     total: int = -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["Debloating", "Edge", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex"]
+__all__ = ["Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex"]
 
 
 class Ship(IntEnum):
@@ -43,12 +43,21 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """Outputs leave some time after the service of their record (L1-L5)."""
+
+    times: Law = ()  # ns; empty: they wait until they are let go
+    capacity: int = 0  # with times: late records at most, at least 1; without: no bound
+
+
+@dataclass(frozen=True, slots=True)
 class Vertex:
     name: str
     parallelism: int
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
     source: Source | None = None
     joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
+    lag: Lag | None = None  # no source has one
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,8 @@ class Failing(Driver):
     def note(self, positions: dict[int, Position]) -> None:
         for task in self.tasks:
             positions[task] = self.plane.position(task)
-            self.log("position", task, positions[task].served, *(column.tolist() for column in positions[task][1:]))
+            here = positions[task]
+            self.log("position", task, here.served, here.late, *(column.tolist() for column in here[1:7]))
 
     def halt(self, tasks: set[int]) -> None:
         self.plane.halt(tasks)
@@ -102,7 +103,7 @@ class Failing(Driver):
 
     def sound(self, positions: dict[int, Position], share: tuple[int, int] | None) -> dict[int, Position]:
         """No more in flight than was written."""
-        positions = {t: Position(p.served, *(column.copy() for column in p[1:])) for t, p in positions.items()}
+        positions = {t: Position(p.served, *(column.copy() for column in p[1:7]), p.late) for t, p in positions.items()}
         for t, position in positions.items():
             for place, c in enumerate(channels_out(self.plan, t)):
                 reader = self.plan.reader[c]

@@ -19,6 +19,7 @@ from sim.plane.interface import (
     Debloating,
     Edge,
     Kind,
+    Lag,
     Law,
     Marker,
     Notice,
@@ -86,6 +87,11 @@ debloatings = st.builds(
 )
 
 
+lagging = st.one_of(
+    st.none(), st.none(), st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times), st.just(Lag()),
+)
+
+
 @st.composite
 def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
     """Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
@@ -96,8 +102,9 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
     services = [tuple(draw(laws(1, 90)) for _ in range(max(1, gates))) for gates in fed]
     fed_by = [None if gates else draw(sources(bounded=live)) for gates in fed]
     joined = [gates > 1 and draw(st.booleans()) for gates in fed]
+    lags = [draw(lagging) if gates else None for gates in fed]
     return PlaneSpec(
-        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v]) for v in range(count)),
+        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v]) for v in range(count)),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),
@@ -139,6 +146,7 @@ class Script:
     triggers: tuple[Trigger, ...] = ()
     naps: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, length): held from the next safe point on
     slow: tuple[tuple[int, int, int, int], ...] = ()  # (at, task modulo tasks, num, den)
+    let_go: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, how many of the records served stay late)
 
 
 TRAITS = [Trait(i) for i in range(8)]  # every combination without FINAL, which sources send when they are exhausted
@@ -163,6 +171,7 @@ def scripts(draw: st.DrawFn) -> Script:
         tuple(sorted(draw(st.lists(triggers, max_size=4)), key=lambda t: t.at)),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)), max_size=2))),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11), st.integers(0, 2)), max_size=6))),
     )
 
 
@@ -201,6 +210,12 @@ class Driver:
             self.call(at, lambda task=task, length=length: self.nap(task % len(self.tasks), length))
         for at, task, num, den in self.script.slow:
             self.call(at, lambda task=task, num=num, den=den: self.plane.scale(task % len(self.tasks), num, den))
+
+        for at, task, kept in self.script.let_go:
+            self.call(at, lambda task=task, kept=kept: self.let_go(task % len(self.tasks), kept))
+
+    def let_go(self, task: int, kept: int) -> None:
+        self.plane.let_go(task, self.plane.position(task).served - kept)
 
     def call(self, at: int, what: Callable[[], None]) -> None:
         self.order += 1
@@ -341,6 +356,11 @@ class Driver:
     # -------------------------------------------------------------------------------------------- ends
 
     def end(self, task: int) -> None:
+        """When all its outputs are written."""
+        if self.plane.position(task).late:
+            self.plane.let_go(task, self.plane.position(task).served)
+            self.later(30, lambda: None if task in self.ended else self.end(task))
+            return
         self.ended.add(task)
         self.log("forward", task, 1, self.plane.forward(task, Marker(1, Trait.FINAL, ENDS)))
 
@@ -363,6 +383,7 @@ class Driver:
             for task in self.tasks:
                 self.plane.resume(task)
                 self.plane.release_capture(task)
+                self.let_go(task, 0)
             self.run(self.plane.now + 1500, 1500)
             still = still + 1 if before == self.tables()[1] else 0
 

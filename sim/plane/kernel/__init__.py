@@ -14,6 +14,7 @@ Read in this order, each file knowing only those before it (rules are the interf
     offering   what may be sent, what is ready (S1, R4)
     messages   lines, messages to the sender (S5, S6)
     output     segments, writing, emission, flush (O)
+    late       outputs that wait (L)
     receiving  arrival, credits, recycling (R)
     sending    from the queue to the wire (S)
     counting   markers processed (M4)

@@ -3,6 +3,7 @@
 from sim.plane.kernel.advance import advance
 from sim.plane.kernel.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.draws import law
+from sim.plane.kernel.late import let_go
 from sim.plane.kernel.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.names import (
     ADVANCE,
@@ -17,6 +18,7 @@ from sim.plane.kernel.names import (
     HELD,
     HOLD,
     INTERRUPT,
+    LET_GO,
     POLLED,
     PRIORITISE,
     RELEASE,
@@ -70,6 +72,8 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         return release(w, t)
     elif op == SCALE:
         scale(w, t, a, b)
+    elif op == LET_GO:
+        let_go(w, t, a)
     elif op == HALT:
         halt(w, t)
     elif op == SWEEP:
@@ -125,7 +129,7 @@ def start(w: World) -> None:
 def hold(w: World, t: int) -> int:
     """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
     task = w.tasks[t]
-    if task.serving == 1 or task.emitting == 1 or task.state == HALTED:
+    if task.serving == 1 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
         return 0
     task.held = 1
     become(w, t, HELD)

@@ -48,6 +48,8 @@ OWNED = 4
 LOOSE = 8
 FORGETTING = 2  # `held` of a task while it starts anew
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
+TIMED = 1  # `lag` of a task
+TOLD = 2
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 
@@ -72,3 +74,4 @@ CLEAR = 15
 HALT = 16
 SWEEP = 17
 STAND = 18
+LET_GO = 19

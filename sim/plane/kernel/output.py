@@ -9,8 +9,9 @@ from sim.plane.rows import World
 
 
 def emit(w: World, t: int) -> bool:
-    """Write the outputs of the record just served, or go on where that was refused; False: refused (again) (O4, O5)."""
+    """Write the outputs of the last record served and not late, or go on where that was refused; False: refused (again) (O4, O5)."""
     task = w.tasks[t]
+    done = task.served - task.late
     cursor = task.first_partition - 1
     copies = 0
     spread = 0
@@ -43,7 +44,7 @@ def emit(w: World, t: int) -> bool:
                 cursor += 1
                 if cursor >= task.last_partition:
                     return True
-                copies = copies_of(w, cursor, task.served)
+                copies = copies_of(w, cursor, done)
             copies -= 1
             c = address(w, cursor)
             if w.partitions[cursor].ship == BROADCAST:
@@ -234,3 +235,12 @@ def flush_touched(w: World, t: int) -> None:
             flush_channel(w, c)
         part.touched_from = 0
         part.touched_to = 0
+
+
+def go_on_writing(w: World, t: int) -> bool:
+    """The emission, and the flush at its end without a timer (T2, O6)."""
+    if not emit(w, t):
+        return False
+    if w.g.timeout == 0:
+        flush_touched(w, t)
+    return True

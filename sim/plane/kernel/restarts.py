@@ -6,6 +6,7 @@ beginning, but for what lasts, and writes their positions.
 
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import append_element, free_element, free_marker, new_element
+from sim.plane.kernel.late import be_late_again
 from sim.plane.kernel.messages import put_on_line
 from sim.plane.kernel.names import DATA, FORGETTING, HALTED, HELD, WATCH
 from sim.plane.kernel.offering import append_ready
@@ -91,6 +92,7 @@ def stand(w: World, t: int) -> None:
     task = w.tasks[t]
     task.held = 1
     task.recovering = 1
+    be_late_again(w, t)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
         for c in range(part.first_channel, part.first_channel + part.channels):

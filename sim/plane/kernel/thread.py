@@ -3,9 +3,10 @@
 from sim.plane.kernel.counting import process_marker
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import free_element, take_head
+from sim.plane.kernel.late import become_late, expect_late, write_late
 from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
-from sim.plane.kernel.output import available, emit, flush_touched
+from sim.plane.kernel.output import available, emit, flush_touched, go_on_writing
 from sim.plane.kernel.receiving import note_mark, recycle_current
 from sim.plane.kernel.recovery import open_gates, poll_recovered
 from sim.plane.kernel.sending import send_marker
@@ -22,9 +23,13 @@ def turn(w: World, t: int) -> None:
         return
     if task.emitting == 1 and not go_on_writing(w, t):
         return
+    if task.late > 0 and not write_late(w, t):
+        return
     run(w, t)
     if w.g.noted > 0:
         append_turn(w, t)
+    if task.late > 0:
+        expect_late(w, t)
 
 
 def run(w: World, t: int) -> None:
@@ -53,15 +58,6 @@ def run(w: World, t: int) -> None:
                 return
         elif read_input(w, t):
             return
-
-
-def go_on_writing(w: World, t: int) -> bool:
-    """T2."""
-    if not emit(w, t):
-        return False
-    if w.g.timeout == 0:
-        flush_touched(w, t)
-    return True
 
 
 def read_source(w: World, t: int) -> None:
@@ -177,7 +173,9 @@ def end_service(w: World, t: int) -> None:
     task.served += 1
     if task.source == 1:
         next_due(w, t)
-    if not emit(w, t):
+    if task.lag > 0:
+        become_late(w, t)
+    elif not emit(w, t):
         become(w, t, HARD)
     elif w.g.timeout == 0:
         flush_touched(w, t)

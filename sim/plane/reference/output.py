@@ -56,8 +56,8 @@ class Output:
             task.emission.popleft()
             channel.records_out += 1
             task.records_out += 1
-            if self.plane.identities and task.serving is not None:
-                channel.history.append(task.serving)
+            if self.plane.identities and task.writing is not None:
+                channel.history.append(task.writing)
         if self.plane.spec.buffer_timeout_ns == 0:  # O6
             self.flush(task)
         return True

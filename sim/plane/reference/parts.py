@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sim.model.random import Stream, draw
 from sim.plane.interface import MAX_SERIES, Edge, Law, Marker, State, Trait, Vertex
 
-__all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Partition", "Slice", "Task", "fold", "law"]
+__all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Late", "Partition", "Slice", "Task", "fold", "law"]
 
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""
@@ -221,6 +221,15 @@ class Event:
 
 
 @dataclass(eq=False, slots=True)
+class Late:
+    """A served record whose outputs are not written yet (L1)."""
+
+    ordinal: int
+    record: Identity | None
+    ready: int = 0  # with times
+
+
+@dataclass(eq=False, slots=True)
 class Task:
     """One subtask and its thread."""
 
@@ -238,7 +247,7 @@ class Task:
     recovering: bool = False  # started anew, RECOVERED is not reported yet (P7)
     interrupted: bool = False
     exhausted: bool = False  # EXHAUSTED is reported (T6)
-    alarm: Event | None = None  # its one pending event: end of service, or a source's wake-up
+    alarm: Event | None = None  # its one pending event: end of service, or a wake-up
     priority: deque[tuple[Channel, Marker]] = field(default_factory=deque)
     ready_gates: deque[Gate] = field(default_factory=deque)  # R4
     last_used: int = -1  # position of the gate a joined task read last (T9)
@@ -249,6 +258,9 @@ class Task:
     watched: dict[int, int] = field(default_factory=dict)  # number -> markers in the sender queues (S7)
     slow: tuple[int, int] = (1, 1)
     served: int = 0
+    late: deque[Late] = field(default_factory=deque)  # L1
+    in_hand: Late | None = None  # L2
+    let_go: int = 0
     records_out: int = 0
     buffers_in: int = 0
     buffers_out: int = 0
@@ -256,6 +268,7 @@ class Task:
     earlier_out: int = 0
     digest: int = 1
     serving: Identity | None = None
+    writing: Identity | None = None  # the record whose outputs are being written
     served_records: list[Identity] = field(default_factory=list)
 
     @property

@@ -13,6 +13,7 @@ from sim.plane.reference.agenda import Agenda
 from sim.plane.reference.captures import Captures
 from sim.plane.reference.conservation import check
 from sim.plane.reference.debloat import Debloat
+from sim.plane.reference.late import LateOutputs
 from sim.plane.reference.markers import Markers
 from sim.plane.reference.output import Output
 from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
@@ -45,6 +46,7 @@ class ReferencePlane(Agenda):
         self.captures = Captures(self)
         self.debloat = Debloat(self)
         self.restarts = Restarts(self)
+        self.late = LateOutputs(self)
         self.layout = layout(spec)
         self.build(self.layout)
         self.rank_lines()
@@ -195,7 +197,7 @@ class ReferencePlane(Agenda):
 
     def hold(self, task: int) -> None:
         row = self.all_tasks[task]
-        if row.in_service or row.emission or row.halted:
+        if row.in_service or row.emission or row.in_hand is not None or row.halted:
             raise ValueError(f"task {task} cannot be held: it is inside a record or halted ({row.state.name})")
         row.held = True
         self.thread.drop_alarm(row)
@@ -210,6 +212,9 @@ class ReferencePlane(Agenda):
 
     def scale(self, task: int, num: int, den: int) -> None:
         self.all_tasks[task].slow = (num, den)
+
+    def let_go(self, task: int, until: int) -> None:
+        self.late.let_go(self.all_tasks[task], until)
 
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])

@@ -67,6 +67,7 @@ class Restarts:
             written=column([c.written for c in outputs]),
             records_in=column([c.records_out for c in outputs]),
             overtaken=column([c.cap_out for c in outputs]),
+            late=len(task.late) + (task.in_hand is not None),
         )
 
     # ------------------------------------------------------------------------------------------------ start
@@ -107,7 +108,8 @@ class Restarts:
         cut(task.served_records, task.served)
         for partition in task.partitions:
             num, den = partition.edge.fan_out
-            partition.copies = task.served * num // den
+            partition.copies = (task.served - position.late) * num // den
+        self.plane.late.be_late_again(task, position.late)
         for c, captured in zip(task.channels_in, position.captured.tolist(), strict=True):
             writer = positions[c.writer.number]
             place = c.writer.channels_out.index(c)

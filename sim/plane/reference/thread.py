@@ -8,7 +8,7 @@ from sim.plane.interface import Kind, Marker, State
 from sim.plane.reference.parts import Slice, fold, law
 
 if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Gate, Task
+    from sim.plane.reference.parts import Channel, Gate, Identity, Task
     from sim.plane.reference.plane import ReferencePlane
 
 __all__ = ["Thread", "due"]
@@ -44,10 +44,13 @@ class Thread:
             return
         if task.emission and not self.plane.output.emit(task):  # T2
             return
+        if not self.plane.late.write(task):  # L3
+            return
         before = self.plane.reports
         self.go_on(task)
         if self.plane.reports > before:  # T10
             self.plane.wake(task)
+        self.plane.late.expect(task)
 
     def go_on(self, task: Task) -> None:
         """T3 to T9 until the thread has something to do, nothing to do, or something to report."""
@@ -207,11 +210,21 @@ class Thread:
         task.in_service = False
         if self.plane.identities and task.serving is not None:
             task.served_records.append(task.serving)
-        self.plane.output.plan(task, task.served)
         task.served += 1
-        if not self.plane.output.emit(task):
-            self.enter(task, State.HARD)
+        if task.vertex.lag is not None:
+            self.plane.late.add(task)
+        else:
+            self.write_outputs(task, task.served - 1, task.serving)
         self.plane.append_work(task)
+
+    def write_outputs(self, task: Task, k: int, record: Identity | None) -> bool:
+        """O5, T2: the outputs of record k; False: a segment was refused and the task is HARD."""
+        self.plane.output.plan(task, k)
+        task.writing = record
+        if self.plane.output.emit(task):
+            return True
+        self.enter(task, State.HARD)
+        return False
 
     def set_alarm(self, task: Task, time: int, kind: str) -> None:
         """E1: one pending event per task."""

@@ -1,0 +1,81 @@
+"""Outputs that leave after the service of their record (rules L1-L5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.plane.interface import State
+from sim.plane.reference.parts import Late, law
+
+if TYPE_CHECKING:
+    from sim.plane.reference.parts import Task
+    from sim.plane.reference.plane import ReferencePlane
+
+__all__ = ["LateOutputs"]
+
+
+class LateOutputs:
+    def __init__(self, plane: ReferencePlane) -> None:
+        self.plane = plane
+
+    def add(self, task: Task) -> None:
+        """L1: the record just served waits; in hand, if there is no room."""
+        late = Late(task.served - 1, task.serving)
+        if self.room(task):
+            self.enter(task, late)
+        else:
+            task.in_hand = late
+
+    def room(self, task: Task) -> bool:
+        lag = task.vertex.lag
+        return lag is None or not lag.times or len(task.late) < lag.capacity
+
+    def enter(self, task: Task, late: Late) -> None:
+        """L2."""
+        lag = task.vertex.lag
+        if lag is not None and lag.times:
+            time = law(lag.times, self.plane.stream("lag", task.vertex.name, task.subtask), late.ordinal)
+            late.ready = max(self.plane.now + time, task.late[-1].ready if task.late else 0)
+        task.late.append(late)
+
+    def ready(self, task: Task, late: Late) -> bool:
+        return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.let_go
+
+    def timed(self, task: Task) -> bool:
+        return task.vertex.lag is not None and bool(task.vertex.lag.times)
+
+    def write(self, task: Task) -> bool:
+        """L3; False: the turn ends, HARD or with a record in hand."""
+        while True:
+            if task.in_hand is not None and self.room(task):
+                self.enter(task, task.in_hand)
+                task.in_hand = None
+            if not task.late or not self.ready(task, task.late[0]):
+                break
+            late = task.late.popleft()
+            if not self.plane.thread.write_outputs(task, late.ordinal, late.record):
+                return False
+        if task.in_hand is None:
+            return True
+        self.plane.thread.enter(task, State.BUSY)
+        self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
+        return False
+
+    def expect(self, task: Task) -> None:
+        """L4."""
+        if task.late and self.timed(task) and not task.in_service and task.state in (State.IDLE, State.SOFT):
+            self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
+
+    def let_go(self, task: Task, until: int) -> None:
+        """L5."""
+        task.let_go = max(task.let_go, until)
+        self.plane.wake_if_idle_or_soft(task)
+
+    def be_late_again(self, task: Task, late: int) -> None:
+        """L5: the task was started with so many late records."""
+        for k in range(task.served - late, task.served):
+            again = Late(k, task.served_records[k])
+            if self.room(task):
+                self.enter(task, again)
+            else:
+                task.in_hand = again

@@ -1,0 +1,108 @@
+"""Rules L1-L5: outputs that leave some time after the service of their record, or when they are let go."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.plane.interface import Kind, Lag, State
+from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
+
+
+def chain(lag, *, total=4, last=10, **options):
+    """Task 0 -> task 1, whose outputs are late -> task 2."""
+    vertices = [source(total=total), replace(vertex("b"), lag=lag), vertex("c", service=(last,))]
+    return world(vertices, [edge(0, 1), edge(1, 2)], **options)
+
+
+def written(plane, *times):
+    """Records the second task has written just before these times."""
+    counts = []
+    for time in times:
+        run(plane, time)
+        counts.append(task(plane, 1, "records_out"))
+    return counts
+
+
+def test_outputs_leave_so_long_after_the_service(build):
+    """L1, L2: served at 20, 30, 40 and 50, written 100 later each."""
+    plane = build(chain(Lag((100,), 10)))
+
+    assert [0, 1, 1, 2, 3, 4] == written(plane, 120, 121, 130, 131, 141, 151)
+
+
+def test_with_a_full_list_the_next_record_stays_in_hand(build):
+    """L2: the third, served at 40, becomes late when the first leaves at 120; the fourth is served then and leaves 100 after the second."""
+    plane = build(chain(Lag((100,), 2)))
+    run(plane, 60)
+
+    assert (State.BUSY, 3, 3) == (state(plane, 1), task(plane, 1, "served"), plane.position(1).late)
+    assert [1, 2, 2, 3, 3, 4] == written(plane, 121, 131, 220, 221, 230, 231)
+
+
+def test_a_record_in_hand_keeps_the_thread(build):
+    """L2, E4: neither a safe point nor a hold before there is room for it."""
+    plane = build(chain(Lag((100,), 2)))
+    run(plane, 60)
+    plane.interrupt(1)
+    with pytest.raises(ValueError, match=r"hold|held"):
+        plane.hold(1)
+    notice = next(notice for notice in iter(lambda: plane.advance(1000), None) if notice.kind in (Kind.SAFE, Kind.QUIET))
+
+    assert (Kind.SAFE, 120) == (notice.kind, notice.time)
+
+
+def test_none_overtakes_the_one_ahead(build):
+    """L2: whatever the times drawn, outputs leave in the order of the records."""
+    plane = build(chain(Lag((0, 300), 10), total=20))
+
+    assert [0, 20] == written(plane, 50, 5000)
+    assert 20 == int(plane.channels()[1]["records_in"])
+
+
+def test_late_outputs_do_not_wait_for_the_pool(build):
+    """L3: ten late records fill the pool of ten and the overdraft of two, and block the thread inside the next one."""
+    plane = build(chain(Lag((100,), 20), total=20, last=100_000, exclusive=1, floating=3))
+    run(plane, 5000)
+
+    assert (State.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+
+
+def test_what_waits_to_be_let_go_waits(build):
+    """L2, L5: without times nothing leaves by itself, then exactly the records named."""
+    plane = build(chain(Lag()))
+    assert [0] == written(plane, 1000)
+    plane.let_go(1, 3)
+    assert [3] == written(plane, 1001)
+    plane.let_go(1, 1)  # less than before: nothing new
+    assert [3] == written(plane, 1002)
+    plane.let_go(1, 4)
+
+    assert [4] == written(plane, 1003)
+
+
+def test_late_records_are_late_again_after_a_start(build):
+    """L5, P4: a position knows which outputs are not written; started from it they leave 100 after the start, and none twice."""
+    plane = build(chain(Lag((100,), 10)))
+    run(plane, 125)
+    positions = {t: plane.position(t) for t in range(3)}
+    assert (4, 3) == (positions[1].served, positions[1].late)
+    run(plane, 400)
+    plane.halt([0, 1, 2])
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+    run(plane, 499)
+    assert 1 == int(plane.channels()[1]["records_in"])
+    run(plane, 700)
+
+    assert 4 == int(plane.channels()[1]["records_in"])
+    assert 0 == plane.position(1).late
+
+
+def test_a_position_is_late_with_no_more_than_it_served(build):
+    plane = build(chain(Lag((100,), 10)))
+    positions = {t: plane.position(t) for t in range(3)}
+    positions[1] = positions[1]._replace(late=1)
+
+    with pytest.raises(ValueError, match="late"):
+        plane.start(positions)
