@@ -9,18 +9,21 @@ from typing import Literal
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
+__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
 
 ShipStrategy = Literal["forward", "rescale", "rebalance", "hash", "broadcast", "global"]
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean (lognormal, erlang)."""
+    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean (lognormal, erlang, shifted-exponential).
+
+    shifted-exponential: the share 1 - `cv` of the mean is constant, an exponential part is added to it.
+    """
 
     mean: int  # ns or bytes, as its owner says
-    kind: Literal["constant", "exponential", "lognormal", "erlang", "uniform"] = "constant"
-    cv: float = 1.0  # lognormal: any > 0; erlang: in (0, 1]; others ignore it
+    kind: Literal["constant", "exponential", "lognormal", "erlang", "uniform", "shifted-exponential"] = "constant"
+    cv: float = 1.0  # lognormal: any > 0; erlang, shifted-exponential: in (0, 1]; others ignore it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,17 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class AsyncIO:
+    """Each record is a request to the outside; its outputs leave when the answer is there, in the order of the records (AsyncWaitOperator).
+
+    Requests under way are operator state: a restore makes them again.
+    """
+
+    latency: Distribution  # ns
+    capacity: int = 100  # requests under way per subtask; with so many, the task waits
+
+
+@dataclass(frozen=True, slots=True)
 class Vertex:
     """One chain of operators; its parallel instances are the subtasks."""
 
@@ -71,6 +85,7 @@ class Vertex:
     joined: bool = False  # several inputs: read in turn, record by record (a join); else a union, buffer by buffer
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
+    async_io: AsyncIO | None = None
     state: State | None = None
     union_state: bool = False  # union list state cannot be taken from some of its tasks only
     snapshot: Snapshot = Snapshot()

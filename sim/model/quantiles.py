@@ -40,6 +40,10 @@ def _exponential(_: Distribution) -> Callable[[float], float]:
     return lambda u: u + (1 - u) * math.log1p(-u)
 
 
+def _shifted_exponential(law: Distribution) -> Callable[[float], float]:
+    return lambda u: u + law.cv * (1 - u) * math.log1p(-u)
+
+
 def _uniform(_: Distribution) -> Callable[[float], float]:
     return lambda u: u * u  # on [0, 2 mean]
 
@@ -99,6 +103,7 @@ def _poisson_tail(k: int, x: float) -> float:
 
 _PARTIAL_MEANS: dict[str, Callable[[Distribution], Callable[[float], float]]] = {
     "exponential": _exponential,
+    "shifted-exponential": _shifted_exponential,
     "uniform": _uniform,
     "lognormal": _lognormal,
     "erlang": _erlang,

@@ -29,3 +29,4 @@ class Commit:
     time_ns: int = 0  # on the committer's task thread, per commit
     transaction_timeout_ns: int | None = None  # a transaction open longer is lost; None: never
     holds_back: int = 0  # records per input channel kept in its state until finish(): a batch, an open window
+    emits: Literal["at-once", "on-commit"] = "at-once"  # on-commit: records go on when they are committed, an epoch at a time

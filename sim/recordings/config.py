@@ -57,6 +57,9 @@ class Node(_Part):
     snap_prob: Share = 1  # a snapshot pays the three above with this probability
     commit: Literal["none", "independent", "cascade"] = "none"
     commit_ms: Amount = 0
+    latency_ms: Amount = 100  # asyncwait: of each request ...
+    capacity: Annotated[int, Field(ge=1, le=10**6)] = 100  # ... and how many at a time
+    ordered: bool = False  # all take equally long, so both orders are one
     fail_at_ms: Amount = 0  # since submission; 0: never
     fail_subtask: Count = 0
 

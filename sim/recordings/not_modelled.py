@@ -33,14 +33,8 @@ def _of_node(config: Configuration, node: Node) -> list[str]:
     phrases += [f"key '{key}' of an input" for edge in node.inputs for key in edge.model_extra or {}]
     if len({edge.upstream for edge in node.inputs}) < len(node.inputs):
         phrases.append("two edges from the same node: one is kept")
-    if node.kind == "asyncwait":
-        phrases.append("asynchronous I/O: its records in flight are neither limited nor part of a checkpoint")
-    if node.commit == "cascade":
-        phrases.append("records held back until their checkpoint is complete: they pass at once")
     if node.commit_ms and node.commit == "none":
         phrases.append(f"{node.commit_ms:g} ms of work per commit")
-    if 0 < node.service_jitter < 1:
-        phrases.append(f"service that is constant to {1 - node.service_jitter:.0%} and exponential to the rest: taken as constant")
     if len(config.emitted_bytes()[node.id]) > 1 and config.is_read(node.id):
         phrases.append("records of several sizes passed on: each is given the mean size")
     if node.out_weights and len({other.parallelism for other in config.nodes for edge in other.inputs if edge.upstream == node.id}) > 1:

@@ -20,8 +20,8 @@ __all__ = ["Import", "to_document"]
 
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
 # Size of the file every subtask writes beside its keyed state: what the serializers of the recorded job make of one counter,
-# of a counter and the slow element behind `asyncMs`, of a source's split.
-COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES = 199, 329, 266
+# of a counter and the slow element behind `asyncMs`, of a source's split, of the requests of asynchronous I/O if there are none.
+COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES, REQUESTS_FILE_BYTES = 199, 329, 266, 678
 KEY_GROUPS = 128
 # Managed memory of the recorder's slots, of which RocksDB may use a third for memtables: its first flush of a prefilled state, at 18 blocks
 # of 1 MiB, tells a third of 64 MiB from any other round size.
@@ -133,11 +133,16 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
     vertex["parallelism"] = node.parallelism
     if node.parallelism * 3 > KEY_GROUPS * 2:  # Flink's own choice would be more
         vertex["max-parallelism"] = KEY_GROUPS
+    if node.kind == "asyncwait":
+        vertex["async-io"] = {"latency": format_duration(round(node.latency_ms * 10**6)), "capacity": node.capacity}
     if node.state_keys * node.state_value_bytes:
         vertex["state"] = _state(config, node)
     vertex["snapshot"] = _snapshot(node)
     if node.commit != "none":
-        vertex["commit"] = {"time": format_duration(round(node.commit_ms * 10**6))} if node.commit_ms else "two-phase"
+        details = {"emits": "on-commit"} if node.commit == "cascade" else {}
+        if node.commit_ms:
+            details["time"] = format_duration(round(node.commit_ms * 10**6))
+        vertex["commit"] = details or "two-phase"
     return vertex
 
 
@@ -164,8 +169,10 @@ def _service_per_input(node: Node) -> bool:
     return node.kind == "join" and node.service_us2 not in (None, node.service_us)
 
 
-def _service(node: Node, mean_us: float) -> str | dict[str, str]:
+def _service(node: Node, mean_us: float) -> str | dict[str, Any]:
     mean = format_duration(round(mean_us * 1000))
+    if 0 < node.service_jitter < 1:
+        return {"shifted-exponential": {"mean": mean, "cv": format_number(_exact(node.service_jitter))}}
     return {"exponential": mean} if node.service_jitter == 1 else mean
 
 
@@ -183,7 +190,9 @@ def _snapshot(node: Node) -> dict[str, Any]:
     snapshot = {key: format_duration(round(delay * 10**6)) for key, delay in delays.items() if delay}
     if snapshot and node.snap_prob < 1:
         snapshot["probability"] = format_share(_exact(node.snap_prob))
-    own = SPLIT_FILE_BYTES if node.kind == "source" else COUNTER_AND_SLOW_FILE_BYTES if node.async_ms else COUNTER_FILE_BYTES
+    own = {"source": SPLIT_FILE_BYTES, "asyncwait": REQUESTS_FILE_BYTES}.get(
+        node.kind, COUNTER_AND_SLOW_FILE_BYTES if node.async_ms else COUNTER_FILE_BYTES
+    )
     return snapshot | {"operator-state": format_size(own)}
 
 
@@ -203,10 +212,15 @@ def _storage(fs: FileSystem) -> dict[str, Any]:
 def _record(config: Configuration, node: Node) -> int | None:
     """Size of the records an operator emits [bytes], if it is not that of the records it reads."""
     sizes = config.emitted_bytes()
-    emitted = round(Fraction(sum(sizes[node.id]), len(sizes[node.id])))
-    timestamp = {edge.upstream: SOURCE_TIMESTAMP_BYTES * (config.node(edge.upstream).kind == "source") for edge in node.inputs}
-    read = {size + timestamp[name] for name in timestamp for size in sizes[name]}
+    emitted = round(Fraction(sum(sizes[node.id]), len(sizes[node.id]))) + _timestamp(config, node)
+    read = {size + _timestamp(config, config.node(edge.upstream)) for edge in node.inputs for size in sizes[edge.upstream]}
     return None if read == {emitted} else emitted
+
+
+def _timestamp(config: Configuration, node: Node) -> int:
+    """Bytes a record of this node carries beyond its own: a source's timestamp, which asynchronous I/O passes on and others drop."""
+    passes = node.kind == "asyncwait" and all(_timestamp(config, config.node(edge.upstream)) for edge in node.inputs)
+    return SOURCE_TIMESTAMP_BYTES if node.kind == "source" or passes else 0
 
 
 def _exact(value: float) -> Fraction:

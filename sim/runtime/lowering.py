@@ -61,7 +61,14 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
 def _vertex(vertex: Vertex) -> plane.Vertex:
     laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
-    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined)
+    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex))
+
+
+def _lag(vertex: Vertex) -> plane.Lag | None:
+    """Outputs that wait for an answer, or for a commit."""
+    if vertex.async_io is not None:
+        return plane.Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
+    return plane.Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.model.quantiles import quantile_table
 from sim.protocol.machine import changed
 from sim.protocol.vocabulary import Work as Piece
 from sim.protocol.writer import Writer
@@ -51,9 +52,12 @@ class OperatorIO:
         self.writer: SinkWriter | None = None
         self.committer: SinkCommitter | None = None
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
+        self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
+        self._longest_answer_ns = 0 if vertex.async_io is None else quantile_table(vertex.async_io.latency)[-1]
         self._bytes_at_cut = 0
         self._holds_back = 0
         self._last_checkpoint = 0
+        self._served: dict[int, int] = {}  # by epoch whose records wait for their commit: how many were served by its end
         commit = world.scenario.job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
         if commit is not None and (vertex.committer_of or commit.committer == "chained"):
             self.committer = SinkCommitter(world, host, commit)
@@ -106,10 +110,25 @@ class OperatorIO:
         if self.files is not None:
             self.files.abort(checkpoint)
 
+    def requests(self) -> int:
+        """Under way now."""
+        return self.world.plane.position(self.host.task).late if self._longest_answer_ns else 0
+
+    def served_until(self, epoch: int) -> int:
+        """Records served by the end of an epoch, which is committed."""
+        ended = [number for number in self._served if number <= epoch]
+        return max((self._served.pop(number) for number in ended), default=0)
+
     # ------------------------------------------------------------------------------------------ its end and its beginning
 
     def end_input(self, done: Callable[[], None]) -> None:
-        """No record follows: the last files are written on the task thread, and what is open goes to the committer.  Then `done`."""
+        """No record follows: what is asked for is waited for, the last files are written on the task thread, and what is open goes to the
+
+        committer.  Then `done`.
+        """
+        if self._longest_answer_ns and self.world.plane.position(self.host.task).late:
+            self.host.env.call_in(self._longest_answer_ns, lambda: self.host.thread.post(lambda: self.end_input(done)))
+            return
         if not self._ends_epochs:
             done()
             return
@@ -143,6 +162,8 @@ class OperatorIO:
         uncommitted = held.committables if isinstance(held.committables, Uncommitted) else None
         checkpoint = self.world.coordinator.machine.latest_completed if uncommitted is None else uncommitted.checkpoint
         self._last_checkpoint = checkpoint
+        if self._emits_on_commit:
+            self._served[checkpoint] = held.position.served
         if self.writer is not None:
             self.writer.go_on_behind(checkpoint)
             if held.finished:  # nothing it held back comes again
@@ -172,6 +193,8 @@ class OperatorIO:
     def _ended(self, epoch: int) -> tuple[tuple[int, ...], tuple[tuple[str | int, ...], ...], int]:
         """Records read so far per channel, and the files (and bytes) of what was read since the last time."""
         self._last_checkpoint = epoch
+        if self._emits_on_commit:
+            self._served[epoch] = self.world.plane.position(self.host.task).served
         records, since = self._read()
         if self.files is None:
             return records, (), since

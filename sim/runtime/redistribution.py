@@ -58,14 +58,14 @@ class _Streams:
         self.spec = spec
         self.layout = layout(spec)
         tasks, channels = len(self.layout.vertex), len(self.layout.writer)
-        self.served = np.zeros(tasks, np.int64)
+        self.served, self.late = np.zeros((2, tasks), np.int64)
         self.inputs = [_flat(self.layout.gates[g][2] for g in self.layout.task_gates[t]) for t in range(tasks)]
         self.outputs = [_flat(self.layout.partitions[p][2] for p in self.layout.task_partitions[t]) for t in range(tasks)]
         self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros((6, channels), np.int64)
 
     def take(self, task: int, position: Position) -> None:
         into, out = self.inputs[task], self.outputs[task]
-        self.served[task] = position.served
+        self.served[task], self.late[task] = position.served, position.late
         self.consumed[into], self.records_out[into], self.captured[into] = position.consumed, position.records_out, position.captured
         self.written[out], self.records_in[out], self.overtaken[out] = position.written, position.records_in, position.overtaken
 
@@ -73,7 +73,7 @@ class _Streams:
         into, out = self.inputs[task], self.outputs[task]
         return Position(
             int(self.served[task]), self.consumed[into], self.records_out[into], self.captured[into],
-            self.written[out], self.records_in[out], self.overtaken[out],
+            self.written[out], self.records_in[out], self.overtaken[out], int(self.late[task]),
         )  # fmt: skip
 
     def tasks(self, vertex: int) -> range:
@@ -101,6 +101,8 @@ def _deal_records(before: _Streams, after: _Streams) -> None:
         old, new = before.tasks(vertex), after.tasks(vertex)
         served = before.served[old]
         after.served[new] = served if len(old) == len(new) else _even(int(served.sum()), len(new))
+        if len(old) == len(new):  # of the others nothing is late
+            after.late[new] = before.late[old]
 
 
 def _deal_streams(before: _Streams, after: _Streams) -> None:

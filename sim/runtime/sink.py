@@ -76,6 +76,7 @@ class SinkCommitter:
         self.machine = Committer(options.transaction_timeout_ns)
         self.in_transit: list[Committable] = []  # the barrier behind them is not here yet
         self._commit_ns = options.time_ns
+        self._emits = options.emits == "on-commit"
         host.on_complete.append(lambda checkpoint: self._tell(CompletionNotified(host.env.now, checkpoint)))
 
     def take_in(self, checkpoint: int | None = None) -> None:
@@ -111,6 +112,8 @@ class SinkCommitter:
             fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))
             self.world.outside.commit(fresh)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
+            if self._emits and not self.host.ending.machine.drained:  # who reads it has finished and drops it (FinishedDataOutput)
+                self.host.thread.let_go(self.host.operator.served_until(max(one.epoch for one in commit.committables)))
         if self._commit_ns:
             self.host.thread.vacate()
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["StateSnapshot", "SubtaskState"]
 
 _NOTHING = Taken()
+_LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 
 @dataclass(slots=True)
@@ -123,15 +124,18 @@ class SubtaskState:
         """The barrier is on its way; `type_` is what it asks for."""
         self._types[checkpoint] = type_
 
-    def take(self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True) -> int:
-        """The synchronous part: freeze the state after `served` records; returns what it costs the task thread [ns]."""
+    def take(
+        self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True, *, requests: int = 0,
+    ) -> int:  # fmt: skip
+        """The synchronous part: freeze the state after `served` records and `requests` under way; returns what it costs the thread [ns]."""
         keyed, type_ = _NOTHING, self._types.pop(checkpoint)
         if self.backend is not None:
             self.count(served, now_ns)
             keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
             if self.log is not None:
                 self.log.upload(keyed.awaited)
-        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, self._own.operator_state_bytes)
+        operator_bytes = self._own.operator_state_bytes + requests * self._request_bytes
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes)
         return keyed.sync_ns
 
     def count(self, served: int, now_ns: int) -> None:
@@ -277,6 +281,12 @@ class SubtaskState:
         before = self._updates
         self._updates = 0 if self.vertex.state is None else int(served * self.vertex.state.update_share)
         return self._updates - before
+
+    @property
+    def _request_bytes(self) -> int:
+        """An element of operator list state: a record as on the wire, without its length."""
+        sizes = [inlet.record_bytes.mean for inlet in self.vertex.inputs]
+        return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
     @property
     def _own(self) -> Snapshot:

@@ -296,7 +296,8 @@ class TaskHost:
 
     @carry_out.register
     def _run_sync(self, command: say.RunSync) -> None:
-        frozen_ns = self.state.take(command.checkpoint, self._served(), self.env.now, self.world.storage.may_reuse)
+        served, requests = self._served(), self.operator.requests()
+        frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.world.storage.may_reuse, requests=requests)
         self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
 
     @carry_out.register

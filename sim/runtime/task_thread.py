@@ -22,6 +22,7 @@ class TaskThread:
         self.mails_only = False  # no record is served any more
         self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
         self._at_mails = False
+        self._writes = False  # outputs were let go: no mail before they are written
         self._mails: deque[Callable[[], None]] = deque()
 
     def post(self, mail: Callable[[], None]) -> None:
@@ -35,9 +36,17 @@ class TaskThread:
     def at_safe_point(self) -> None:
         """The plane reports that the task is between records."""
         self._at_mails = True
-        while self._mails and not self.occupied:
+        self._writes = False
+        while self._mails and not self.occupied and not self._writes:
             self._mails.popleft()()  # which may stop the thread
         self._at_mails = False
+        if self._mails and self._writes and not self.stopped and not self.occupied:
+            self.plane.interrupt(self.task)
+
+    def let_go(self, until: int) -> None:
+        """The outputs of records up to this one are written by the thread now: they may block it, and mails wait for them."""
+        self.plane.let_go(self.task, until)
+        self._writes = True
 
     def stop(self) -> None:
         """The thread takes no mail any more."""

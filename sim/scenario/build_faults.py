@@ -201,6 +201,8 @@ def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, readi
                 reading.wrong(place, "the weights of its input are those of its subtasks: remove them, or keep the parallelism")
             elif vertex.commit is not None or vertex.committer_of:
                 reading.wrong(place, "what a transactional sink has committed is not carried over: keep the parallelism")
+            elif vertex.async_io is not None:
+                reading.wrong(place, "requests under way are not dealt out anew: keep the parallelism")
             elif vertex.source is not None:
                 reading.wrong(place, "a source keeps its parallelism: each of its subtasks reads its own part of the log")
     rows = [Rescale(one.at, tuple(one.parallelism.items()), savepoint=one.from_ == "savepoint") for one in several]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path as FilePath
 
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.scenario import document_job as doc
 from sim.scenario.build_sink import build_commit, build_flush, with_committers
 from sim.scenario.build_state import build_state
@@ -46,6 +46,7 @@ def _vertex(
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
+        async_io=_async_io(given, name, reading),
         state=build_state(given.state, name, reading),
         union_state=given.union_state == "true",
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
@@ -143,6 +144,18 @@ def _rates(given: object, shared: int, here: Path, reading: Reading, folder: Fil
                 reading.wrong((*here, i, "at"), "is not after the step before it")
         return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
     return ()
+
+
+def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
+    if given.async_io is None:
+        return None
+    here: Path = ("job", name, "async-io")
+    if given.source is not None:
+        reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
+    if given.commit not in (None, "none"):
+        reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
+    latency = law(given.async_io.latency, DEFAULT_SERVICE, (*here, "latency"), reading)
+    return AsyncIO(latency) if given.async_io.capacity is None else AsyncIO(latency, given.async_io.capacity)
 
 
 def _snapshot(given: doc.Snapshot) -> Snapshot:

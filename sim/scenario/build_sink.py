@@ -34,8 +34,10 @@ def build_commit(given: doc.Commit | str | None, here: Path, *, has_input: bool,
         return Commit()
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    committer = given.committer or "chained"
-    return Commit(committer, given.time or 0, given.transaction_timeout, given.holds_back or 0)  # type: ignore[arg-type]  # checked words
+    committer, emits = given.committer or "chained", given.emits or "at-once"
+    if emits == "on-commit" and committer == "global":
+        reading.wrong((*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go")
+    return Commit(committer, given.time or 0, given.transaction_timeout, given.holds_back or 0, emits)  # type: ignore[arg-type]  # checked words
 
 
 def build_staging(given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading) -> dict[str, object]:

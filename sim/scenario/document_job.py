@@ -11,11 +11,12 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.scenario.document_sink import CommitField, Flush
 from sim.scenario.document_state import State
-from sim.scenario.fields import Axis, Count, Duration, Number, Parallelism, RecordRate, Share, Size, Weight, choice
+from sim.scenario.fields import Axis, Count, Duration, Number, Parallelism, Positive, RecordRate, Share, Size, Weight, choice
 from sim.scenario.section import MAP_OR_TEXT, Section, Words
 
 __all__ = [
-    "DurationLaw", "DurationSpread", "Input", "SizeLaw", "SizeSpread", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex",
+    "AsyncIO", "DurationLaw", "DurationSpread", "Input", "SizeLaw", "SizeSpread", "Skew", "Snapshot", "Source", "State", "Step", "Trace",
+    "Vertex",
 ]
 
 Ship = Annotated[str, choice("forward", "rescale", "rebalance", "hash", "broadcast", "global")]
@@ -48,6 +49,8 @@ class DurationLaw(Section):
     lognormal: DurationSpread | None = None
     erlang: DurationSpread | None = None
     """cv in (0, 1]: 1 / cv^2 stages."""
+    shifted_exponential: DurationSpread | None = None
+    """cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential."""
 
 
 class SizeLaw(Section):
@@ -159,6 +162,15 @@ class Snapshot(Section):
     """Per subtask, written as a file of its own."""
 
 
+class AsyncIO(Section):
+    """Requests to the outside (AsyncDataStream): outputs leave with the answers, in the order of the records."""
+
+    latency: Axis[DurationField]
+    """Request -> answer."""
+    capacity: Axis[Positive] | None = None
+    """Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."""
+
+
 class Vertex(Section):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
@@ -185,6 +197,7 @@ class Vertex(Section):
     """Records out per record in, on each outgoing edge."""
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
+    async_io: AsyncIO | None = None
     state: State | None = None
     union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
     """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""

@@ -38,6 +38,8 @@ class Commit(Section):
     """The external system forgets a transaction that is open longer: its records are lost."""
     holds_back: Axis[Count] | None = None
     """Records per input channel it keeps in its state until finish(), e.g. an open window."""
+    emits: Axis[Annotated[str, choice("at-once", "on-commit")]] | None = None
+    """When records go on downstream: as they are served (the default), or all of an epoch when they are committed."""
 
 
 class Staging(Section):

@@ -18,6 +18,7 @@ SPREAD = [  # (law, standard deviation / mean)
     (Distribution(MS, "exponential"), 1),
     (Distribution(MS, "lognormal", 0.3), 0.3),
     (Distribution(MS, "lognormal", 1.5), 1.5),
+    (Distribution(MS, "shifted-exponential", 0.3), 0.3),
     (Distribution(MS, "erlang", 1.0), 1),
     (Distribution(MS, "erlang", 0.5), 0.5),
     (Distribution(MS, "erlang", 0.1), 0.1),

@@ -1,0 +1,59 @@
+"""`async-io:`, `commit: {emits: on-commit}` and `shifted-exponential`: what reaches the model, and what is refused."""
+
+import pytest
+
+from sim.model.job import AsyncIO, Distribution
+from sim.scenario import ScenarioError, loads
+
+TEXT = """# What waits?
+version: 1
+job:
+  src: {{source: {{rate: 100/s, record: 1 kB}}}}
+  op: {{input: {{src: hash}}, {what}}}
+checkpoint: {{interval: 5 s}}
+run: {{duration: 10 s}}
+"""
+
+
+def read(what):
+    return loads(TEXT.format(what=what), name="x").scenarios[0].job.vertices[1]
+
+
+def complaint(what):
+    with pytest.raises(ScenarioError) as raised:
+        read(what)
+    return str(raised.value)
+
+
+def test_requests_have_a_latency_and_flinks_capacity():
+    assert AsyncIO(Distribution(20_000_000, "exponential"), 100) == read("async-io: {latency: {exponential: 20 ms}}").async_io
+    assert AsyncIO(Distribution(20_000_000), 7) == read("async-io: {latency: 20 ms, capacity: 7}").async_io
+    assert read("service: 1 ms").async_io is None
+
+
+def test_a_commit_says_when_records_go_on():
+    assert "at-once" == read("commit: two-phase").commit.emits
+    assert "on-commit" == read("commit: {emits: on-commit}").commit.emits
+
+
+def test_part_of_a_service_may_be_constant():
+    given = read("service: {shifted-exponential: {mean: 2 ms, cv: 0.25}}").inputs[0].service
+
+    assert Distribution(2_000_000, "shifted-exponential", 0.25) == given
+
+
+@pytest.mark.parametrize(("what", "words"), [
+    ("async-io: {latency: 1 s, capacity: 0}", "job.op.async-io.capacity: 0 is out of range"),
+    ("async-io: {latency: 1 s}, commit: two-phase", "two vertices"),
+    ("commit: {emits: on-commit, committer: global}", "only a chained one"),
+    ("commit: {emits: later}", "expected at-once or on-commit"),
+    ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_told(what, words):
+    assert words in complaint(what)
+
+
+def test_a_source_waits_for_no_answers():
+    text = TEXT.format(what="service: 1 ms").replace("record: 1 kB}", "record: 1 kB}, async-io: {latency: 1 s}")
+    with pytest.raises(ScenarioError, match="a source waits for no answers"):
+        loads(text, name="x")
