@@ -13,23 +13,14 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
+from sim.analysis.intervals import half_width
 from sim.model.scenario import Scenario
 from sim.sweep.document import Precision
 
-__all__ = ["FIRST", "half_width", "more"]
+__all__ = ["more"]
 
-FIRST = 3
-"""Replications to begin with: two tell next to nothing about their spread."""
 FASTEST = 2
 """The first estimates of a spread are rough: at most this many times as many replications at once."""
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Of the mean's 95 % confidence interval; infinite for fewer than two values."""
-    from scipy.stats import t
-
-    count = len(values)
-    return float(t.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
 
 
 def more(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:

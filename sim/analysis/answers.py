@@ -1,0 +1,118 @@
+"""What a sweep answers: means with their confidence, differences under the same randomness, the best setting within limits.
+
+A *setting* is a combination of values somebody decides on; a *world* is what the settings are compared in: a window of a trace, a
+replication, whatever else was varied.  All settings meet the same worlds with the same random numbers, so they are compared world
+by world: what worlds do to all of them alike cancels (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sim.analysis.intervals import half_width
+
+__all__ = ["Best", "Limit", "best", "differences", "means", "worlds"]
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a setting must keep, on the mean over all worlds; `at_most` and `at_least` in the unit of the column."""
+
+    column: str
+    at_most: float = np.inf
+    at_least: float = -np.inf
+
+    def kept(self, values: pd.Series[float]) -> pd.Series[bool]:
+        """A mean that does not exist, e.g. a duration where nothing completed, keeps no limit."""
+        return values.between(self.at_least, self.at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """`setting`: None if no setting keeps the limits."""
+
+    setting: dict[str, str] | None
+    value: float  # of the column that was to be least, on the mean
+    confidence: float  # share of resampled sets of worlds in which this setting is the best as well
+    within_limits: int
+    settings: int
+
+
+def worlds(results: pd.DataFrame, settings: Sequence[str], column: str) -> pd.DataFrame:
+    """One row per world, one column per setting; NaN where it has no value in a world.
+
+    `results`: rows of a sweep with the columns of `settings`; rows that failed and runs without checkpoints do not count.
+    """
+    rows = results[(results["status"] == "ok") & (results["strategy"] != "none")]
+    others = [name for name in rows.columns[: rows.columns.get_loc("strategy")] if name not in (*settings, "cell", "scenario", "seed")]
+    told = rows[others].fillna("").astype(str)
+    world = told.agg(" | ".join, axis=1) if others else pd.Series("", index=rows.index)
+    keys = [world, *(rows[name] for name in settings)]
+    return rows[column].groupby(keys, sort=False).mean().unstack(list(settings))  # noqa: PD010 - a pivot drops settings without a value
+
+
+def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """One row per setting: of each column the mean over worlds and, as ``<column> ±``, half of its 95 % confidence interval."""
+    parts = {}
+    for column in columns:
+        table = worlds(results, settings, column)
+        parts[column] = table.mean()
+        parts[f"{column} ±"] = table.apply(lambda values: half_width(values.dropna().to_numpy()))
+    return pd.DataFrame(parts)
+
+
+def differences(results: pd.DataFrame, settings: Sequence[str], column: str, reference: Mapping[str, str]) -> pd.DataFrame:
+    """One row per setting: mean difference to the reference, world by world, half its interval, and the number of worlds.
+
+    KeyError: there is no such setting.
+    """
+    table = worlds(results, settings, column)
+    key = tuple(reference[name] for name in settings)
+    against = table[key if len(key) > 1 else key[0]]
+    apart = table.sub(against, axis=0)
+    return pd.DataFrame({
+        "difference": apart.mean(),
+        "±": apart.apply(lambda values: half_width(values.dropna().to_numpy())),
+        "worlds": apart.count(),
+    })  # fmt: skip
+
+
+def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Sequence[Limit] = (), *, seed: int = 1) -> Best:
+    """The setting whose mean of `least` is smallest among those that keep all limits, and how sure that is.
+
+    Worlds are resampled with replacement: a limit that is kept by chance, or a lead that one world gives, shows as little confidence.
+    """
+    tables = {column: worlds(results, settings, column) for column in {least, *(limit.column for limit in limits)}}
+    index = tables[least].index
+
+    def winner(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[object, int, float]:
+        picked = {column: table.to_numpy(dtype=float)[rows] for column, table in tables.items()}
+        with np.errstate(all="ignore"):
+            mean = {column: pd.Series(_mean(values), index=tables[column].columns) for column, values in picked.items()}
+        allowed = mean[least].notna()
+        for limit in limits:
+            allowed &= limit.kept(mean[limit.column])
+        left = mean[least][allowed]
+        return (left.idxmin(), len(left), float(left.min())) if len(left) else (None, 0, np.nan)
+
+    setting, within, value = winner(np.arange(len(index)))
+    if setting is None:
+        return Best(None, np.nan, 1.0, 0, tables[least].shape[1])
+    random = np.random.default_rng(seed)
+    same = sum(winner(random.integers(len(index), size=len(index)))[0] == setting for _ in range(RESAMPLES))
+    values = setting if isinstance(setting, tuple) else (setting,)
+    return Best(dict(zip(settings, map(str, values), strict=True)), value, same / RESAMPLES, within, tables[least].shape[1])
+
+
+def _mean(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Over worlds, of those that have a value."""
+    known = ~np.isnan(values)
+    mean: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(known, values, 0.0).sum(axis=0)
+    mean /= np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+    return mean

@@ -1,0 +1,74 @@
+"""Which of the varied keys matters: shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
+
+`first`: what would vanish on average if the key were fixed and nothing else.  `total`: what would be left if all other keys were
+fixed; more than `first` where keys only matter together.  A complete grid gives both exactly; points of a sample give `first` by
+averages over slices of each key (Plischke et al. 2013), corrected for what slices of pure noise would show, and no `total`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["effects"]
+
+FEWEST_PER_SLICE = 8
+
+
+def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
+    """One row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
+
+    Replications are averaged first: their spread is chance and belongs to no axis.
+    """
+    rows = results[(results["status"] == "ok") & (results["strategy"] != "none")].dropna(subset=[column])
+    axes = [axis for axis in axes if len(rows[axis].unique()) > 1]
+    mean = rows.groupby(list(axes), observed=True)[[column]].mean().reset_index() if axes else rows[:0]
+    if len(mean) < 2 or np.isclose(mean[column].var(ddof=0), 0):
+        return pd.DataFrame(columns=["axis", "first", "total"])
+    complete = len(mean) == prod(mean[axis].nunique() for axis in axes)
+    shares = _of_a_grid(mean, axes, column) if complete else [(axis, _of_slices(mean[axis], mean[column]), np.nan) for axis in axes]
+    return pd.DataFrame(shares, columns=["axis", "first", "total"]).sort_values("first", ascending=False, ignore_index=True)
+
+
+def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tuple[str, float, float]]:
+    whole = mean[column].var(ddof=0)
+    shares = []
+    for axis in axes:
+        others = [other for other in axes if other != axis]
+        first = mean.groupby(axis)[column].mean().var(ddof=0) / whole
+        rest = mean.groupby(others)[column].mean().var(ddof=0) / whole if others else 0.0
+        shares.append((axis, float(first), float(1 - rest)))
+    return shares
+
+
+def _of_slices(values: pd.Series[str], told: pd.Series[float]) -> float:
+    """Variance of the means of slices; of n points in k slices pure noise would show (k - 1) / (n - 1)."""
+    ranks = _ranks(values)
+    count = len(told)
+    slices = min(int(ranks.nunique()), max(2, min(count // FEWEST_PER_SLICE, int(sqrt(count)))))
+    groups = pd.qcut(ranks.rank(method="first"), slices, labels=False) if ranks.nunique() > slices else ranks
+    sizes, centres = told.groupby(groups).size(), told.groupby(groups).mean()
+    between = float((sizes * (centres - told.mean()) ** 2).sum() / count / told.var(ddof=0))
+    chance = (len(sizes) - 1) / (count - 1)
+    return max(0.0, (between - chance) / (1 - chance)) if chance < 1 else 0.0
+
+
+def _ranks(values: pd.Series[str]) -> pd.Series[float]:
+    """In the order of magnitude where values have one ("10 s" after "2 s"), else of their names."""
+    order = {value: i for i, value in enumerate(sorted(values.unique(), key=_magnitude))}
+    return values.map(order).astype(float)
+
+
+def _magnitude(text: str) -> tuple[float, str]:
+    from sim import units
+
+    for parse in (units.parse_duration, units.parse_size, units.parse_rate, units.parse_byte_rate, units.parse_share, units.parse_number):
+        try:
+            value = parse(text)
+        except units.UnitError:
+            continue
+        return (float(value) if value is not None else np.inf), ""
+    return np.inf, str(text)

@@ -1,0 +1,17 @@
+"""Confidence intervals of means over replications, which are independent (Law, Simulation Modeling and Analysis, chapter 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["half_width"]
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Of the mean's 95 % confidence interval (Student's t); infinite for fewer than two values."""
+    from scipy.stats import t
+
+    count = len(values)
+    return float(t.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf

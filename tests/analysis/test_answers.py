@@ -1,0 +1,93 @@
+"""What a sweep answers."""
+
+import math
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from sim.analysis.answers import Limit, best, differences, means
+
+SETTINGS = ["interval", "barriers"]
+WORLDS = {"quiet": 0.0, "busy": 40.0, "night": -10.0}
+COST = {("10 s", "aligned"): 9.0, ("10 s", "unaligned"): 4.0, ("30 s", "aligned"): 6.0, ("30 s", "unaligned"): 5.0}
+
+
+def results(noise=None, **others):
+    """Every setting in every world, twice; worlds weigh much more than settings."""
+    noise = noise or (lambda *_: 0.0)
+    rows = [
+        {"cell": "x", "scenario": "s", "replication": k, "seed": k, "window": window, "interval": interval, "barriers": barriers,
+         "strategy": barriers, "status": "ok", "cost": COST[interval, barriers] + load + noise(window, k, interval, barriers),
+         **{name: value(interval, barriers) for name, value in others.items()}}
+        for k, (window, load), (interval, barriers) in product((0, 1), WORLDS.items(), COST)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_means_and_how_well_they_are_known():
+    """Six worlds; what they have in common is in the interval."""
+    table = means(results(), SETTINGS, ["cost"])
+
+    assert 4 == len(table)
+    assert {key: value + 10 for key, value in COST.items()} == pytest.approx(table["cost"].to_dict())
+    assert (table["cost ±"] > 20).all()
+
+
+def test_differences_are_taken_world_by_world():
+    """What all settings meet alike cancels: the differences are known although the means are not."""
+    table = differences(results(), SETTINGS, "cost", {"interval": "10 s", "barriers": "aligned"})
+
+    assert {key: value - 9 for key, value in COST.items()} == pytest.approx(table["difference"].to_dict())
+    assert [0.0] * 4 == pytest.approx(list(table["±"]))
+    assert [6] * 4 == list(table["worlds"])
+
+
+def test_rows_that_failed_and_baselines_do_not_count():
+    table = results()
+    failed = table.assign(status="error", cost=1e9)[:3]
+    bare = table.assign(strategy="none", interval=None, barriers=None, cost=-1e9)[:3]
+
+    assert means(table, SETTINGS, ["cost"]).equals(means(pd.concat([table, failed, bare]), SETTINGS, ["cost"]))
+
+
+def test_an_unknown_reference():
+    with pytest.raises(KeyError):
+        differences(results(), SETTINGS, "cost", {"interval": "1 min", "barriers": "aligned"})
+
+
+def test_the_best_setting_within_limits():
+    """The cheapest, unless it breaks a limit; of those left the next."""
+    table = results(duration=lambda interval, barriers: 50.0 if (interval, barriers) == ("10 s", "unaligned") else 5.0)
+
+    free, held = best(table, SETTINGS, "cost"), best(table, SETTINGS, "cost", [Limit("duration", at_most=10)])
+
+    assert ({"interval": "10 s", "barriers": "unaligned"}, 14.0, 1.0) == (free.setting, free.value, free.confidence)
+    assert ({"interval": "30 s", "barriers": "unaligned"}, 3, 4) == (held.setting, held.within_limits, held.settings)
+
+
+def test_no_setting_keeps_the_limits():
+    nothing = best(results(), SETTINGS, "cost", [Limit("cost", at_most=1)])
+
+    assert (None, 0, 4) == (nothing.setting, nothing.within_limits, nothing.settings)
+    assert math.isnan(nothing.value)
+
+
+def test_a_lead_by_one_world_is_no_certainty():
+    """Better by one in five worlds, worse by four in one: on the mean ahead, in many resamples not."""
+
+    def lucky(window, k, interval, barriers):
+        return {("quiet", 0): 4.2}.get((window, k), 0.0) if (interval, barriers) == ("10 s", "unaligned") else 0.0
+
+    found = best(results(noise=lucky), SETTINGS, "cost")
+
+    assert {"interval": "10 s", "barriers": "unaligned"} == found.setting
+    assert 0.5 < found.confidence < 0.95
+
+
+def test_a_setting_without_a_value_is_never_best():
+    """Nothing completes: no duration is not a short one."""
+    table = results()
+    table.loc[(table["interval"] == "10 s") & (table["barriers"] == "unaligned"), "cost"] = math.nan
+
+    assert {"interval": "30 s", "barriers": "unaligned"} == best(table, SETTINGS, "cost").setting
