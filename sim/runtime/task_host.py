@@ -83,7 +83,8 @@ class TaskHost:
         elif notice.kind is Kind.ANNOUNCED:
             edge = self.world.gate_edge(self.task, notice.gate)
             options = self.world.transit.announced_options(notice.number, edge)
-            self.tell(say.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
+            announced = lambda now: say.BarrierAnnounced(now, notice.gate, notice.number, options)  # noqa: E731
+            self.post(announced) if self.thread.occupied else self.tell(announced(self.env.now))  # the thread itself looks at it
         elif notice.kind is Kind.LEFT:
             self.tell(say.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is Kind.RECOVERED:
