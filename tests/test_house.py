@@ -57,8 +57,8 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
     ("storage", "checkpoint"): "CheckpointStorage is Flink's name for the whole room",
 }
 
-# Folders of tests that belong to no room: whole runs, broken rules, and what the benchmarks compare with.
-NO_ROOM = {"benchmarks", "laws", "mutations", "worlds"}
+# Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
+NO_ROOM = {"benchmarks", "laws", "live", "mutations", "worlds"}
 
 MAX_LINES = 400
 

@@ -79,7 +79,8 @@ class Cluster:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
             )
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=_forward, args=(self._process.stdout, self._answers), daemon=True).start()
+        self._listener = threading.Thread(target=_forward, args=(self._process.stdout, self._answers), daemon=True)
+        self._listener.start()
         try:
             self.url = self._answer("rest")
         except BaseException:
@@ -109,9 +110,12 @@ class Cluster:
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return json.loads(answer.read() or b"{}")
+        except urllib.error.HTTPError as error:
+            with error:
+                told = error.read().decode(errors="replace")
         except (OSError, ValueError) as error:
-            told = error.read().decode(errors="replace")[:300] if isinstance(error, urllib.error.HTTPError) else str(error)
-            raise self._failure(f"{method} {path}: {told}") from None
+            told = str(error)
+        raise self._failure(f"{method} {path}: {told[:300]}")
 
     def state(self, job: str) -> str:
         return str(self.get(f"/jobs/{job}")["state"])
@@ -129,6 +133,7 @@ class Cluster:
 
     def await_checkpoints(self, job: str, number: int, *, within_s: float) -> None:
         """Return when so many checkpoints of the job are completed."""
+        self.await_running(job, within_s=within_s)
         self._await(lambda: self.completed(job) >= number, within_s, f"no {number} checkpoints completed")
 
     def completed(self, job: str) -> int:
@@ -201,17 +206,18 @@ class Cluster:
         for insist in (self._process.terminate, self._process.kill):
             try:
                 self._process.wait(STOP_S)
+                break
             except subprocess.TimeoutExpired:
                 insist()
-            else:
-                return
         self._process.wait()
+        self._listener.join()
 
 
 def _forward(lines: IO[str] | None, to: queue.SimpleQueue[str]) -> None:
     assert lines is not None
-    for line in lines:
-        to.put(line)
+    with lines:
+        for line in lines:
+            to.put(line)
     to.put("")  # the end
 
 
