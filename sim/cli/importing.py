@@ -1,32 +1,124 @@
-"""``ckptsim import``: a recording of a real job becomes a scenario; what a scenario cannot say is named."""
+"""``ckptsim import``: a real job becomes a scenario, read off Flink's REST API, what was saved of it, logs, or a recording."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import say, speaking
+from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.progress import bar
+
+if TYPE_CHECKING:
+    from sim.recordings import Import, Inference, Snapshot
 
 __all__ = ["import_recording"]
 
+WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history server, logs of a JobManager, or a recording."
+
 
 def import_recording(
-    recording: Annotated[Path, typer.Argument(metavar="PATH", help="A recording (.json or .json.gz).", show_default=False)],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=WHAT, show_default=False)],
+    job: Annotated[str | None, typer.Option("--job", metavar="ID", help="Which job, if there are several.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="Under three kinds of barriers instead of the recorded one.")] = False,
+    sample: Annotated[str, typer.Option("--sample", metavar="DURATION", help="Live jobs: how long metrics are watched.")] = "60 s",
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FOLDER", help="Live jobs: keep all answers, to be imported again elsewhere.", show_default=False),
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Under three kinds of barriers instead of its own.")] = False,
 ) -> None:
-    """Turn a recording of a Flink job into a scenario: its configuration, nothing that was observed."""
+    """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
+
+    Every value says where it comes from; what nobody could tell is marked UNKNOWN, with the question to answer.
+    """
     with speaking():
-        from sim.recordings import read, to_document
         from sim.scenario import write
 
-        imported = to_document(read(recording), compare=compare)
+        if out is not None and out.is_dir():
+            raise UserError(f"--out: {out}: is a folder", Code.USAGE)
+        live = "://" in sources[0]
+        if not live and (save is not None or header):
+            raise UserError("--save and --header are for live jobs (http://HOST:8081)", Code.USAGE)
+        if live and len(sources) > 1:
+            raise UserError("one address at a time; only the parts of a log go together", Code.USAGE)
+        imported = _live(sources[0], job, sample, save, header or [], compare) if live else _stored(sources, job, compare)
         text = write(imported.document, imported.question, imported.comments)
         if out is None:
             print(text, end="")
         else:
-            out.write_text(text)
-        for lost in imported.not_modelled:
-            say(f"not modelled: {lost}")
+            out.write_text(text, encoding="utf-8")
+        _tell(imported)
+
+
+def _stored(sources: list[str], job: str | None, compare: bool) -> Import | Inference:
+    from sim.recordings import Recording, compared, infer, read_source, to_document
+
+    source = read_source([Path(name) for name in sources], job)
+    if isinstance(source, Recording):
+        return to_document(source, compare=compare)
+    return compared(infer(source)) if compare else infer(source)
+
+
+def _live(url: str, job: str | None, sample: str, save: Path | None, headers: list[str], compare: bool) -> Inference:
+    from sim.recordings import compared, infer_scenario
+    from sim.recordings import save as keep
+
+    if save is not None:
+        _is_new(save)  # before anybody waits
+    snapshot = _fetched(url, job, _seconds(sample), headers)
+    if save is not None:
+        keep(snapshot, save)
+        say(f"{save}: all answers; look through them before you send them: they hold the configuration of the cluster")
+    inference = infer_scenario(snapshot)
+    return compared(inference) if compare else inference
+
+
+def _is_new(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
+    except OSError as error:
+        raise UserError(f"--save: {folder}: {error.strerror}", Code.USAGE) from None
+    if not empty:
+        raise UserError(f"--save: {folder}: is not empty", Code.USAGE)
+
+
+def _fetched(url: str, job: str | None, seconds: float, headers: list[str]) -> Snapshot:
+    from sim.recordings import fetch
+
+    pairs = dict(_pair(header) for header in headers)
+    with bar("watching metrics", round(seconds), round(seconds), what_each="s") as watch:
+        return fetch(url, job, sample_s=seconds, headers=pairs, watch=lambda passed: watch(round(passed), round(passed)))
+
+
+def _seconds(sample: str) -> float:
+    from sim.units import UnitError, parse_duration
+
+    try:
+        return parse_duration(sample) / 1e9
+    except UnitError as error:
+        raise UserError(f"--sample: {error}", Code.USAGE) from None
+
+
+def _pair(header: str) -> tuple[str, str]:
+    name, colon, value = header.partition(":")
+    if not colon or not name.strip() or not header.isprintable() or not header.isascii():
+        raise UserError("--header: write 'NAME: VALUE'", Code.USAGE)
+    return name.strip(), value.strip()
+
+
+def _tell(imported: Import | Inference) -> None:
+    """What is not in the file, and what should be looked at in it."""
+    from sim.recordings import Inference
+
+    for lost in imported.not_modelled:
+        say(f"not modelled: {lost}")
+    if isinstance(imported, Inference):
+        say(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN{':' if imported.unknown else ''}")
+        for question in imported.unknown:
+            say(f"  {question}")

@@ -71,8 +71,12 @@ def _one(
     changes: list[str],
     checks: bool,
 ) -> Code:
+    from sim.scenario.unknowns import assumed
+
     for warning in study.warnings:
         say(f"warning: {warning}")
+    if told := assumed(path.read_text(encoding="utf-8", errors="replace")):
+        say(f"warning: {path}: {told}")
     comparison = _compared(study, folder, engine, jobs, checks)
     checked = _checked(comparison, expected)
     from sim.sweep.folder import keep, plain

@@ -24,6 +24,7 @@ COUNTERS = {
     "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
     "busy_ms": "accumulateBusyTimeMs", "idle_ms": "accumulateIdleTimeMs", "backpressured_ms": "accumulateBackPressuredTimeMs",
 }  # fmt: skip
+SHORTEST_MS = 5000  # a wait that lasts is added to a subtask's times every 5 s (TimerGauge): less is no measurement
 AVERAGES = {"busy_ms": "busyTimeMsPerSecond", "idle_ms": "idleTimeMsPerSecond", "backpressured_ms": "backPressuredTimeMsPerSecond"}
 
 _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
@@ -120,7 +121,7 @@ def _over_samples(vertex: RestVertex, told: Series) -> Flows | None:
             by_time.setdefault(time_ms, {})[quantity] = values
     whole = [(t, sample) for t, sample in sorted(by_time.items()) if not any(map(math.isnan, sample.get("records_in", [math.nan])))]
     samples = _since_restart(whole)
-    if len(samples) < 2:
+    if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
         return None
     (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
     averages = {} if "busy_ms" in counters else _averages(told, ended_ms - begun_ms)

@@ -7,7 +7,7 @@ what a program sets itself beside it is told nowhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from sim.recordings.draft import Draft
@@ -16,7 +16,7 @@ from sim.recordings.rest_job import RestJob
 from sim.scenario.flink_keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
 from sim.units import format_duration
 
-__all__ = ["infer_checkpoint", "infer_cluster"]
+__all__ = ["infer_checkpoint", "infer_cluster", "infer_options"]
 
 NEVER_MS = 10**12  # Long.MAX_VALUE, or whatever a program writes for "never"
 TOLD_ELSEWHERE = frozenset({
@@ -74,12 +74,7 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     else:
         draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
     _placement(draft, job)
-    options = dict(_options(job))
-    for key, value in options.items():
-        draft.document.setdefault("flink", {})[key] = value
-    if options:
-        draft.inferred += len(options)
-        draft.comments["flink"] = "from the configuration of the cluster; what the program sets itself is told nowhere"
+    infer_options(draft, job.options, version)
     restart = _restart(job.job_config.execution_config.restart_strategy)
     if restart:
         flink = draft.document.setdefault("flink", {})
@@ -90,13 +85,22 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         draft.comments["flink.restart-strategy.type"] = "from /jobs/:id/config"
 
 
-def _options(job: RestJob) -> Iterator[tuple[str, str | bool]]:
-    """Options of the cluster that a scenario understands and no other answer tells better."""
-    current = {ALIASES.get(key, key): value for key, value in job.options.items()}
+def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
+    """`flink:`, from the configuration of a cluster."""
+    known = dict(_known(options, version))
+    if known:
+        draft.document.setdefault("flink", {}).update(known)
+        draft.inferred += len(known)
+        draft.comments["flink"] = "from the configuration of the cluster; what the program sets itself is told nowhere"
+
+
+def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
+    """What a scenario understands and no other answer tells better."""
+    current = {ALIASES.get(key, key): value for key, value in options.items()}
     for key, value in sorted(current.items()):
         if key in TOLD_ELSEWHERE or not (key in SIMPLE or key in SPECIAL):
             continue
-        if not job.flink_version.startswith("1.") and key in SIMPLE and SIMPLE[key][0] in CONSTANT_IN_2:
+        if not version.startswith("1.") and key in SIMPLE and SIMPLE[key][0] in CONSTANT_IN_2:
             continue
         switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
         if str(current.get(switch, "")).lower() != "false" and switch in current:

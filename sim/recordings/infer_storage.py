@@ -48,7 +48,7 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         lasted = fastest.checkpoint.async_ > LONG * latency_ms
         assumed = format_byte_rate(max(0 if lasted else ASSUMED_BYTES_PER_SECOND, int(float(f"{at_least:.3g}"))))
         draft.ask("storage.bandwidth", assumed, question, f"{assumed}; {bound}.")
-    draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), told)
+    draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), "where that line begins" if per_ms else told)
     _metadata(draft, job, round(latency_ms))
 
 

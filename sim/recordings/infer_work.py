@@ -92,6 +92,9 @@ def _source(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None
     emitted = flow.per_second("records_out")
     size, told = _size(flow, "out")
     _pace(draft, job, vertex, flow, emitted)
+    written = flow.total("records_out")
+    if job.job.state == "FINISHED" and written > 0 and not any(point.checkpoint_type == "SYNC_SAVEPOINT" for point in job.checkpoints):
+        draft.put("source.records", round(written), "the job came to its end without being stopped", job=vertex.name)
     if size is None:
         draft.ask("source.record", "1 kB", "How large are its records on the wire?", "1 kB.", job=vertex.name)
     else:

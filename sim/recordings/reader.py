@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sim.recordings.recording import FORMAT, Recording
 
-__all__ = ["LARGEST_BYTES", "RecordingError", "read", "summary"]
+__all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "summary"]
 
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
 _GZIP = b"\x1f\x8b"
@@ -26,7 +26,16 @@ class RecordingError(ValueError):
 def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
     """The recording in a `.json` or `.json.gz` file (told apart by content, not by name)."""
     path = Path(path)
-    document = _parse(path, _content(path, largest_bytes))
+    return recording_of(parse(path, largest_bytes=largest_bytes), path)
+
+
+def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
+    """The JSON in a file, compressed or not."""
+    return _parse(path, _content(path, largest_bytes))
+
+
+def recording_of(document: Any, path: Path) -> Recording:
+    """What a recording says, checked; `path` is for messages."""
     if not isinstance(document, dict) or "format" not in document:
         raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
     if document["format"] != FORMAT:

@@ -9,9 +9,9 @@ Flink caches: metrics are fetched from task managers at most every `metrics.fetc
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
+from time import monotonic, time_ns
 from typing import Any
 
 from sim.recordings.rest_client import Client, RestError
@@ -138,9 +138,10 @@ def _sampled(asked: _Asked, about: str, vertices: list[str], sample_s: float, wa
     """Metrics of all subtasks, over and over; and the checkpoints that happen meanwhile: their history is short."""
     questions = {vertex: _questions(asked, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
     samples: dict[int, Mapping[str, Any]] = {}
-    begun = time.monotonic()
+    begun = monotonic()
     while True:
-        now = time.time_ns() // 10**6
+        job = asked.want(about)
+        now = _now_ms(job, samples)
         sample = {
             f"{about}/vertices/{vertex}/metrics": [value for question in asking for value in _values(asked, question)]
             for vertex, asking in questions.items()
@@ -148,22 +149,27 @@ def _sampled(asked: _Asked, about: str, vertices: list[str], sample_s: float, wa
         samples[now] = {path: values for path, values in sample.items() if values}
         asked.want(f"{about}/checkpoints")
         _checkpoints(asked, about)
-        job = asked.want(about)
-        passed = time.monotonic() - begun
+        passed = monotonic() - begun
         watch(min(passed, sample_s))
         if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
             return samples
         asked.client.pause(max(0.0, min(POLL_S, sample_s - passed)))
 
 
+def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
+    """By the clock of the JobManager, which dates checkpoints, too; always later than the last sample."""
+    now = job.get("now") if isinstance(job, dict) else None
+    return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
+
+
 def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
     """Requests for all wanted metrics of a vertex, each short enough."""
-    deadline = time.monotonic() + min(LEARN_S, patience_s)
-    while not (names := _names(asked.client.get(path))) and time.monotonic() < deadline:
+    deadline = monotonic() + min(LEARN_S, patience_s)
+    while not (names := _names(asked.client.get(path))) and monotonic() < deadline:
         asked.client.pause(1.0)
     asking: list[str] = []
     for name in names:
-        if asking and len(asking[-1]) + len(name) < LONGEST_LINE:
+        if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
             asking[-1] += f",{name}"
         else:
             asking.append(f"{path}?get={name}")

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import ValidationError
+
 from sim.recordings.flows import series
-from sim.recordings.recording import FORMAT, Recording
+from sim.recordings.infer import infer_scenario
+from sim.recordings.measured import Measured
+from sim.recordings.reader import RecordingError, summary
+from sim.recordings.recording import FORMAT
 from sim.recordings.rest_job import RestJob, RestVertex
 from sim.recordings.snapshot import Snapshot
 
@@ -17,7 +22,7 @@ __all__ = ["to_recording"]
 SHIPS = {"HASH": "keyby", "REBALANCE": "rebalance", "RESCALE": "rescale", "BROADCAST": "broadcast", "FORWARD": "forward"}
 
 
-def to_recording(snapshot: Snapshot, name: str = "") -> Recording:
+def to_recording(snapshot: Snapshot, name: str = "") -> Measured:
     """RecordingError: the answers make no sense.  `name`: default is that of the job."""
     job = RestJob(snapshot)
     begun_ms, ended_ms = _window(job)
@@ -26,12 +31,19 @@ def to_recording(snapshot: Snapshot, name: str = "") -> Recording:
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "nodes": [_node(vertex) for vertex in job.vertices],
     }
-    return Recording.model_validate({
+    try:
+        return Measured.model_validate(_told(job, snapshot, config, begun_ms, ended_ms))
+    except ValidationError as error:
+        raise RecordingError(f"{snapshot.source}: {summary(error)}") from None
+
+
+def _told(job: RestJob, snapshot: Snapshot, config: dict[str, Any], begun_ms: int, ended_ms: int) -> dict[str, Any]:
+    return {
         "format": FORMAT, "name": config["name"], "flink_version": job.flink_version, "config": config,
         "started_ms": begun_ms, "ended_ms": ended_ms, "final_state": job.job.state,
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
-        "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices},
-    })  # fmt: skip
+        "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices}, "inference": infer_scenario(snapshot),
+    }  # fmt: skip
 
 
 def _node(vertex: RestVertex) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""A file or folder of any kind that we can read -> what is in it, told apart by content and not by name.
+
+A recording of ours, saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.recordings import to_scenario
+from sim.recordings.draft import Inference
+from sim.recordings.history import is_archive, read_archive
+from sim.recordings.infer import infer_scenario
+from sim.recordings.infer_log import infer_log
+from sim.recordings.log_recording import to_log_recording
+from sim.recordings.logs import JobLog, read_logs
+from sim.recordings.measured import Measured, compared
+from sim.recordings.reader import RecordingError, parse, recording_of
+from sim.recordings.recording import Recording
+from sim.recordings.rest_recording import to_recording
+from sim.recordings.saved import is_saved, read_saved
+from sim.recordings.snapshot import Snapshot
+from sim.recordings.to_scenario import Import
+
+__all__ = ["Source", "infer", "read_any", "read_source", "to_document"]
+
+Source = Recording | Snapshot | JobLog
+
+
+def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
+    """RecordingError: nothing we know, or damaged.  Several paths are the parts of one log; `job`: the id of the one that is meant."""
+    if len(paths) > 1:
+        return read_logs(paths, job)
+    path = paths[0]
+    if logs := _logs_in(path):
+        return read_logs(logs, job)
+    if is_saved(path):
+        return read_saved(path, job)
+    if _begins_like_text(path):
+        return read_logs([path], job)
+    try:
+        document = parse(path)
+    except RecordingError as damaged:
+        try:
+            return read_logs([path], job)  # whose lines may be JSON, too
+        except RecordingError:
+            raise damaged from None
+    return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
+
+
+def read_any(path: str | Path, job: str | None = None) -> Recording:
+    """Checkpoints and metrics of whatever it is, as tables."""
+    path = Path(path)
+    source = read_source([path], job)
+    if isinstance(source, Recording):
+        return source
+    name = path.name or str(path)
+    return to_recording(source, name) if isinstance(source, Snapshot) else to_log_recording(source, name)
+
+
+def infer(source: Snapshot | JobLog) -> Inference:
+    """The scenario of what was measured."""
+    return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
+
+
+def to_document(recording: Recording, *, compare: bool = False) -> Import:
+    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
+    if not isinstance(recording, Measured):
+        return to_scenario.to_document(recording, compare=compare)
+    inference = compared(recording.inference) if compare else recording.inference
+    return Import(inference.document, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
+
+
+def _logs_in(path: Path) -> list[Path]:
+    """The logs in a folder that holds nothing else for us."""
+    if not path.is_dir() or any(path.rglob("*.json")):
+        return []
+    return [file for file in sorted(path.iterdir()) if ".log" in file.name and file.is_file()]
+
+
+def _begins_like_text(path: Path) -> bool:
+    """The first character that is not blank begins no JSON document and is no control character."""
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+            start = file.read(200).lstrip()
+    except (OSError, EOFError, ValueError, zlib.error):
+        return False  # told by whoever reads it
+    return bool(start) and start[:1] not in b"{[" and all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)

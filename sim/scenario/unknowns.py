@@ -1,0 +1,20 @@
+"""Where a scenario file says that a value is assumed: the comments that ``ckptsim import`` marks UNKNOWN, until somebody answers them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["assumed"]
+
+_MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
+SHOWN = 6  # lines named in one sentence
+
+
+def assumed(text: str) -> str:
+    """``3 values are assumed, see UNKNOWN in lines 4, 9, 17``; empty if there are none."""
+    lines = [str(number) for number, line in enumerate(text.splitlines(), 1) if _MARKED.search(line)]
+    if not lines:
+        return ""
+    places = ", ".join(lines[:SHOWN]) + (" ..." if len(lines) > SHOWN else "")
+    many = len(lines) > 1
+    return f"{len(lines)} value{'s are' if many else ' is'} assumed, see UNKNOWN in line{'s' if many else ''} {places}"

@@ -1,0 +1,102 @@
+"""`ckptsim import` of a live job and of what else is left of one: a scenario on stdout, what to look at on stderr."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sim.scenario import load, loads
+
+REST = Path(__file__).parents[1] / "data" / "rest"
+
+
+def one_line(done, code=3):
+    assert (code, "") == (done.exit_code, done.stdout)
+    assert 1 == len(done.stderr.splitlines())
+    return done.stderr
+
+
+def test_a_live_job(ckptsim, fake_flink):
+    """What is inferred is counted, what is unknown is asked."""
+    done = ckptsim("import", fake_flink().url, "--sample", "1 s")
+
+    assert 0 == done.exit_code
+    assert () == loads(done.stdout).warnings
+    assert "values with a source, 1 UNKNOWN:" in done.stderr
+    assert "  src: How many records per second arrive here?" in done.stderr.splitlines()
+
+
+def test_a_saved_copy_gives_the_same(ckptsim, fake_flink, tmp_path):
+    """Wherever it is imported again."""
+    live = ckptsim("import", fake_flink().url, "--sample", "0 s", "--save", tmp_path / "kept")
+    again = ckptsim("import", tmp_path / "kept")
+
+    assert "all answers; look through them" in live.stderr
+    assert live.stdout == again.stdout
+
+
+def test_a_bad_address_and_bad_options(ckptsim, fake_flink, tmp_path):
+    """One line each, and no file is written."""
+    url = fake_flink().url
+    assert "write http://HOST:8081" in one_line(ckptsim("import", "ftp://host"))
+    assert "--sample" in one_line(ckptsim("import", url, "--sample", "soon"), 2)
+    assert "--header" in one_line(ckptsim("import", url, "--header", "me"), 2)
+    assert "one address at a time" in one_line(ckptsim("import", url, url), 2)
+    assert "--save" in one_line(ckptsim("import", REST / "pressed.zip", "--save", tmp_path / "new"), 2)
+    assert "--out" in one_line(ckptsim("import", url, "-o", tmp_path), 2)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    assert "is not empty" in one_line(ckptsim("import", url, "--save", tmp_path / "full"), 2)
+    assert "has no job 'abc'; running: " in one_line(ckptsim("import", url, "--job", "abc", "-o", tmp_path / "x.yaml"))
+    assert not (tmp_path / "x.yaml").exists()
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("file", ["pressed.zip", "keeping-up.zip", "archive.json.gz", "jobmanager.log"])
+def test_everything_else_that_is_left_of_a_job(ckptsim, tmp_path, file):
+    """With the job's own barriers, or compared."""
+    done = ckptsim("import", REST / file, "-o", tmp_path / "job.yaml")
+    assert (0, "") == (done.exit_code, done.stdout)
+    assert 1 == len(load(tmp_path / "job.yaml").scenarios)
+    compared = ckptsim("import", REST / file, "--compare")
+
+    assert 3 == len(loads(compared.stdout).scenarios)
+
+
+def test_headers_are_sent(ckptsim, fake_flink):
+    fake = fake_flink()
+    ckptsim("import", fake.url, "--sample", "0 s", "--header", "Authorization: Bearer abc", "--header", "X-Team:blue")
+
+    assert {("Bearer abc", "blue")} == {(headers["Authorization"], headers["X-Team"]) for headers in fake.headers}
+
+
+def test_ctrl_c_while_watching(fake_flink, tmp_path):
+    """Ends it at once: nothing is half-written."""
+    command = [sys.executable, "-m", "sim", "import", fake_flink().url, "-o", str(tmp_path / "x.yaml"), "--save", str(tmp_path / "kept")]
+    root = Path(__file__).parents[2]
+    running = subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(root)})
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "kept").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=20)
+
+    assert (130, "interrupted\n") == (running.returncode, told)
+    assert not (tmp_path / "x.yaml").exists()
+    assert [] == list((tmp_path / "kept").iterdir())
+
+
+def test_run_warns_of_what_is_assumed(ckptsim, tiny):
+    """Where the questions stand, in one line."""
+    tiny.write_text(tiny.read_text() + "# UNKNOWN: How long does it run? Assumed: 3 s.\n")
+    done = ckptsim("run", tiny, "--json")
+
+    assert 0 == done.exit_code
+    assert f"warning: {tiny}: 1 value is assumed, see UNKNOWN in line 8" in done.stderr.splitlines()
+    assert json.loads(done.stdout)

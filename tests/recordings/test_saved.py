@@ -1,0 +1,129 @@
+"""What was saved says the same again, wherever it went; whatever else is in a folder or a zip is refused in one line."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sim.recordings import RecordingError, infer_scenario, read_saved, save, saved
+
+REST = Path(__file__).parent.parent / "data" / "rest"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Saved answers, to be damaged."""
+    target = tmp_path / "answers"
+    save(read_saved(REST / "pressed.zip"), target)
+    return target
+
+
+def refusal(path, job=None):
+    with pytest.raises(RecordingError) as caught:
+        read_saved(path, job)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["pressed", "keeping-up"])
+def test_a_saved_copy_gives_the_same_scenario(tmp_path, name):
+    """As a folder and as a zip of it, with or without a folder inside."""
+    original = read_saved(REST / f"{name}.zip")
+    save(original, tmp_path / "copy")
+    zipped = shutil.make_archive(str(tmp_path / "flat"), "zip", tmp_path / "copy")
+    nested = shutil.make_archive(str(tmp_path / "nested"), "zip", tmp_path, "copy")
+
+    for copy in (tmp_path / "copy", Path(zipped), Path(nested)):
+        assert original == read_saved(copy)
+        assert infer_scenario(original) == infer_scenario(read_saved(copy))
+
+
+def test_every_answer_lies_under_its_path(folder):
+    snapshot = read_saved(folder)
+    config = folder / "jobs" / snapshot.job / "checkpoints" / "config.json"
+
+    assert snapshot.of_job("/checkpoints/config") == json.loads(config.read_text())
+    assert len(snapshot.samples) == len(list((folder / "samples").iterdir()))
+
+
+def test_answers_saved_by_hand(folder):
+    """Without the list of where they come from, and with other files beside them."""
+    (folder / "source.json").unlink()
+    (folder / "README.txt").write_text("saved with curl")
+
+    assert read_saved(folder).answers == read_saved(REST / "pressed.zip").answers
+    assert "answers" == read_saved(folder).source
+
+
+def test_a_folder_that_is_in_use_is_left_alone(folder):
+    with pytest.raises(FileExistsError):
+        save(read_saved(folder), folder)
+
+
+def test_several_jobs(folder):
+    """Are named; one is chosen by the beginning of its id."""
+    snapshot = read_saved(folder)
+    (folder / "source.json").unlink()
+    (folder / "jobs" / ("f" * 32 + ".json")).write_text("{}")
+
+    assert f"choose one with --job: {snapshot.job}, {'f' * 32}" in refusal(folder)
+    assert snapshot.job == read_saved(folder, snapshot.job[:5].upper()).job
+    assert "holds no job 'abc'" in refusal(folder, "abc")
+
+
+def test_a_folder_of_something_else(tmp_path):
+    assert "holds no saved answers" in refusal(tmp_path)
+    (tmp_path / "x.json").write_text("{}")
+
+    assert "holds no saved answers" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"", "no JSON"), (b"<html>", "is a web page"), (b'{"jid": ', "no JSON"), (b"\xff\xfe", "no JSON"), (b"[" * 200_000, "no JSON")],
+    ids=["empty", "page", "cut", "binary", "deep"],
+)
+def test_a_damaged_answer_is_named(folder, content, told):
+    job = read_saved(folder).job
+    (folder / "jobs" / f"{job}.json").write_bytes(content)
+
+    assert f"jobs/{job}.json" in (message := refusal(folder))
+    assert told in message
+
+
+def test_a_damaged_zip(tmp_path):
+    """Cut off, or with flipped bytes."""
+    whole = (REST / "pressed.zip").read_bytes()
+    path = tmp_path / "answers.zip"
+    damaged = bytearray(whole)
+    damaged[200] ^= 0xFF
+    path.write_bytes(bytes(damaged))
+
+    assert "damaged" in refusal(path) or "no JSON" in refusal(path)
+
+
+def test_bombs_are_not_inflated(tmp_path, folder, monkeypatch):
+    """Neither many bytes nor many files."""
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("jobs/x.json", b" " * 10_000_000)
+    monkeypatch.setattr(saved, "LARGEST_BYTES", 1_000_000)
+    assert "holds more than 1000000 bytes" in refusal(path)
+    monkeypatch.setattr(saved, "MOST_FILES", 3)
+
+    assert "holds more than 3 files" in refusal(folder)
+    assert "holds more than 3 files" in refusal(REST / "pressed.zip")
+
+
+def test_names_that_climb_out_of_a_zip_are_only_names(tmp_path):
+    """Nothing is ever unpacked."""
+    path = tmp_path / "climbing.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("jobs/" + "a" * 32 + ".json", "{}")
+        archive.writestr("jobs/../../evil.json", "{}")
+    read_saved(path, "a" * 32)
+
+    assert [path] == list(tmp_path.iterdir())

@@ -1,0 +1,81 @@
+"""Whatever a user points at is told apart by what it is, not by its name."""
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sim.recordings import Measured, Recording, RecordingError, Snapshot, read_any, read_source, to_document
+from sim.recordings.logs import JobLog
+
+DATA = Path(__file__).parent.parent / "data"
+LOG = DATA / "rest" / "jobmanager.log"
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("recordings/p2-severe-aligned.json.gz", Recording), ("rest/pressed.zip", Snapshot), ("rest/archive.json.gz", Snapshot),
+        ("rest/jobmanager.log", JobLog),
+    ],
+)  # fmt: skip
+def test_each_under_another_name(tmp_path, file, kind):
+    """As it is, compressed, and with a name that says nothing."""
+    path = tmp_path / "something.txt"
+    shutil.copy(DATA / file, path)
+    assert isinstance(read_source([path]), kind)
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(LOG.read_bytes()))
+
+    assert isinstance(read_source([packed]), JobLog)
+
+
+def test_a_folder_of_logs(tmp_path):
+    """The parts of one."""
+    text = LOG.read_text().splitlines(keepends=True)
+    (tmp_path / "flink-jobmanager-0.log").write_text("".join(text[30:]))
+    (tmp_path / "flink-jobmanager-0.log.1").write_text("".join(text[:30]))
+    (tmp_path / "flink-jobmanager-0.out").write_text("")
+
+    assert read_source([LOG]).checkpoints == read_source([tmp_path]).checkpoints
+    assert read_source([LOG]).checkpoints == read_source(sorted(tmp_path.glob("*.log*"))).checkpoints
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"), (b"{", "is not JSON"), (b"[1]", "no recording of a Flink job"), (b"hello", "no lines of checkpoints"),
+        (b"\x7fELF\x02\x01\x01\x00", "is not JSON"), (b"\x1f\x8b\x08\x00", "cut off"), (b'{"archive": 3}', "no field 'format'"),
+        (b"PK\x03\x04 no zip", "is not JSON"),
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_what_is_nothing_we_know(tmp_path, content, told):
+    """One line that names the file."""
+    path = tmp_path / "x.dat"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError) as caught:
+        read_source([path])
+
+    assert told in str(caught.value)
+    assert "x.dat" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(RecordingError, match="No such file"):
+        read_source([tmp_path / "none"])
+    with pytest.raises(RecordingError, match="holds no saved answers"):
+        read_source([tmp_path])
+
+
+def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_inferred():
+    """Under one name for whoever compares."""
+    recording, job = read_any(DATA / "recordings" / "p2-severe-aligned.json.gz"), read_any(DATA / "rest" / "pressed.zip")
+
+    assert "3 ms" == to_document(recording).document["job"]["sink"]["service"]
+    assert isinstance(job, Measured)
+    assert job.inference.document == to_document(job).document
+    assert ["aligned", "unaligned", {"aligned-timeout": "1 s"}] == to_document(job, compare=True).document["checkpoint"]["barriers"]
+    assert "pressed.zip" == job.name
