@@ -70,7 +70,9 @@ def run_sweep(
 
         most = 0 if fail_fast else max_failures
         run = partial(sweep, engine=engine.value, jobs=jobs, master=master, check=checks, max_failures=most)
-        raise typer.Exit(_told(_results(asked, folder, run), folder))
+        table = _results(asked, folder, run)
+        _answer(asked, table)
+        raise typer.Exit(_told(table, folder))
 
 
 def _results(asked: Definition, folder: Path, run: Callable[..., pd.DataFrame]) -> pd.DataFrame:
@@ -101,6 +103,21 @@ def _rows(scenarios: Sequence[Scenario], folder: Path, run: Callable[..., pd.Dat
         except KeyboardInterrupt:
             left = len(store.missing(planned))
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {folder}; the same command goes on") from None
+
+
+def _answer(asked: Definition, table: pd.DataFrame) -> None:
+    """What the sweep file wants to know."""
+    if asked.question is None:
+        return
+    from sim.cli.shown import show
+    from sim.sweep.answer import sections, sentence
+
+    print(f"{asked.text}\n" if asked.text else "", end="")
+    for section in sections(asked.question, table[table["status"] == "ok"]):
+        print(f"\n{section.title}")
+        show(section.header, section.rows)
+    if told := sentence(asked.question, table[table["status"] == "ok"]):
+        print(f"\n{told}\n")
 
 
 def _told(table: pd.DataFrame, folder: Path) -> Code:

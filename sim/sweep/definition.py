@@ -14,9 +14,11 @@ from sim.scenario.axes import MAX_CELLS
 from sim.scenario.plain import Mapping, compose, first_comment, read_text
 from sim.scenario.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
+from sim.sweep.answer import Question
 from sim.sweep.columns import MEASURED
 from sim.sweep.design import Point, combinations, override, sampled, text_of, together
 from sim.sweep.document import Precision, Sweep
+from sim.sweep.question import question
 from sim.sweep.windows import windows
 
 __all__ = ["Definition", "define"]
@@ -26,12 +28,16 @@ _WINDOW = "window"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a sweep file asks for; `scenarios` have their axes as the values that tell them apart, windows among them."""
+    """What a sweep file asks for.
+
+    `text` is its first comment; the axes of `scenarios` are the values that tell them apart, windows among them.
+    """
 
     name: str
-    question: str
+    text: str
     scenarios: tuple[Scenario, ...]
     precision: Precision | None = None
+    question: Question | None = None
     warnings: tuple[Problem, ...] = ()
 
 
@@ -43,7 +49,7 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
     if _is_sweep(file):
         return _read(file, tuple(overrides))
     study = load(file, overrides)
-    return Definition(study.name, study.question, study.scenarios, None, study.warnings)
+    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings)
 
 
 def _is_sweep(file: Path) -> bool:
@@ -75,10 +81,21 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     ask = partial(_scenarios, scenario, given, overrides, reading)
     found = [one for window, changes in cut for point in points for one in ask(window, changes, point)]
     warnings = {problem: None for _, told in found for problem in told} | reading.warnings
-    name = file.name.removesuffix(file.suffix)
+    name, scenarios = file.name.removesuffix(file.suffix), [one for one, _ in found]
+    asked = _question(given, scenarios, reading) if given.answer else None
+    reading.stop_if_wrong()
     return Definition(
-        name, first_comment(text), tuple(replace(one, name=name) for one, _ in found), given.precision, tuple(sorted(warnings)),
+        name, first_comment(text), tuple(replace(one, name=name) for one in scenarios), given.precision, asked, tuple(sorted(warnings)),
     )  # fmt: skip
+
+
+def _question(given: Sweep, scenarios: Sequence[Scenario], reading: Reading) -> Question:
+    values: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        for axis, value in scenario.axes:
+            values.setdefault(axis, set()).add(value)
+    assert given.answer is not None  # noqa: S101 - else nobody asks
+    return question(given.answer, list(values), values, reading)
 
 
 def _points(given: Sweep, reading: Reading) -> list[Point]:

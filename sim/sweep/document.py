@@ -9,7 +9,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from sim.scenario.fields import Duration, Number, Percent, Positive, choice
 from sim.scenario.section import Section, Words
 
-__all__ = ["Precision", "Range", "Sample", "Sweep", "Windows"]
+__all__ = ["Answer", "Precision", "Range", "Sample", "Sweep", "Windows"]
 
 Values = Annotated[list[Any], Field(min_length=1)]
 """As they would be written in the scenario."""
@@ -77,6 +77,21 @@ class Precision(Section):
     """Replications at which to stop in any case."""
 
 
+class Answer(Section):
+    """What the sweep is run for: printed when it is done."""
+
+    settings: Annotated[list[str], Field(min_length=1)] | None = None
+    """Keys somebody decides on; default: all that vary.  The others, and windows and replications, are what settings are compared in."""
+    show: Annotated[list[str], Field(min_length=1)]
+    """Columns of the results."""
+    least: str | None = None
+    """Recommend the setting with the smallest mean of this column ..."""
+    limits: dict[str, str] | None = None
+    """... among those that keep these, e.g. `end_to_end_p99_ms: < 60 s`."""
+    against: dict[str, Any] | None = None
+    """The setting that others are compared with, run by run."""
+
+
 class Sweep(Section):
     """A sweep file."""
 
@@ -94,3 +109,4 @@ class Sweep(Section):
     replications: Positive | None = None
     """With seeds of their own; all combinations meet the same ones."""
     precision: Precision | None = None
+    answer: Answer | None = None

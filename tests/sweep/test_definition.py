@@ -33,7 +33,7 @@ def test_every_combination(asked):
     """Also with the lists of the scenario; each run knows the values that tell it apart, as they were written."""
     found = asked("vary: {checkpoint.interval: [1 s, 2000 ms], checkpoint.timeout: [1 min, 2 min, 3 min]}")
 
-    assert ("Which one?", "sweep", 12) == (found.question, found.name, len(found.scenarios))
+    assert ("Which one?", "sweep", 12) == (found.text, found.name, len(found.scenarios))
     assert {"1 s": 6, "2000 ms": 6} == Counter(axes(found, "checkpoint.interval"))
     assert {"aligned": 6, "unaligned": 6} == Counter(axes(found, "checkpoint.barriers"))
     assert [10**9] * 6 + [2 * 10**9] * 6 == [scenario.checkpoint.interval_ns for scenario in found.scenarios]
@@ -89,7 +89,7 @@ def test_a_scenario_is_a_sweep_over_its_own_lists(asked, tmp_path):
     asked("")
     found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
 
-    assert ("Does it matter how barriers travel?", 4) == (found.question, len(found.scenarios))
+    assert ("Does it matter how barriers travel?", 4) == (found.text, len(found.scenarios))
 
 
 def test_overrides_hold_for_all_runs(asked):
@@ -141,5 +141,36 @@ def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
 
     with pytest.raises(ScenarioError) as refused:
         asked(W + ", length: 1 s, file: w.csv}")
+
+    assert told in str(refused.value)
+
+
+ANSWER = "vary: {checkpoint.interval: [1 s, 2 s]}\nanswer: {show: [completed], %s}"
+
+
+def test_a_question(asked):
+    """Settings are all that varies unless it says otherwise; limits are in the unit of their column."""
+    found = asked(ANSWER % "least: end_to_end_p50_ms, limits: {completed: '> 1'}, settings: [checkpoint.interval]").question
+
+    assert (("checkpoint.interval",), "end_to_end_p50_ms") == (found.settings, found.least)
+    assert ("checkpoint.interval", "checkpoint.barriers") == found.varied
+    assert [("completed", 1.0)] == [(limit.column, limit.at_least) for limit in found.limits]
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("least: end_to_end_ms", "answer.least: 'end_to_end_ms' is no column of the results with numbers (did you mean"),
+        ("limits: {completed: '> 1 s'}", "sweep.yaml:5:38: answer.limits.completed"),
+        ("limits: {complete: '> 1'}", "'complete' is no column"),
+        ("settings: [checkpoint.timeout]", "'checkpoint.timeout' does not vary"),
+        ("against: {checkpoint.interval: 1 s}", "names one value of each setting: checkpoint.interval, checkpoint.barriers"),
+        ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
+    ],
+)
+def test_questions_that_cannot_be_answered(asked, rest, told):
+    """They are told before anything runs."""
+    with pytest.raises(ScenarioError) as refused:
+        asked(ANSWER % rest)
 
     assert told in str(refused.value)

@@ -1,0 +1,67 @@
+"""The unit of a column of results is the end of its name; here it is read and written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sim import units
+from sim.analysis.answers import Limit
+from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
+
+__all__ = ["MeasureError", "limit", "text"]
+
+_CONDITION = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
+
+
+class MeasureError(ValueError):
+    """A bound that does not fit its column; one line."""
+
+
+class _Unit(NamedTuple):
+    ending: str
+    parse: Callable[[object], float]
+    text: Callable[[float], str]
+
+
+def _share(text: object) -> float:
+    """Also less than nothing: a change may be a loss."""
+    shown = str(text).strip()
+    return -float(units.parse_share(shown[1:])) if shown.startswith("-") else float(units.parse_share(shown))
+
+
+_UNITS = (
+    _Unit("_ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
+    _Unit("_per_second", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
+    _Unit("_s", lambda text: units.parse_duration(text) / 1e9, lambda value: ms_text(1e3 * value)),
+    _Unit("_bytes", lambda text: float(units.parse_size(text)), bytes_text),
+    _Unit("_share", _share, lambda value: f"{100 * value:.3g} %"),
+    _Unit("_change", _share, change_text),
+)
+_NUMBER = _Unit("", lambda text: float(units.parse_number(text)), count_text)
+
+
+def text(column: str, value: float) -> str:
+    """A value as people read it; a difference keeps its sign."""
+    if math.isnan(value) or math.isinf(value):
+        return "-"
+    unit = _of(column)
+    return unit.text(value) if value >= 0 or unit.ending == "_change" else f"-{unit.text(-value)}"
+
+
+def limit(column: str, condition: str) -> Limit:
+    """``limit("end_to_end_p99_ms", "< 60 s")``; < and <= are the same to a mean."""
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        raise MeasureError(f"'{condition}' is no condition: write '< 60 s' or '> 10'")
+    try:
+        bound = _of(column).parse(match[2])
+    except units.UnitError as error:
+        raise MeasureError(str(error)) from None
+    return Limit(column, at_most=bound) if match[1].startswith("<") else Limit(column, at_least=bound)
+
+
+def _of(column: str) -> _Unit:
+    return next((unit for unit in _UNITS if column.endswith(unit.ending)), _NUMBER)

@@ -1,0 +1,102 @@
+"""What a sweep file wants to know (`answer:`), told from the results: tables and a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sim.analysis.answers import Best, Limit, best, differences, means
+from sim.analysis.effects import effects
+from sim.analysis.measure import text
+from sim.analysis.stored import Section
+
+__all__ = ["Question", "sections", "sentence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`settings` are compared, everything else that was varied is what they are compared in."""
+
+    settings: tuple[str, ...]
+    show: tuple[str, ...]
+    varied: tuple[str, ...]  # all axes
+    least: str = ""
+    limits: tuple[Limit, ...] = ()
+    against: tuple[tuple[str, str], ...] = ()
+
+
+def sections(question: Question, results: pd.DataFrame) -> list[Section]:
+    """Tables: the settings' means; differences to the reference; which axis matters for the first column shown."""
+    if results[results["strategy"] != "none"].empty:
+        return []
+    told = [_means(question, results)]
+    if question.against:
+        told += [_differences(question, results, column) for column in question.show]
+    shares = effects(results, question.varied, question.least or question.show[0])
+    if len(shares) > 1:
+        rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
+        told.append(Section(f"What {question.least or question.show[0]} depends on", ["key", "alone", "with others"], rows))
+    return told
+
+
+def sentence(question: Question, results: pd.DataFrame) -> str:
+    """The best setting, what it gives and how sure that is; empty if the question asks for none."""
+    if not question.least:
+        return ""
+    found: Best = best(results, question.settings, question.least, question.limits)
+    limits = " and ".join(_limit(limit) for limit in question.limits)
+    if found.setting is None:
+        return f"None of {found.settings} settings keeps {limits or 'a value at all'} on the mean over all worlds."
+    chosen = ", ".join(f"{key} {value}" for key, value in found.setting.items())
+    among = f" of {found.settings} settings"
+    if limits:
+        among = f" among the {found.within_limits} of {found.settings} settings that keep {limits}"
+    return (
+        f"Least {question.least}, {text(question.least, found.value)} on the mean{among}: {chosen}. "
+        f"In {100 * found.confidence:.0f} % of resampled sets of worlds it is the best as well."
+    )
+
+
+def _means(question: Question, results: pd.DataFrame) -> Section:
+    table = means(results, question.settings, question.show)
+    rows = [
+        [*_values(index), *(f"{text(column, row[column])} ± {_spread(column, row[f'{column} ±'])}" for column in question.show)]
+        for index, row in table.iterrows()
+    ]
+    return Section("On the mean over all worlds, with 95 % confidence", [*question.settings, *question.show], rows)
+
+
+def _differences(question: Question, results: pd.DataFrame, column: str) -> Section:
+    reference: Mapping[str, str] = dict(question.against)
+    table = differences(results, question.settings, column, reference)
+    rows = [
+        [*_values(index), f"{_signed(column, row['difference'])} ± {_spread(column, row['±'])}", f"{row['worlds']:.0f}"]
+        for index, row in table.iterrows()
+    ]
+    against = ", ".join(f"{key} {value}" for key, value in reference.items())
+    return Section(f"{column}: difference to {against}, world by world", [*question.settings, "difference", "worlds"], rows)
+
+
+def _values(index: object) -> Sequence[str]:
+    return [str(value) for value in (index if isinstance(index, tuple) else (index,))]
+
+
+def _signed(column: str, value: float) -> str:
+    told = text(column, value)
+    return f"+{told}" if value > 0 and told[0].isdigit() else told
+
+
+def _spread(column: str, value: float) -> str:
+    return text(column, value).lstrip("+±")
+
+
+def _percent(share: float) -> str:
+    return "-" if pd.isna(share) else f"{100 * share:.0f} %"
+
+
+def _limit(limit: Limit) -> str:
+    upper = math.isfinite(limit.at_most)
+    return f"{limit.column} of {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

@@ -1,0 +1,54 @@
+"""What a sweep file wants to know, told from the results."""
+
+import pandas as pd
+import pytest
+
+from sim.analysis.answers import Limit
+from sim.sweep.answer import Question, sections, sentence
+
+DURATION = {"10 s": 9.0, "30 s": 4.0}
+
+
+@pytest.fixture
+def results():
+    rows = [
+        {"cell": "x", "scenario": "s", "replication": k, "seed": k, "window": window, "interval": interval, "strategy": "aligned",
+         "status": "ok", "end_to_end_p99_ms": 1000 * DURATION[interval] + load + k, "throughput_change": -0.01 * DURATION[interval]}
+        for k in range(3) for window, load in (("quiet", 0), ("busy", 700)) for interval in DURATION
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+ASKED = Question(
+    ("interval",), ("end_to_end_p99_ms", "throughput_change"), ("window", "interval"), "end_to_end_p99_ms",
+    (Limit("throughput_change", at_least=-0.05),), (("interval", "10 s"),),
+)  # fmt: skip
+
+
+def test_tables(results):
+    """Means with their confidence, differences run by run, and what matters."""
+    means, duration, change, shares = sections(ASKED, results)
+
+    assert ["30 s", "4.4 s ± 0.4 s", "-4.0 % ± 0 %"] == [cell.replace("402 ms", "0.4 s") for cell in means.rows[1]]
+    assert [["10 s", "0 ms ± 0 ms", "6"], ["30 s", "-5 s ± 0 ms", "6"]] == duration.rows
+    assert [["10 s", "±0 % ± 0 %", "6"], ["30 s", "+5.0 % ± 0 %", "6"]] == change.rows
+    assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
+
+
+def test_the_sentence(results):
+    """What to choose, what it gives, what it keeps and how sure that is."""
+    told = sentence(ASKED, results)
+
+    among = "among the 1 of 2 settings that keep throughput_change of at least -5.0 %"
+    assert told.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
+    assert told.endswith("interval 30 s. In 100 % of resampled sets of worlds it is the best as well.")
+
+
+def test_when_nothing_will_do(results):
+    asked = Question(("interval",), ("end_to_end_p99_ms",), ("interval",), "end_to_end_p99_ms", (Limit("end_to_end_p99_ms", at_most=1.0),))
+
+    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms on the mean over all worlds." == sentence(asked, results)
+
+
+def test_no_results_no_tables(results):
+    assert [] == sections(ASKED, results.assign(strategy="none"))
