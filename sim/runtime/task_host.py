@@ -83,8 +83,10 @@ class TaskHost:
         elif notice.kind is Kind.ANNOUNCED:
             edge = self.world.gate_edge(self.task, notice.gate)
             options = self.world.transit.announced_options(notice.number, edge)
-            announced = lambda now: say.BarrierAnnounced(now, notice.gate, notice.number, options)  # noqa: E731
-            self.post(announced) if self.thread.occupied else self.tell(announced(self.env.now))  # the thread itself looks at it
+            if self.thread.occupied:  # it looks at it when it is free
+                self.post(lambda now: say.BarrierAnnounced(now, notice.gate, notice.number, options))
+            else:
+                self.tell(say.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
         elif notice.kind is Kind.LEFT:
             self.tell(say.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is Kind.RECOVERED:

@@ -9,12 +9,16 @@ from sim.model.job import Distribution, Input, Job, Snapshot, Vertex
 from tests.laws.small_jobs import MS, network, run, scenario, source
 
 
+def reads(upstream: str, service_ns: int, record_bytes: int) -> Input:
+    return Input(upstream, "hash", service=Distribution(service_ns), record_bytes=Distribution(record_bytes))
+
+
 def test_an_announced_barrier_does_not_take_a_snapshot_from_under_the_thread():
     """Checkpoints expire while their synchronous phase goes on, and the next barrier is announced meanwhile: it cancels nothing before."""
-    quick = Input("source", "hash", service=Distribution(100_000), record_bytes=Distribution(40))
-    slow = Input("stage", "hash", service=Distribution(9 * MS), record_bytes=Distribution(300))
-    vertices = (source("source"), Vertex("stage", inputs=(quick,)), Vertex("sink", 2, inputs=(quick, slow), snapshot=Snapshot(sync_ns=60 * MS)))
-    base = scenario(Job(vertices), Barriers("aligned-timeout", 30 * MS), seconds=2, interval_ms=120, timeout_ns=150 * MS)
+    readers = Vertex("d", 2, inputs=(reads("a", 100_000, 40), reads("c", 9 * MS, 300)), snapshot=Snapshot(sync_ns=60 * MS))
+    middle = Vertex("c", inputs=(replace(reads("a", 100_000, 40), ship="rescale"),))
+    job = Job((source("a"), middle, readers))
+    base = scenario(job, Barriers("aligned-timeout", 30 * MS), seconds=2, interval_ms=120, timeout_ns=150 * MS)
     world = run(replace(base, cluster=replace(base.cluster, network=replace(network, buffer_timeout_ns=-1))), "interpreted")
 
     assert 10 <= len(world.stats)
