@@ -24,15 +24,17 @@ def first_trigger_delay(
     restarted: bool = False,
     draw: int = 0,
 ) -> int:
-    """From all tasks running to the first trigger [ns]; `draw` is uniform on 32 bits (1.x only).
+    """From the start of the scheduler to the first trigger that is not refused [ns]; `draw` is uniform on 32 bits (1.x only).
 
-    2.x triggers almost at once, after a restart one interval later (measured); 1.x draws uniformly from [min-pause, interval].
+    1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause alone, from the moment all tasks run
+    (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run starts the scheduler
+    (DefaultExecutionGraph#updateStateInternal), and nobody starts it again: without a pause the others do not run yet, what is triggered
+    at once is refused, and an interval goes by.
     """
-    interval_ns = effective_interval_ns(interval_ns, min_pause_ns)
+    interval_ns, pause_ns = effective_interval_ns(interval_ns, min_pause_ns), min(min_pause_ns, _YEAR_NS)
     if profile != "2.x":
-        pause_ns = min(min_pause_ns, _YEAR_NS)
         return pause_ns + ((draw * (interval_ns - pause_ns + 1)) >> 32)
-    return interval_ns if restarted else first_trigger_ns
+    return (pause_ns or interval_ns) if restarted else pause_ns + first_trigger_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _STARTED = ("open", "prefilled", "source_start")
 
 
 def startup_ms(recording: Recording) -> float:
-    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]; as usual, where the recording does not tell."""
+    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]; else as usual."""
     submitted = recording.event_table("submit")
     if submitted.empty:
         return Overheads().start_ns / 10**6

@@ -36,7 +36,8 @@ class RecoveryHost:
         self.overheads = world.scenario.overheads
         self.restores: dict[int, Restore] = {}  # by restart
         self.available_ns: dict[int, int] = {}  # lost task managers: when another one offers their slots
-        self._resuming = False  # the scheduler starts as soon as the sources run
+        self._resuming = False  # the scheduler starts as soon as a task runs ...
+        self._anew = False  # ... or all do: another JobManager deploys them
         self._heard: deque[say.RecoveryEvent] = deque()
         self._absent = 0  # JobManagers awaited
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
@@ -81,7 +82,7 @@ class RecoveryHost:
 
     def begin(self, words: str, kind: str) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
-        self._failure = (kind, words, self.env.now)
+        self._failure, self._anew = (kind, words, self.env.now), True
         self.tell(say.JobManagerReturned(self.env.now))
 
     def fail_job(self, reason: str, task: int | None) -> None:
@@ -98,7 +99,7 @@ class RecoveryHost:
             self.world.fail(f"stopped with a savepoint, then failed: {what}")
             return
         u = draw(stream(self.world.scenario.run.seed, "restart-jitter"), len(self.stats))
-        self._failure = (kind, what, failed_ns)
+        self._failure, self._anew = (kind, what, failed_ns), False
         self.tell(say.TasksFailed(self.env.now, frozenset(tasks), what, u))
 
     def lose_job_manager(self, down_ns: int) -> None:
@@ -115,7 +116,7 @@ class RecoveryHost:
             self._absent -= 1
             if self._absent:
                 return  # lost again before it came
-            self._failure = ("job-manager", "job manager lost", failed_ns)
+            self._failure, self._anew = ("job-manager", "job manager lost", failed_ns), True
             self.tell(say.JobManagerReturned(self.env.now))
 
         self.env.call_in(down_ns, take_over)
@@ -154,7 +155,8 @@ class RecoveryHost:
             restore.task_runs(task)
         if task in self.machine.initializing:
             self.tell(say.TaskInitialized(self.env.now, task))
-        self._resume_if_sources_run()
+        if self._resuming and (not self.machine.initializing or not self._anew):
+            self._start_scheduler(restarted=bool(self.machine.initializing))
 
     @by_kind
     def carry_out(self, command: say.RecoveryCommand) -> None:
@@ -211,17 +213,12 @@ class RecoveryHost:
 
     @carry_out.register
     def _resume(self, _: say.ResumeCheckpoints) -> None:
-        """Flink 2.x: one interval after the sources run; 1.x: a random delay after the job is RUNNING."""
+        """Flink 2.x: when a task runs; 1.x: now that the job is RUNNING."""
         self._resuming = True
         if self.world.scenario.cluster.profile != "2.x":
-            self._start_scheduler()
+            self._start_scheduler(restarted=True)
 
-    def _resume_if_sources_run(self) -> None:
-        sources = (t for t, gates in enumerate(self.world.layout.task_gates) if not gates)
-        if self._resuming and all(self.world.tasks[t].running for t in sources):
-            self._start_scheduler()
-
-    def _start_scheduler(self) -> None:
+    def _start_scheduler(self, *, restarted: bool) -> None:
         self._resuming = False
         options = self.world.scenario.checkpoint
         if options.interval_ns is not None:
@@ -230,7 +227,7 @@ class RecoveryHost:
                 interval_ns=options.interval_ns,
                 min_pause_ns=options.min_pause_ns,
                 first_trigger_ns=self.overheads.first_trigger_ns,
-                restarted=self.world.beginning is None or len(self.stats) > 1,
+                restarted=restarted,
                 draw=draw(stream(self.world.scenario.run.seed, "first-trigger"), len(self.stats)),
             )
             self.world.coordinator.start(delay_ns)

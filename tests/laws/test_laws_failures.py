@@ -157,7 +157,7 @@ def test_law_12_exactly_once_reads_none_twice():
 
 
 def test_after_a_restart_the_schedule_has_a_new_phase():
-    """2.x: one full interval after the sources run, then the grid anchored there."""
+    """2.x: one full interval after the first task runs, then the grid anchored there."""
     base = scenario(chain(1, rate=50), seconds=5, interval_ms=400)
     world = run(failing(base, (Fault(Kill("stage0", 0), When((1500 * MS,))),), seconds=5), ENGINE)
     runs = min(row.time_ns for row in rows(world, Happening.TASK_RUNS))

@@ -149,11 +149,12 @@ def test_an_interval_below_the_pause_is_raised():
 
 
 def test_the_first_trigger():
-    """2.x: almost at once, after a restart one interval later.  1.20: uniform in [min-pause, interval]."""
+    """2.x: the min-pause after all tasks run, or the first of a restart; without one that is refused.  1.20: in [min-pause, interval]."""
     at = {"interval_ns": 100, "min_pause_ns": 30, "first_trigger_ns": 4}
 
-    assert 4 == first_trigger_delay("2.x", **at)
-    assert 100 == first_trigger_delay("2.x", **at, restarted=True)
+    assert 34 == first_trigger_delay("2.x", **at)
+    assert 30 == first_trigger_delay("2.x", **at, restarted=True)
+    assert [4, 100] == [first_trigger_delay("2.x", **{**at, "min_pause_ns": 0}, restarted=restarted) for restarted in (False, True)]
     assert 30 == first_trigger_delay("1.20", **at, draw=0)
     assert 100 == first_trigger_delay("1.20", **at, draw=2**32 - 1)
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.state import StateOptions
 from sim.runtime.simulate import simulate
 from sim.runtime.world import World
@@ -43,7 +43,7 @@ def only(result):
 
 
 def test_the_timeline_of_a_restart():
-    """Failure, report, delay, deployment; 2.x triggers one interval after the sources run; ids go on."""
+    """Failure, report, delay, deployment; 2.x triggers one interval after the first task runs; ids go on."""
     result = run((Kill("stage0", 1), 1500))
     row = only(result)
 
@@ -52,6 +52,20 @@ def test_the_timeline_of_a_restart():
     assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
     assert list(range(1, 1 + len(result.checkpoints))) == result.checkpoints["id"].tolist()
     assert "RUNNING" == result.job_status
+
+
+def test_the_first_task_that_runs_starts_the_schedule():
+    """Here a sink: sources and stages read 50 kB at 1 MB/s.  With a pause the first trigger comes when that is over."""
+    job = chain(2, rate=100)
+    job = replace(job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices))
+    jobs = [failing((Kill("stage0", 1), 1500), job=job, min_pause_ns=pause * MS) for pause in (0, 20, 90)]
+    slow = [replace(one, storage=replace(one.storage, read_bytes_per_second=1_000_000)) for one in jobs]
+    once, refused, paused = (simulate(one, engine=ENGINE) for one in slow)
+
+    assert only(once)["running"] >= only(once)["deployed"] + 50
+    assert only(once)["deployed"] + 400 == pytest.approx(times(once, Happening.TRIGGERED)[4], abs=0.1)
+    assert only(refused)["deployed"] + 20 + 400 == pytest.approx(times(refused, Happening.TRIGGERED)[4], abs=0.1), "others do not run yet"
+    assert only(paused)["deployed"] + 90 == pytest.approx(times(paused, Happening.TRIGGERED)[4], abs=0.1)
 
 
 def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
@@ -307,13 +321,13 @@ def test_a_failure_while_initializing_restarts_again():
 
 
 def test_a_new_job_manager_restarts_the_job():
-    """No checkpoint while there is none; ids and retained checkpoints survive; no restart is counted."""
+    """No checkpoint while there is none; ids and retained checkpoints survive; no restart is counted; its schedule starts as at first."""
     result = run((JobManagerDown(400 * MS), 1500), restart=Restart("none"))
     row = only(result)
 
     assert ("job-manager", 4, 6, 1900) == tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected"))
     assert [5, 6] == result.checkpoints["id"].tolist()[4:6]
-    assert 2400 == times(result, Happening.TRIGGERED)[4]
+    assert 1900 + 20 + 80 + 10 == times(result, Happening.TRIGGERED)[4]
 
 
 def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():
