@@ -94,7 +94,7 @@ def _spread(column: str, value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return "-" if pd.isna(share) else f"{100 * share:.0f} %"
+    return "-" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def _limit(limit: Limit) -> str:
