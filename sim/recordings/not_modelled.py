@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from sim.recordings.config import Configuration, Node
 
-__all__ = ["known", "not_modelled"]
+__all__ = ["TASK_MANAGERS", "known", "not_modelled"]
 
 # How the recorder ran, not what it ran.
 RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
 
 
+TASK_MANAGERS = ("killtm", "starttm")  # what is done to task managers
+
+
 def known(action: dict[str, object]) -> bool:
     """Whether a scenario can ask for this."""
-    return action.get("do") in ("savepoint", "stop") and isinstance(action.get("at_s"), int | float)
+    if not isinstance(action.get("at_s"), int | float):
+        return False
+    return action.get("do") in ("savepoint", "stop", *TASK_MANAGERS) and (action["do"] != "killtm" or isinstance(action.get("index"), int))
 
 
 def not_modelled(config: Configuration) -> list[str]:
@@ -20,6 +25,9 @@ def not_modelled(config: Configuration) -> list[str]:
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
     unknown = [action for action in config.actions if not known(action)]
     phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in unknown]
+    kills = [action for action in config.actions if action.get("do") == "killtm" and known(action)]
+    if len(kills) > 1:
+        phrases.append("task managers lost one after the other: each is replaced as the first one was")
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
     if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
         phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")

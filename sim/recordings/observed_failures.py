@@ -31,10 +31,11 @@ _REST = 0.02
 
 
 def of_failures(recording: Recording) -> Iterator[Value]:
-    failures, starts = recording.event_table("fail_injected"), recording.event_table("init_state")
-    if failures.empty or starts.empty:
+    failures = [table for kind in ("fail_injected", "kill_tm") if len(table := recording.event_table(kind))]
+    starts = recording.event_table("init_state")
+    if not failures or starts.empty:
         return
-    failed_ms = float(failures["t"].min())
+    failed_ms = min(float(table["t"].min()) for table in failures)
     restored = starts[starts["attempt"] == 1]
     if restored.empty:
         return

@@ -19,8 +19,8 @@ def startup_ms(recording: Recording) -> float:
     submitted = recording.event_table("submit")
     if submitted.empty:
         return Overheads().start_ns / 10**6
-    failed = recording.event_table("fail_injected")
-    until_ms = failed["t"].min() if len(failed) else float("inf")
+    failed = [recording.event_table(kind) for kind in ("fail_injected", "kill_tm")]
+    until_ms = min((float(table["t"].min()) for table in failed if len(table)), default=float("inf"))
     tables = (recording.event_table(kind) for kind in _STARTED)
     starts = [float(table[table["t"] < until_ms]["t"].max()) for table in tables if len(table)]
     return max(starts) - float(submitted["t"].min()) if starts else Overheads().start_ns / 10**6

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sim.recordings.config import Configuration, FileSystem, Node
-from sim.recordings.not_modelled import known, not_modelled
+from sim.recordings.lost_task_managers import kills, replacement
+from sim.recordings.not_modelled import TASK_MANAGERS, known, not_modelled
 from sim.recordings.recording import Recording
 from sim.recordings.startup import startup_ms
 from sim.scenario.flink_keys import ALIASES
@@ -67,10 +68,12 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
             lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
     begun_ms = startup_ms(recording)
-    if actions := [_action(action, begun_ms) for action in config.actions if known(action)]:
+    if actions := [_action(action, begun_ms) for action in config.actions if known(action) and action["do"] not in TASK_MANAGERS]:
         document["actions"] = actions
     if faults := _faults(config, begun_ms):
         document["faults"] = faults
+    if restart := replacement(config):
+        document["restart"] = restart
     document |= {
         "flink": flink,
         "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},
@@ -88,8 +91,9 @@ def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
     return what | {"at": _since_begun(float(str(action["at_s"])) * 1000, begun_ms)}
 
 
-def _faults(config: Configuration, begun_ms: float) -> list[dict[str, str]]:
-    return [
+def _faults(config: Configuration, begun_ms: float) -> list[dict[str, Any]]:
+    lost = [{"task-manager": number, "at": _since_begun(at_s * 1000, begun_ms)} for number, at_s in kills(config)]
+    return lost + [
         {"kill": f"{node.id}[{node.fail_subtask}]", "at": _since_begun(node.fail_at_ms, begun_ms)}
         for node in config.nodes
         if node.fail_at_ms
@@ -112,7 +116,8 @@ def _flink(config: Configuration) -> dict[str, Any]:
     """Recorded options under their current names, then the fixed ones beside them."""
     words = {"true": True, "false": False}
     recorded = {ALIASES.get(key, key): words.get(str(value), value) for key, value in config.flink.items()}
-    fixed = FIXED_OPTIONS | (RESTART_OPTIONS if any(node.fail_at_ms for node in config.nodes) else {})
+    fails = bool(kills(config)) or any(node.fail_at_ms for node in config.nodes)
+    fixed = FIXED_OPTIONS | (RESTART_OPTIONS if fails else {})
     return recorded | {key: value for key, value in fixed.items() if key not in recorded}
 
 
