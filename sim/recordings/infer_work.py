@@ -65,7 +65,7 @@ def _inputs(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
             draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
             told = f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
         path = f"input.{edge.upstream}"
-        weights = _weights(flow) if ship == "hash" and len(vertex.inputs) == 1 else None
+        weights = _weights(flow) if all(SHIPS.get(other.ship) == "hash" for other in vertex.inputs) else None
         if weights is None:
             draft.put(path, ship, told, job=vertex.name)
         else:
