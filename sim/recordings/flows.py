@@ -24,6 +24,7 @@ COUNTERS = {
     "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
     "busy_ms": "accumulateBusyTimeMs", "idle_ms": "accumulateIdleTimeMs", "backpressured_ms": "accumulateBackPressuredTimeMs",
 }  # fmt: skip
+AT_ONCE_MS = 500  # no two fetches of metrics are so near to each other
 SHORTEST_MS = 5000  # a wait that lasts is added to a subtask's times every 5 s (TimerGauge): less is no measurement
 AVERAGES = {"busy_ms": "busyTimeMsPerSecond", "idle_ms": "idleTimeMsPerSecond", "backpressured_ms": "backPressuredTimeMsPerSecond"}
 
@@ -83,8 +84,8 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
     told = [(time_ms, _told(job, vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
-    changed = [here for before, here in pairwise([(0, {}), *told]) if here[1] and here[1] != before[1]]
-    clocks = [_clock_ms(metrics) for _, metrics in changed]
+    changed = _changed(told)
+    clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
         dated = changed[1:]  # the first may have been old already
     else:
@@ -107,10 +108,27 @@ def _told(job: RestJob, vertex: RestVertex, path: str, answer: object) -> dict[s
     return told
 
 
-def _clock_ms(metrics: Mapping[str, list[float]]) -> float:
-    """How long the subtasks have been running, on average, by what their threads did; NaN: not measured."""
+def _changed(samples: list[_Sample]) -> list[_Sample]:
+    """Those that say something new of every subtask: each task manager is asked by itself, and a sample may fall in between."""
+    kept: list[_Sample] = []
+    for time_ms, metrics in samples:
+        if kept:
+            steps = [now - before for before, now in zip(_clocks_ms(kept[-1][1]), _clocks_ms(metrics), strict=False)]
+            if metrics == kept[-1][1] or (steps and all(step > -AT_ONCE_MS for step in steps) and any(step < AT_ONCE_MS for step in steps)):
+                continue
+        if metrics:
+            kept.append((time_ms, metrics))
+    return kept
+
+
+def _clocks_ms(metrics: Mapping[str, list[float]]) -> list[float]:
+    """How long each subtask has been running, by what its thread did; NaN: not measured."""
     times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
-    return sum(math.fsum(values) / len(values) for values in times)
+    return [sum(values) for values in zip(*times, strict=False)]
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
 
 
 def _over_samples(vertex: RestVertex, told: Series) -> Flows | None:

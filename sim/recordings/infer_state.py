@@ -49,16 +49,19 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
 
 
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint], flow: Flows) -> None:
+    backend, keyed = _backend(job), any(edge.ship == "HASH" for edge in vertex.inputs)
+    if keyed and backend != "hashmap":  # files hold what was overwritten since, too: right after a compaction they are nearest to the state
+        latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
-    told = f"state of checkpoint {latest.id} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
+    which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
+    told = f"state of {which} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
     first = next(point for point in points if _sizes(point, vertex))
     if first is not latest and (before := sum(_sizes(first, vertex))) and abs(sum(sizes) / before - 1) > 0.1:
         told += f"; {before:,} bytes in checkpoint {first.id}"
-    if not any(edge.ship == "HASH" for edge in vertex.inputs):
+    if not keyed:
         draft.put("snapshot.operator-state", format_size(round(median(sizes))), told, job=vertex.name)
         return
     draft.put("state.size", format_size(sum(sizes)), told, job=vertex.name)
-    backend = _backend(job)
     if backend != "hashmap":
         named = job.checkpoint_config.state_backend if job.checkpoint_config else None
         draft.put("state.backend", "rocksdb", f"{named or 'state.backend.type'} in the configuration", job=vertex.name)

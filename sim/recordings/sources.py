@@ -24,6 +24,7 @@ from sim.recordings.rest_recording import to_recording
 from sim.recordings.saved import is_saved, read_saved
 from sim.recordings.snapshot import Snapshot
 from sim.recordings.to_scenario import Import
+from sim.units import format_duration
 
 __all__ = ["Source", "infer", "read_any", "read_source", "to_document"]
 
@@ -67,11 +68,12 @@ def infer(source: Snapshot | JobLog) -> Inference:
 
 
 def to_document(recording: Recording, *, compare: bool = False) -> Import:
-    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
+    """The scenario of a recorded run: from its configuration or, where it has none, as it was inferred."""
     if not isinstance(recording, Measured):
         return to_scenario.to_document(recording, compare=compare)
     inference = compared(recording.inference) if compare else recording.inference
-    return Import(inference.document, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
+    run = {"duration": format_duration(round(recording.config.duration_s) * 10**9)}  # as long as it was watched
+    return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
 
 
 def _logs_in(path: Path) -> list[Path]:
