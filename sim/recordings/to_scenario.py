@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sim.recordings.config import Configuration, FileSystem, Node
 from sim.recordings.lost_task_managers import kills, replacement
 from sim.recordings.not_modelled import TASK_MANAGERS, known, not_modelled
+from sim.recordings.passed_on import mean_bytes
 from sim.recordings.recording import Recording
 from sim.recordings.startup import startup_ms
 from sim.scenario.flink_keys import ALIASES
@@ -217,7 +218,7 @@ def _storage(fs: FileSystem) -> dict[str, Any]:
 def _record(config: Configuration, node: Node) -> int | None:
     """Size of the records an operator emits [bytes], if it is not that of the records it reads."""
     sizes = config.emitted_bytes()
-    emitted = round(Fraction(sum(sizes[node.id]), len(sizes[node.id]))) + _timestamp(config, node)
+    emitted = round(mean_bytes(config)[node.id]) + _timestamp(config, node)
     read = {size + _timestamp(config, config.node(edge.upstream)) for edge in node.inputs for size in sizes[edge.upstream]}
     return None if read == {emitted} else emitted
 
