@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sim.recordings.observed_series import SETTLED_AFTER
+import numpy as np
+import pandas as pd
+
 from sim.recordings.quantities import Value
+from sim.recordings.steady import SETTLED_AFTER, growth, steady
 
 if TYPE_CHECKING:
     from sim.runtime.result import Result
@@ -19,16 +22,26 @@ _OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inpu
 
 def of_series(result: Result) -> Iterator[Value]:
     """Values of the whole run and of its samples, over the last three quarters."""
-    settled = result.series[result.series["time"] > SETTLED_AFTER * result.series["time"].max()]
+    series = result.series
+    periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
+    window = steady(0.0, 1000 * float(series["time"].max()), periodic[periodic["status"] == "COMPLETED"]["trigger_timestamp"])
     vertices = result.scenario.job.vertices
     sources = {vertex.name for vertex in vertices if not vertex.inputs}
     ends = {vertex.name for vertex in vertices} - {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
     parallelism = {vertex.name: vertex.parallelism for vertex in vertices}
-    for name, samples in settled.groupby("vertex", sort=False):
-        vertex = str(name)
+    for name, rows in series.groupby("vertex", sort=False):
+        vertex, samples = str(name), rows[rows["time"] > SETTLED_AFTER * series["time"].max()]
         rate = "numRecordsOutPerSecond" if vertex in sources else "numRecordsInPerSecond"
-        yield rate, vertex, float(samples["numRecordsInPerSecond"].mean())
-        yield from ((quantity, vertex, 1000 * float(samples[share].mean())) for quantity, share in _SHARES.items())
+        for quantity, column, unit in ((rate, "numRecordsInPerSecond", 1.0), *((each, share, 1000.0) for each, share in _SHARES.items())):
+            if (mean := _mean(rows, column, window)) is not None:
+                yield quantity, vertex, unit * mean
         for quantity in (*(() if vertex in ends else _OUT), *(() if vertex in sources else _IN)):
             yield from ((quantity, vertex, float(size) / parallelism[vertex]) for size in samples[quantity])
         yield from (("latency", vertex, float(mean)) for mean in samples["x_latency"] if mean >= 0)
+
+
+def _mean(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> float | None:
+    """Of a rate or share of a vertex over the window."""
+    times_ms = 1000 * np.append(0.0, rows["time"].to_numpy(dtype=float))
+    counted = np.append(0.0, (rows[column].to_numpy(dtype=float) * np.diff(times_ms)).cumsum())
+    return growth(times_ms, counted, window)

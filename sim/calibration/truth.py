@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.calibration.predicted import predicted
-from sim.recordings import Recording, observed, read, to_document
+from sim.recordings import Recording, RecordingError, observed, read_any, to_document
 from sim.recordings.quantities import DURATIONS
 from sim.runtime.simulate import simulate
-from sim.scenario import loads
+from sim.scenario import ScenarioError, loads
 from sim.scenario.text import write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
@@ -39,19 +39,27 @@ COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED,
 
 
 def truth(
-    recording: Recording | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled", overheads: Overheads | None = None
-) -> pd.DataFrame:
+    recording: Recording | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
+    overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """The rows (`COLUMNS`) of one recording, everything the recording shows; NaN where a run did not show it.
 
     `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
     than `NEGLIGIBLE_MS`, NaN where the observed one is 0 and the predicted one is not.  `covered`: the observed median lies between
     the predicted 10 % and 90 % (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
+    `progress` is told the simulated time [ns] of each run.
     RecordingError: not a recording; ScenarioError: nothing that can be simulated.  What `unmodelled` names is left out of the prediction.
     """
-    recorded = recording if isinstance(recording, Recording) else read(recording)
-    scenario = scenario_of(recorded, overheads)
-    runs = [predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), engine=engine, check=False)) for seed in seeds]
-    table = beside(observed(recorded), pd.concat(runs))
+    recorded = recording if isinstance(recording, Recording) else read_any(recording)
+    try:
+        seen, scenario = observed(recorded), scenario_of(recorded, overheads)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, ScenarioError):
+            raise
+        raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
+    seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
+    runs = [predicted(simulate(each, engine=engine, check=False, progress=progress)) for each in seeded]
+    table = beside(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table
@@ -66,7 +74,7 @@ def scenario_of(recording: Recording, overheads: Overheads | None = None) -> Sce
 
 def unmodelled(recording: Recording | Path | str) -> list[str]:
     """What the recorded job did and a scenario cannot say yet, one phrase each.  RecordingError: not a recording."""
-    return to_document(recording if isinstance(recording, Recording) else read(recording)).not_modelled
+    return to_document(recording if isinstance(recording, Recording) else read_any(recording)).not_modelled
 
 
 def beside(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:

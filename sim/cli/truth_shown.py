@@ -11,7 +11,7 @@ from sim.cli.shown import show
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_records", "show_summaries", "show_table"]
+__all__ = ["as_records", "show_bars", "show_orderings", "show_summaries", "show_table"]
 
 _PERCENTILES = ("p10", "p50", "p90")
 
@@ -67,6 +67,33 @@ def show_summaries(table: pd.DataFrame) -> None:
             for row in off.to_dict("records")
         ]
         show(header, rows)
+
+
+def show_orderings(orderings: pd.DataFrame) -> None:
+    """Nothing, where no two recordings differ in one setting."""
+    if orderings.empty:
+        return
+    print()
+    columns = ["observed_one", "observed_other", "predicted_one", "predicted_other"]
+    told = orderings.assign(order=orderings["right"].map({True: "right", False: "WRONG"}))
+    rows = [
+        [*(row[key] for key in ("setting", "one", "other", "quantity")), *(_number(row[key]) for key in columns), row["order"]]
+        for row in told.to_dict("records")
+    ]
+    show(["one setting differs", "one", "other", "quantity", "observed", "and", "predicted", "and", "order"], rows)
+    print(f"\n{int(orderings['right'].sum())} of {len(orderings)} orderings are predicted right.")
+
+
+def show_bars(bars: pd.DataFrame) -> None:
+    if bars.empty:
+        return
+    print()
+    told = bars.assign(met=bars["met"].map({True: "met", False: "MISSED"}))
+    rows = [
+        [row["what"], row["where"], row["bar"], str(row["rows"]), share(row["reached"]), share(row["p90"]), row["met"]]
+        for row in told.to_dict("records")
+    ]
+    show(["bar", "where", "asked for", "rows", "reached", "p90", ""], rows)
 
 
 def _numbers(row: dict[Any, Any], side: str) -> list[str]:

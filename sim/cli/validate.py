@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from sim.cli.errors import Code, UserError, say, speaking
-from sim.cli.options import EnvironmentOption
+from sim.cli.options import EnvironmentOption, JobsOption
 from sim.cli.progress import bar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
+    from sim.calibration.settings import Settings
     from sim.model.scenario import Overheads
+    from sim.recordings.config import Configuration
     from sim.sweep.local import Progress
 
 __all__ = ["validate_recordings"]
@@ -24,86 +29,129 @@ class _Outcome(NamedTuple):
     """Of one file."""
 
     table: pd.DataFrame | None
-    lost: list[str]  # what is not modelled
-    trouble: str  # why there is no table
+    name: str = ""
+    config: Configuration | None = None
+    settings: Settings | None = None
+    lost: Sequence[str] = ()  # what is not modelled
+    trouble: str = ""  # why there is no table
 
 
 def validate_recordings(
     recordings: Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, or folders of them.", show_default=False)],
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per recording.")] = 3,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Recordings side by side, in processes.")] = 1,
+    jobs: JobsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list.")] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Count recordings with features that are not modelled, too, not only show them.")
     ] = False,
     environment: EnvironmentOption = None,
+    time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")] = 600,
 ) -> None:
     """Hold predictions to recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
-        import pandas as pd
-
         from sim.scenario.environment import load
 
         paths = [file for path in recordings for file in _files(path)]
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
         overheads = None if environment is None else load(environment)
-        tables, counted, skipped = [], [], 0
-        for path, outcome in zip(paths, _outcomes(paths, seeds, jobs, overheads), strict=True):
+        found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads), strict=True))
+        for path, outcome in found:
             if outcome.table is None:
                 say(f"skipped: {outcome.trouble}")
-                skipped += 1
-                continue
-            tables.append(outcome.table)
-            if outcome.lost:
+            elif outcome.lost:
                 say(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
-            if everything or not outcome.lost:
-                counted.append(outcome.table)
-        table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-        _show(table, pd.concat(counted, ignore_index=True) if counted else table.iloc[:0], as_json)
-        raise typer.Exit(Code.CELLS_FAILED if skipped else Code.FINE)
+        judged = _by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
+        _show(judged, {name: outcome for name, outcome in judged.items() if everything or not outcome.lost}, as_json)
+        raise typer.Exit(Code.FINE if len(judged) == len(found) else Code.CELLS_FAILED)
+
+
+def _by_name(found: list[tuple[Path, _Outcome]]) -> dict[str, _Outcome]:
+    """Recordings of one name are told apart by their folders, then by their paths."""
+    names = [outcome.name for _, outcome in found]
+    paths = [path for path, _ in found]
+    foldered = [f"{path.absolute().parent.name}/{name}" if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
+    unique = [str(path) if foldered.count(name) > 1 else name for path, name in zip(paths, foldered, strict=True)]
+    return {
+        name: outcome._replace(table=None if outcome.table is None else outcome.table.assign(recording=name))
+        for name, (_, outcome) in zip(unique, found, strict=True)
+    }
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted([*path.glob("*.json"), *path.glob("*.json.gz")]) if path.is_dir() else [path]
+    """A folder of saved REST answers is one recording."""
+    if not path.is_dir() or (path / "jobs").is_dir():
+        return [path]
+    return sorted([*path.glob("*.json"), *path.glob("*.json.gz")])
 
 
-def _outcomes(paths: list[Path], seeds: int, jobs: int, overheads: Overheads | None) -> list[_Outcome]:
+def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[_Outcome]:
     """In the order of the paths."""
     from functools import partial
 
-    from sim.sweep.local import each
+    from sim.sweep.local import cores, each
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
-        judge = partial(_judge, seeds=seeds, overheads=overheads)
-        done = dict(each(judge, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
+        judge = partial(_judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
+        done = dict(each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 
-def _judge(path: Path, progress: Progress, *, seeds: int, overheads: Overheads | None = None) -> _Outcome:
+class _OutOfTimeError(Exception):
+    """A recording takes longer than the user will wait."""
+
+
+def _impatient(limit_s: float) -> Progress:
+    """Called while a simulation goes on."""
+    end_s = time.monotonic() + limit_s
+
+    def progress(simulated_ns: int) -> None:
+        if time.monotonic() > end_s:
+            raise _OutOfTimeError(f"took longer than {limit_s:g} s ({simulated_ns / 1e9:.0f} s simulated); --time-limit allows more")
+
+    return progress
+
+
+def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> _Outcome:
     """The truth table of one file.  Nothing in one file keeps the others from being judged."""
+    from sim.calibration.settings import settings_of
     from sim.calibration.truth import truth, unmodelled
-    from sim.recordings import RecordingError, read
+    from sim.recordings import RecordingError, read_any
     from sim.scenario import ScenarioError
 
     progress(0)
     try:
-        recording = read(path)
+        recording = read_any(path)
         lost = unmodelled(recording)
-        return _Outcome(truth(recording, seeds=range(1, seeds + 1), overheads=overheads), lost, "")
+        table = truth(recording, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s))
+        return _Outcome(table, recording.name, recording.config, settings_of(recording.config, recording.flink_version), lost)
     except RecordingError as error:
-        return _Outcome(None, [], str(error))
+        return _Outcome(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
-        return _Outcome(None, [], f"{path}: is a recording of a job that cannot be simulated: {error}")
+        return _Outcome(None, trouble=f"{path}: is a recording of a job that cannot be simulated: {error}")
+    except _OutOfTimeError as error:
+        return _Outcome(None, trouble=f"{path}: {error}")
+    except MemoryError:
+        return _Outcome(None, trouble=f"{path}: is a recording of a job too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001 -- ours, and no reason to lose what the other recordings say
-        return _Outcome(None, [], f"{path}: the simulation broke: {type(error).__name__}: {error}")
+        return _Outcome(None, trouble=f"{path}: the simulation broke: {type(error).__name__}: {error}")
 
 
-def _show(table: pd.DataFrame, counted: pd.DataFrame, as_json: bool) -> None:
-    from sim.cli.truth_shown import as_records, show_summaries, show_table
+def _show(judged: dict[str, _Outcome], counted: dict[str, _Outcome], as_json: bool) -> None:
+    import pandas as pd
 
+    from sim.calibration.bars import bars
+    from sim.calibration.orderings import orderings
+    from sim.cli.truth_shown import as_records, show_bars, show_orderings, show_summaries, show_table
+
+    tables = [outcome.table for outcome in judged.values() if outcome.table is not None]
     if as_json:
-        print(as_records(table))
-    elif len(table):
-        show_table(table)
-        show_summaries(counted)
+        print(as_records(pd.concat(tables, ignore_index=True)) if tables else "[]")
+    elif tables:
+        show_table(pd.concat(tables, ignore_index=True))
+    if as_json or not counted:
+        return
+    table = pd.concat([outcome.table for outcome in counted.values() if outcome.table is not None], ignore_index=True)
+    show_orderings(orderings(table, {name: outcome.settings for name, outcome in counted.items() if outcome.settings is not None}))
+    show_summaries(table)
+    show_bars(bars(table, {name: outcome.config for name, outcome in counted.items() if outcome.config is not None}))

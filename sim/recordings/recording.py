@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -18,7 +18,10 @@ from sim.recordings.config import Configuration
 __all__ = ["Alignment", "Checkpoint", "Events", "Job", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
 
 FORMAT = "flink-lab/1"
-Number = int | float
+Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
+_Sample = int | float  # NaN where nothing was sampled
+Known = Annotated[int, Field(ge=-1, le=10**16)]
+"""A time, duration, size or count; -1: unknown."""
 
 
 class _Part(BaseModel):
@@ -26,30 +29,30 @@ class _Part(BaseModel):
 
 
 class Alignment(_Part):
-    duration: int = -1
-    processed: int = 0
-    persisted: int = 0
+    duration: Known = -1
+    processed: Known = 0
+    persisted: Known = 0
 
 
 class Phases(_Part):
     """Phases of one subtask's snapshot."""
 
-    sync: int = -1
-    async_: int = Field(default=-1, alias="async")
+    sync: Known = -1
+    async_: Known = Field(default=-1, alias="async")
 
 
 class Subtask(_Part):
     """One acknowledgement, or its absence (`pending_or_failed`)."""
 
-    index: int
+    index: Known
     status: Literal["completed", "pending_or_failed"]
-    ack_timestamp: int = -1
-    end_to_end_duration: int = -1
-    start_delay: int = -1
+    ack_timestamp: Known = -1
+    end_to_end_duration: Known = -1
+    start_delay: Known = -1
     alignment: Alignment = Alignment()
     checkpoint: Phases = Phases()
-    checkpointed_size: int = -1
-    state_size: int = -1
+    checkpointed_size: Known = -1
+    state_size: Known = -1
     unaligned_checkpoint: bool = False
     aborted: bool = False
 
@@ -61,20 +64,20 @@ class Task(_Part):
 
 
 class Checkpoint(_Part):
-    id: int
+    id: Known
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
     checkpoint_type: str = "CHECKPOINT"
-    trigger_timestamp: int
-    latest_ack_timestamp: int = -1
-    end_to_end_duration: int = -1  # last acknowledgement - trigger; failed: failure - trigger
-    checkpointed_size: int = -1
-    state_size: int = -1
-    processed_data: int = 0
-    persisted_data: int = 0
-    alignment_buffered: int = 0
-    num_subtasks: int = 0
-    num_acknowledged_subtasks: int = 0
+    trigger_timestamp: Known
+    latest_ack_timestamp: Known = -1
+    end_to_end_duration: Known = -1  # last acknowledgement - trigger; failed: failure - trigger
+    checkpointed_size: Known = -1
+    state_size: Known = -1
+    processed_data: Known = 0
+    persisted_data: Known = 0
+    alignment_buffered: Known = 0
+    num_subtasks: Known = 0
+    num_acknowledged_subtasks: Known = 0
     failure_message: str = ""
     tasks: dict[str, Task] = Field(default_factory=dict)  # by vertex
 
@@ -114,7 +117,7 @@ class Recording(_Part):
     final_state: str = ""
     checkpoints: Checkpoints
     job: Job = Job()
-    metrics: dict[str, dict[str, tuple[Number | tuple[Number | str | None, ...] | None, ...]]] = Field(default_factory=dict)
+    metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(default_factory=dict)
     events: dict[str, Events] = Field(default_factory=dict)
 
     def checkpoints_table(self) -> pd.DataFrame:
@@ -133,8 +136,9 @@ class Recording(_Part):
         width = max((len(row) for row in rows), default=0)
         rows += [()] * (len(times) - len(rows))  # a metric that vanished with its tasks
         padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
-        numbers = [[value if isinstance(value, int | float) else math.nan for value in row] for row in padded]
-        return pd.DataFrame(numbers, index=pd.Index(times, name="t"), columns=range(width), dtype=float)
+        numbers = [[_number(value) for value in row] for row in padded]
+        samples_of = pd.DataFrame(numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float)
+        return samples_of[samples_of.index.notna()]
 
     def event_table(self, kind: str) -> pd.DataFrame:
         """Events of one kind in the order they were logged; empty if there were none."""
@@ -176,6 +180,12 @@ def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
 
 
+def _number(value: object) -> float:
+    """NaN: none that could be one."""
+    return float(value) if isinstance(value, int | float) and abs(value) < _LARGEST else math.nan
+
+
+_LARGEST = 1e30
 SUBTASK_COLUMNS = [
     "id", "vertex", "index", "status", "ack_timestamp", "end_to_end_duration", "start_delay", "alignment_duration", "alignment_processed",
     "alignment_persisted", "sync_duration", "async_duration", "checkpointed_size", "state_size", "unaligned_checkpoint", "aborted",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +34,8 @@ def value(name: str, quantity: str, vertex: str = "") -> float:
 
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in RECORDINGS.glob("*.json.gz"))
-CHANGING = {"final-bounded-plus-unbounded", "final-bounded-chain3"}  # a rate that changes in mid-run has no mean worth comparing
+# A rate that changes in mid-run has no mean worth comparing; what is counted between the last sample and a failure is lost.
+CHANGING = {"final-bounded-plus-unbounded", "final-bounded-chain3", "fail-recover-severe-unaligned"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -179,19 +179,6 @@ def test_summary_takes_absolute_errors_of_recordings():
     assert found.loc["y", ["median", "p90"]].isna().all()
     assert {"x", "y"} == set(found.index)
     assert [pytest.approx(0.3), pytest.approx(0.1)] == families["median"].tolist()
-
-
-def test_validate_prints_observed_beside_predicted(tmp_path):
-    """One good file, one that is none: the good one is judged, the other named, exit code 4."""
-    broken = tmp_path / "broken.json.gz"
-    broken.write_bytes(b"\x1f\x8b not really")
-    result = CliRunner().invoke(app, ["validate", str(RECORDINGS / "p2-severe-aligned.json.gz"), str(broken), "--seeds", "1", "--json"])
-    rows = json.loads(result.stdout)
-
-    assert 4 == result.exit_code
-    assert "broken.json.gz" in result.stderr
-    assert {"recording", "family", "quantity", "unit", "vertex", "observed", "predicted", "relative_error", "covered"} == set(rows[0])
-    assert {"p10", "p50", "p90"} == set(rows[0]["observed"]) == set(rows[0]["predicted"])
 
 
 def test_validate_of_an_empty_folder_says_so(tmp_path):

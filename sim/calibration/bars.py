@@ -1,0 +1,127 @@
+"""How good predictions have to be, and how good they are: one line per bar.
+
+A row of the truth table is a recording and a vertex.  Durations below `NEGLIGIBLE_MS` on both sides are left out: they would count as
+exact and hide the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from sim.calibration.truth import NEGLIGIBLE_MS
+from sim.recordings.config import Configuration
+from sim.recordings.quantities import DURATIONS
+
+__all__ = ["BARS", "Bar", "back_pressured", "bars"]
+
+_HIGH = 500.0
+"""Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
+_WORST = 2.5
+"""The 90 % quantile of an error may be so many times its median's bar."""
+_ABSENT = 1e6
+"""The error of predicting something where nothing was, or nothing where something was."""
+_ENOUGH = 0.9
+"""Share of recordings that must agree where errors have no median worth quoting."""
+
+
+class Bar(NamedTuple):
+    what: str
+    quantities: tuple[str, ...]
+    limit: float  # of the median error, of a factor, or of a count
+    kind: str = "error"  # error: median and 90 % quantile; factor, count: share of rows within; exact: all rows
+    runs: str = "all"  # back-pressured: those whose sources or operators wait for output half of the time
+    vertices: str = "all"  # ends: nobody reads them; symmetric: one input, all subtasks given alike
+
+
+BARS = (
+    Bar("checkpoint duration", ("end_to_end_duration",), 0.10, runs="back-pressured"),
+    Bar("start delay", ("start_delay",), 0.10, runs="back-pressured"),
+    Bar("in-flight data persisted, whole checkpoint", ("persisted_data",), 0.10),
+    Bar("in-flight data persisted, per vertex", ("alignment_persisted",), 0.10),
+    Bar("sink throughput", ("numRecordsInPerSecond",), 0.03, vertices="ends"),
+    Bar("record latency", ("latency",), 0.08),
+    Bar("async phase and state writes", ("async_duration",), 0.10),
+    Bar("alignment of symmetric stages", ("alignment_duration",), 2.0, kind="factor", vertices="symmetric"),
+    Bar("processed bytes", ("processed_data",), 2.0, kind="factor"),
+    Bar("completed checkpoints", ("completed",), 1.0, kind="count"),
+    Bar("checkpoint that commits the tail", ("checkpoints_to_commit",), 0.0, kind="exact"),
+    Bar("downtime", ("downtime",), 0.15),
+    Bar("time to first record", ("time_to_first_record",), 0.15),
+)
+
+
+def back_pressured(table: pd.DataFrame) -> set[str]:
+    """Recordings with a vertex that was back-pressured for half of the time."""
+    shares = table[table["quantity"] == "backPressuredTimeMsPerSecond"]
+    return set(shares[shares["observed_p50"] >= _HIGH]["recording"])
+
+
+def bars(table: pd.DataFrame, configurations: Mapping[str, Configuration]) -> pd.DataFrame:
+    """Per bar: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met; a bar without rows is not there.
+
+    `configurations`: of each recording of the truth table.
+    """
+    waiting, found = back_pressured(table), []
+    for bar in BARS:
+        rows = table[table["quantity"].isin(bar.quantities)]
+        if bar.runs == "back-pressured":
+            rows = rows[rows["recording"].isin(waiting)]
+        chosen = _VERTICES[bar.vertices]
+        kept = [chosen(configurations[name], vertex) for name, vertex in rows[["recording", "vertex"]].itertuples(index=False, name=None)]
+        rows = _telling(rows[pd.Series(kept, index=rows.index, dtype=bool)])
+        if len(rows):
+            found.append((bar.what, _where(bar), _limit(bar), len(rows), *_reached(bar, rows)))
+    return pd.DataFrame(found, columns=["what", "where", "bar", "rows", "reached", "p90", "met"])
+
+
+def _telling(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without those that are 0, or below what is noise, on both sides."""
+    floor = rows["quantity"].isin(DURATIONS) * NEGLIGIBLE_MS
+    largest = rows[["observed_p50", "predicted_p50"]].max(axis=1)
+    return rows[(largest > 0) & (largest >= floor)]
+
+
+def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
+    """(median error or share of rows that agree, 90 % quantile of errors or NaN, whether that is good enough)."""
+    if bar.kind == "error":
+        errors = rows["relative_error"].abs().fillna(_ABSENT)
+        median, p90 = float(errors.median()), float(errors.quantile(0.9))
+        return median, p90, median <= bar.limit and p90 <= _WORST * bar.limit
+    difference = (rows["predicted_p50"] - rows["observed_p50"]).abs()
+    if bar.kind == "factor":
+        ratio = rows["predicted_p50"] / rows["observed_p50"]
+        agrees = ratio.between(1 / bar.limit, bar.limit) | (rows["quantity"].isin(DURATIONS) & (difference < NEGLIGIBLE_MS))
+        per_recording = agrees.groupby(rows["recording"]).mean()  # of a recording's vertices: their share
+        return float(per_recording.mean()), float("nan"), bool(per_recording.mean() >= _ENOUGH)
+    agrees = difference <= bar.limit
+    return float(agrees.mean()), float("nan"), bool(agrees.mean() >= (1.0 if bar.kind == "exact" else _ENOUGH))
+
+
+def _limit(bar: Bar) -> str:
+    if bar.kind == "error":
+        return f"median <= {bar.limit:.0%}, p90 <= {_WORST * bar.limit:.1%}"
+    if bar.kind == "exact":
+        return "exact"
+    return f"{_ENOUGH:.0%} within {f'a factor of {bar.limit:g}' if bar.kind == 'factor' else f'{bar.limit:g}'}"
+
+
+def _where(bar: Bar) -> str:
+    """'back-pressured runs', 'ends', 'all runs'."""
+    return {"all": f"{bar.runs} runs", "ends": "vertices nobody reads", "symmetric": "vertices of one even input"}[bar.vertices]
+
+
+def _symmetric(config: Configuration, vertex: str | None) -> bool:
+    """Every barrier comes the same way: one input, and no subtask is given more than another, here or before."""
+    node = config.node(vertex or "")
+    even = not any(each.out_weights and len(set(each.out_weights)) > 1 for each in config.nodes)
+    return even and len(node.inputs) == 1
+
+
+_VERTICES: Mapping[str, Callable[[Configuration, str | None], bool]] = {
+    "all": lambda _config, _vertex: True,
+    "ends": lambda config, vertex: not config.is_read(vertex or ""),
+    "symmetric": _symmetric,
+}

@@ -1,0 +1,61 @@
+"""What somebody who runs a job has set, one value per thing that can be set on its own: recordings are compared by it.
+
+Keys that Flink has two of for one choice (unaligned, and from when) are one setting; so is where an operator does its work for a
+checkpoint, however many vertices do it; state counts per subtask, so that twice the subtasks with twice the keys differ in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim.recordings.config import Configuration, Node
+
+__all__ = ["Settings", "differences", "settings_of"]
+
+Settings = Mapping[str, Any]
+
+_UNALIGNED, _TIMEOUT = "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"
+_PHASES = {"prepare_ms": "before the barrier", "snapshot_ms": "synchronous", "async_ms": "asynchronous"}
+_NAMES = {"name", "family", "duration_s", "nodes", "flink", "fs"}
+_APART = {"id", "state_keys", "state_value_bytes", *_PHASES}
+_RECORDER = {"heap", "poll_s", "sample_s", "flink_release"}
+
+
+def settings_of(config: Configuration, flink_version: str) -> Settings:
+    """By name.  Values that were not set are their defaults; the name of a run and how long it lasted are no settings."""
+    flink = {key: str(value) for key, value in config.flink.items() if key not in (_UNALIGNED, _TIMEOUT)}
+    told = {key: value for key, value in config.model_dump().items() if key not in _NAMES | _RECORDER}
+    return {
+        "version": flink_version.rpartition(".")[0] or flink_version,
+        "barriers": _barriers(config),
+        **flink,
+        **{f"storage {key}": value for key, value in config.fs.model_dump().items()},
+        **told,
+        **_of_nodes(config.nodes),
+    }
+
+
+def differences(one: Settings, other: Settings) -> list[tuple[str, Any, Any]]:
+    """(setting, value of one, value of the other) of those that are not the same; work of another size at another place is two."""
+    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    if "work" in keys and not (one["work"] and other["work"]):
+        keys = [key for key in keys if key != "place of work"]  # no work is done at no place
+    return [(key, one.get(key), other.get(key)) for key in keys]
+
+
+def _barriers(config: Configuration) -> str:
+    if str(config.flink.get(_UNALIGNED, "false")).lower() != "true":
+        return "aligned"
+    timeout = str(config.flink.get(_TIMEOUT, 0))
+    return "unaligned" if timeout.startswith("0") else f"unaligned after {timeout}"
+
+
+def _of_nodes(nodes: tuple[Node, ...]) -> dict[str, Any]:
+    """A field of all vertices is one setting: the same change in every one of them is one change."""
+    fields = [field for node in nodes for field in node.model_dump() if field not in _APART]
+    found: dict[str, Any] = {field: {node.id: node.model_dump().get(field) for node in nodes} for field in dict.fromkeys(fields)}
+    state = {node.id: node.state_keys * node.state_value_bytes // node.parallelism for node in nodes}
+    work = {node.id: sum(getattr(node, phase) for phase in _PHASES) for node in nodes}
+    place = {node.id: [name for phase, name in _PHASES.items() if getattr(node, phase)] for node in nodes}
+    return found | {"state": state, "work": work if any(work.values()) else {}, "place of work": place}
