@@ -1,0 +1,165 @@
+"""Khaos: recovery times of two Flink jobs by load and checkpoint interval; published, simulated, and by a formula of two parameters.
+
+    python -m benchmarks.published.khaos [--jobs N] [--cells]
+
+Every cell is a killed TaskManager in the real load around it.  `simulated`: with four numbers per job found from all its failures;
+`left out`: with those found without the cell's interval.  Bars: mean error of the published times at most 10 % (iot), 7 % (ysb), left out
+12 %; the order of ysb's intervals by the 99 % quantile of lag exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.measure import print_table
+from benchmarks.published import khaos_data as data
+from benchmarks.published.khaos_data import failures, recorded, recorded_s
+from benchmarks.published.khaos_fit import expected_s, fit, formula_fit, formula_s, outage_s
+from benchmarks.published.khaos_windows import each
+from benchmarks.published.recovery import recovery_s
+
+__all__ = ["BARS", "LEFT_OUT_BAR", "between_runs", "compare", "main", "mean_error", "p99_lag", "read_twice_s"]
+
+RUNS = (("iot", 1), ("ysb", 1), ("iot", 2))
+BARS = {"iot": 0.10, "ysb": 0.07}
+LEFT_OUT_BAR = 0.12
+_DAY_S = 86_041  # seconds of ysb's recording
+
+
+def compare(job: str, run: int = 1, *, jobs: int = 1, intervals: Sequence[int] = ()) -> pd.DataFrame:
+    """One row per failure: what is known of its recovery time [s], and the simulated window.  `intervals`: only these are simulated."""
+    usable, everything = failures(job, run), failures(job, run, all_of_them=True)
+    numbers, formula = fit(usable), formula_fit(usable)
+    others = {left: [one for one in usable if one.interval_s != left] for left in sorted({one.interval_s for one in usable})}
+    fits, formulas = {left: fit(rest) for left, rest in others.items()}, {left: formula_fit(rest) for left, rest in others.items()}
+    chosen = [one for one in everything if one.interval_s in (intervals or others)]
+    cells = [(one, numbers) for one in chosen] + [(one, fits[one.interval_s]) for one in chosen if not one.note]
+    unique = list(dict.fromkeys(cells))
+    windows = dict(zip(unique, each(unique, jobs), strict=True))
+
+    def simulated_s(*cell: object) -> float:
+        return recovery_s(windows[cell]["lag"], data.rule(cell[0])) if cell in windows else np.nan  # type: ignore[index, arg-type]
+
+    table = pd.DataFrame([
+        {
+            "interval": one.interval_s, "rate": one.rate, "note": one.note, "published": one.published_s,
+            "recorded": np.nan if one.note.startswith("behind") else recorded_s(one),
+            "formula": formula_s(one, *formula), "simulated": simulated_s(one, numbers),
+            "formula_left_out": formula_s(one, *formulas[one.interval_s]), "left_out": simulated_s(one, fits[one.interval_s]),
+            "own_outage": expected_s(one, replace(numbers, outage_s=float(outage_s(one)))),
+            "failure": one, "window": windows[one, numbers],
+        }
+        for one in chosen
+    ])  # fmt: skip
+    table.attrs.update(job=job, run=run, fit=numbers, formula=formula, fits=fits)
+    return table
+
+
+def mean_error(table: pd.DataFrame, found: str, truth: str = "published") -> float:
+    """Mean absolute relative error; only of cells without a note."""
+    usable = table[table["note"] == ""]
+    errors = (usable[found] / usable[truth] - 1).abs()
+    return float(errors.mean())
+
+
+def read_twice_s(window: pd.DataFrame, offered: pd.Series[float]) -> float:
+    """Input that seems to be read twice [s of input]: throughput shown minus offered rate, over 700 s from just before the kill."""
+    shown = window["throughput"].loc[-10:689].fillna(0.0)
+    return float((shown - offered.to_numpy()[: len(shown)]).sum() / offered.iloc[0])
+
+
+def p99_lag(table: pd.DataFrame) -> dict[int, float]:
+    """interval -> 99 % of the lag shown over a day that has these failures and is at rest else."""
+    found = {}
+    for interval, some in table.groupby("interval"):
+        lags = np.sort(np.concatenate([window["lag"].loc[0:].dropna().to_numpy() for window in some["window"]]))[::-1]
+        found[int(interval)] = float(lags[min(_DAY_S // 100, len(lags) - 1)])  # type: ignore[call-overload]
+    return found
+
+
+def between_runs(job: str = "iot") -> tuple[int, float, float]:
+    """(pairs, mean difference of published times, of recorded ones) of failures of both runs with one interval and nearly one load."""
+    rows = []
+    for second in failures(job, 2):
+        near = [one for one in failures(job, 1) if one.interval_s == second.interval_s and abs(one.rate / second.rate - 1) < 0.05]
+        if near:
+            first = min(near, key=lambda one: abs(one.rate - second.rate))
+            rows.append((abs(second.published_s / first.published_s - 1), abs(recorded_s(second) / recorded_s(first) - 1)))
+    differences = np.array(rows)
+    return len(rows), *(float(x) for x in np.nanmean(differences, axis=0))
+
+
+def _print_cells(table: pd.DataFrame) -> None:
+    def shown(value: float) -> object:
+        return "" if np.isnan(value) else round(value)
+
+    rows = [
+        (row.interval, row.rate, *(shown(x) for x in (row.published, row.recorded, row.formula, row.simulated)),
+         *("" if np.isnan(x) else f"{x:+.0%}" for x in (row.simulated / row.published - 1, row.simulated / row.recorded - 1)),
+         shown(row.left_out), row.note)
+        for row in table.itertuples()
+    ]  # fmt: skip
+    heads = ["interval s", "records/s", "published", "recorded", "formula", "simulated", "of publ.", "of rec.", "left out", ""]
+    print_table(heads, rows)
+
+
+def _error_rows(table: pd.DataFrame) -> list[tuple[object, ...]]:
+    """Mean errors, of all cells and of each interval."""
+    job, run = table.attrs["job"], table.attrs["run"]
+    rows: list[tuple[object, ...]] = []
+    for name, some in [("all", table), *((f"{interval} s", rest) for interval, rest in table.groupby("interval"))]:
+        columns = [("recorded",), ("formula",), ("simulated",), ("formula_left_out",), ("left_out",)]
+        against = [("simulated", "recorded"), ("left_out", "recorded"), ("own_outage", "recorded")]
+        errors = [mean_error(some, *which) for which in columns + against]  # type: ignore[operator]
+        rows.append((f"{job} {run}", name, int((some["note"] == "").sum()), *(f"{error:.1%}" for error in errors)))
+    return rows
+
+
+def main() -> None:
+    """All tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--cells", action="store_true", help="every failure")
+    given = parser.parse_args()
+    tables = [compare(job, run, jobs=given.jobs) for job, run in RUNS]
+    for table in tables:
+        if given.cells:
+            print(f"\n{table.attrs['job']} {table.attrs['run']}")
+            _print_cells(table)
+    print("\nMean errors of recovery times: of the published ones, then of those recorded, by our rule")
+    heads = ["run", "interval", "n", "recorded", "formula", "simulated", "formula l. o.", "left out"]
+    print_table([*heads, "| simulated", "left out", "own outage"], [row for table in tables for row in _error_rows(table)])
+    print("\nWhat was found from all failures")
+    print_table(["run", "outage s", "records/s", "lost s", "per checkpoint s", "formula: s", "records/s"], [
+        (f"{t.attrs['job']} {t.attrs['run']}", t.attrs["fit"].outage_s, round(t.attrs["fit"].capacity), t.attrs["fit"].lost_s,
+         t.attrs["fit"].checkpoint_s, t.attrs["formula"][0], round(t.attrs["formula"][1]))
+        for t in tables
+    ])  # fmt: skip
+    pairs, published, rec = between_runs()
+    print(f"\nThe two runs of iot differ by {published:.1%} (published), {rec:.1%} (recorded) in {pairs} pairs of like load and interval.")
+    ysb = tables[1]
+    print("\nysb: 99 % of the lag over the day [records, mean over consumers]: interval, recorded, simulated")
+    simulated, told = p99_lag(ysb), data.p99_lag("ysb")
+    print_table(["interval s", "recorded", "simulated"], [(one, told[one], round(simulated[one])) for one in told])
+    print("\nInput that seems read twice [s, median]: run, interval, recorded, simulated")
+    print_table(["run", "interval s", "recorded", "simulated"], [row for table in tables for row in _read_twice(table)])
+
+
+def _read_twice(table: pd.DataFrame) -> list[tuple[object, ...]]:
+    offered = data.load(table.attrs["job"], table.attrs["run"])
+    rows: list[tuple[object, ...]] = []
+    for interval, some in table[table["note"] == ""].groupby("interval"):
+        of = [offered.loc[one.kill_epoch_s - 10 : one.kill_epoch_s + 689] for one in some["failure"]]
+        told = np.median([read_twice_s(recorded(one), rate) for one, rate in zip(some["failure"], of, strict=True)])
+        found = np.median([read_twice_s(one, rate) for one, rate in zip(some["window"], of, strict=True)])
+        rows.append((f"{table.attrs['job']} {table.attrs['run']}", interval, round(told), round(found)))
+    return rows
+
+
+if __name__ == "__main__":
+    main()
