@@ -159,6 +159,15 @@ def test_profiles_have_their_own_defaults(profile, expected):
     assert expected == (network.starting_segment_bytes, network.overdraft, network.stretching)
 
 
+@pytest.mark.parametrize(("profile", "expected"), [("2.x", (True, 5)), ("1.20", (True, 5)), ("1.15", (False, 1))])
+def test_profiles_differ_in_how_far_the_timeout_reaches_and_who_shares_a_file(profile, expected):
+    """Before FLINK-27251 barriers in sender queues stayed aligned; before FLINK-26803 every subtask wrote a channel-state file of its own."""
+    overrides = [f"cluster.profile={profile}", "checkpoint.barriers={aligned-timeout: 1 s}"]
+    options = loads(SMALL, overrides=overrides).scenarios[0].checkpoint
+
+    assert expected == (options.barriers.reaches_output, options.subtasks_per_channel_state_file)
+
+
 def test_two_x_says_that_its_buffers_are_constants():
     """Simulated as written, with a warning: nobody can configure that."""
     study = loads(SMALL, overrides=["cluster.network.buffers-per-channel=4"])
