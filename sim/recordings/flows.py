@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.recordings.rest_answers import Metric, SubtaskPlace, parsed
-from sim.recordings.rest_job import RestJob, RestVertex
+from sim.recordings.reader import RecordingError
+from sim.recordings.rest_answers import SubtaskPlace
+from sim.recordings.rest_job import RestJob, RestVertex, Series
 
-__all__ = ["Flow", "Flows", "Series", "flows", "series"]
+__all__ = ["Flow", "Flows", "flows", "series"]
 
 COUNTERS = {
     "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
@@ -29,8 +30,6 @@ SHORTEST_MS = 5000  # a wait that lasts is added to a subtask's times every 5 s 
 AVERAGES = {"busy_ms": "busyTimeMsPerSecond", "idle_ms": "idleTimeMsPerSecond", "backpressured_ms": "backPressuredTimeMsPerSecond"}
 
 _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
-Series = dict[str, list[tuple[int, list[float]]]]
-"""Metric -> (time [epoch ms], value of each subtask; NaN: not told)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,9 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     Dated by the subtasks' own clocks, which say how long ago the one sample was taken before the other; else by when they were read.
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
-    told = [(time_ms, _told(job, vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
+    if vertex.name in job.known:
+        return job.known[vertex.name]
+    told = [(time_ms, _told(vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
     changed = _changed(told)
     clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
@@ -91,20 +92,25 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     else:
         late = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
         dated = [(round(clock + late), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
-    found: Series = {}
+    found = job.known.setdefault(vertex.name, {})
     for time_ms, metrics in dated:
         for name, values in metrics.items():
             found.setdefault(name, []).append((time_ms, values))
     return found
 
 
-def _told(job: RestJob, vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+def _told(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+    """Read by hand: a job of thousands of subtasks has millions of these."""
+    if not isinstance(answer, list):
+        raise RecordingError(f"{path}: is no list of metrics")
     told: dict[str, list[float]] = {}
-    for metric in parsed(tuple[Metric, ...], answer, job.snapshot.source, path):
-        number, _, name = metric.id.partition(".")
+    for metric in answer:
+        if not isinstance(metric, dict):
+            raise RecordingError(f"{path}: a metric is no object")
+        number, _, name = str(metric.get("id")).partition(".")
         if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
             short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
-            told.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.value)
+            told.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
     return told
 
 
@@ -193,9 +199,12 @@ def _life(place: SubtaskPlace) -> Flow:
     return _flow({quantity: value for quantity, value in told.items() if value is not None and value >= 0}, max(place.duration, 1))
 
 
-def _number(value: str | None) -> float:
+def _number(value: object) -> float:
+    """Metrics are texts."""
+    if not isinstance(value, str) or not value:
+        return math.nan
     try:
-        number = float(value or "nan")
+        number = float(value)
     except ValueError:
         return math.nan
     return number if math.isfinite(number) else math.nan

@@ -19,7 +19,7 @@ from sim.recordings.rest_job import RestJob
 from sim.recordings.snapshot import Snapshot
 from sim.units import format_duration
 
-__all__ = ["infer_scenario"]
+__all__ = ["infer_job", "infer_scenario"]
 
 CHECKPOINTS = 12  # a run shows so many
 SHORTEST_RUN_MS, LONGEST_RUN_MS = 60_000, 3_600_000
@@ -27,7 +27,11 @@ SHORTEST_RUN_MS, LONGEST_RUN_MS = 60_000, 3_600_000
 
 def infer_scenario(snapshot: Snapshot) -> Inference:
     """RecordingError: the answers make no sense."""
-    job = RestJob(snapshot)
+    return infer_job(RestJob(snapshot))
+
+
+def infer_job(job: RestJob) -> Inference:
+    """The same, of answers that are read already."""
     draft = Draft()
     draft.put("version", 1)
     flowed = flows(job)

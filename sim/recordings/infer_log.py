@@ -22,6 +22,7 @@ __all__ = ["Rhythm", "infer_log", "rhythm"]
 AT_ONCE_MS = 100  # completion -> next trigger, if nothing but the coordinator is in between
 IN_FLIGHT_BYTES = 20 * 32768  # of one saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
 RECORD_BYTES = 1000
+LONGEST_MS = 10**11  # three years: whoever writes more means never
 ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
 LONGEST_RUN_MS = 3_600_000
 CHECKPOINTS = 12
@@ -104,7 +105,7 @@ def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], too
     last = names[-1]
     if beat.is_saturated:
         hops = max(len(names) - 1, 1)
-        each = round(float(f"{took_ms * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
+        each = round(float(f"{min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
         why = f"that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} hops."
         draft.ask("service", format_duration(each), "How long does one record keep the slowest operator busy?", why, job=last)
     else:
@@ -119,25 +120,25 @@ def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed:
     found = f"{len(beat.gaps)} gaps between triggers"
     question = "Which execution.checkpointing.interval is configured?"
     if beat.interval:
-        draft.put("checkpoint.interval", format_duration(beat.interval * 10**6), f"median of {found} that no late checkpoint ended")
+        draft.put("checkpoint.interval", _written(beat.interval), f"median of {found} that no late checkpoint ended")
     elif beat.gaps:
         shortest = _rounded(min(beat.gaps))
         what = "checkpoints follow one another at once" if beat.is_saturated else "a pause follows each checkpoint"
         why = f"the shortest of {found}: {what}, so it is no longer."
-        draft.ask("checkpoint.interval", format_duration(shortest * 10**6), question, why)
+        draft.ask("checkpoint.interval", _written(shortest), question, why)
     else:
         draft.ask("checkpoint.interval", "1 min", question, "every minute: the log has too few checkpoints.")
     if beat.min_pause:
-        draft.put("checkpoint.min-pause", format_duration(_rounded(beat.min_pause) * 10**6), f"median pause after a checkpoint, {found}")
+        draft.put("checkpoint.min-pause", _written(_rounded(beat.min_pause)), f"median pause after a checkpoint, {found}")
     expired = [point.duration_ms for point in failed if point.reason == "expired" and point.duration_ms > 0]
     if expired:
         timeout = _rounded(median(expired))
-        draft.put("checkpoint.timeout", format_duration(timeout * 10**6), f"trigger to expiry of {len(expired)} checkpoints")
+        draft.put("checkpoint.timeout", _written(timeout), f"trigger to expiry of {len(expired)} checkpoints")
     else:
         longest = max((point.duration_ms for point in points), default=0)
         timeout = max(ASSUMED_TIMEOUT_MS, longest)
-        why = f"{format_duration(timeout * 10**6)}: none expired, the longest took {max(longest, 0):,} ms."
-        draft.ask("checkpoint.timeout", format_duration(timeout * 10**6), "Which execution.checkpointing.timeout is configured?", why)
+        why = f"{_written(timeout)}: none expired, the longest took {max(longest, 0):,} ms."
+        draft.ask("checkpoint.timeout", _written(timeout), "Which execution.checkpointing.timeout is configured?", why)
     draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
 
 
@@ -151,6 +152,10 @@ def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: flo
         rate = format_byte_rate(max(int(float(f"{size / took_ms * 1000:.3g}")), 1))
         why = f"{rate}: {size:,} bytes in the {took_ms:,.0f} ms that a checkpoint takes, as if one task wrote them all."
         draft.ask("storage.bandwidth", rate, question, why)
+
+
+def _written(ms: int) -> str:
+    return format_duration(min(ms, LONGEST_MS) * 10**6)
 
 
 def _spread(values: list[int]) -> float:

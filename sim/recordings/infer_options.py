@@ -7,8 +7,8 @@ what a program sets itself beside it is told nowhere.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import product
 
 from sim.recordings.draft import Draft
 from sim.recordings.rest_answers import CheckpointConfig
@@ -140,10 +140,11 @@ def _placement(draft: Draft, job: RestJob) -> None:
     local, spread, all_channels = 0, 0, 0
     for vertex in job.vertices:
         for edge in vertex.inputs:
-            for (i, here), (k, there) in product(places[edge.upstream].items(), places[vertex.name].items()):
-                all_channels += 1
-                local += here == there
-                spread += i == k
+            here, there = places[edge.upstream], places[vertex.name]
+            all_channels += len(here) * len(there)
+            senders = Counter(here.values())
+            local += sum(senders[place] for place in there.values())
+            spread += len(here.keys() & there.keys())
     if not all_channels:
         return
     shares = {"isolated": 0.0, "spread": spread / all_channels, "single": 1.0}

@@ -34,7 +34,7 @@ def written_bytes(subtask: Subtask) -> int:
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """`state:` and `snapshot:` of every vertex, `checkpoint: {incremental}`."""
-    points = settled(job)
+    points, incremental = settled(job), _is_incremental(job)
     for vertex in job.vertices:
         infer_pauses(draft, job, vertex)
         latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
@@ -43,12 +43,19 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             asked = f"{MARK}: How much state does it keep? Assumed: none, because no completed checkpoint tells."
             draft.remark(asked, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
-            _of_vertex(draft, job, vertex, latest, points, flowed[vertex.name])
-    if _is_incremental(job) and any("state" in vertex and "backend" in vertex["state"] for vertex in draft.document["job"].values()):
+            _of_vertex(draft, job, vertex, latest, points)
+            if _is_written_in_parts(draft, vertex, incremental=incremental):
+                _update(draft, vertex, points, flowed[vertex.name])
+    if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put("checkpoint.incremental", True, "from the configuration of the cluster, or because less is written than referred to")
 
 
-def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint], flow: Flows) -> None:
+def _is_written_in_parts(draft: Draft, vertex: RestVertex, *, incremental: bool) -> bool:
+    state = draft.document["job"][vertex.name].get("state", {})
+    return "changelog" in state or (incremental and "backend" in state)
+
+
+def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
     backend, keyed = _backend(job), any(edge.ship == "HASH" for edge in vertex.inputs)
     if keyed and backend != "hashmap":  # files hold what was overwritten since, too: right after a compaction they are nearest to the state
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
@@ -72,8 +79,6 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
-    if changelog or (backend != "hashmap" and _is_incremental(job)):
-        _update(draft, vertex, points, flow)
 
 
 def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:

@@ -8,6 +8,7 @@ from sim.recordings.infer_log import infer_log
 from sim.recordings.logs import JobLog, LogCheckpoint
 from sim.recordings.measured import Measured
 from sim.recordings.recording import FORMAT
+from sim.recordings.rest_answers import parsed
 
 __all__ = ["to_log_recording"]
 
@@ -24,11 +25,12 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "nodes": [_node(vertex, details) for vertex, details in inference.document["job"].items()],
     }
     counts = {status.lower(): sum(point.status == status for point in points) for status in ("COMPLETED", "FAILED", "IN_PROGRESS")}
-    return Measured.model_validate({
+    told = {
         "format": FORMAT, "name": config["name"], "flink_version": log.version, "config": config,
         "started_ms": begun_ms, "ended_ms": ended_ms, "inference": inference,
         "checkpoints": {"counts": counts, "list": [_checkpoint(point) for point in points]},
-    })  # fmt: skip
+    }  # fmt: skip
+    return parsed(Measured, told, log.source, "the checkpoints of the log")
 
 
 def _node(vertex: str, details: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ __all__ = ["JobLog", "LogCheckpoint", "read_logs"]
 
 LONGEST_LINE = 20_000
 DAY_MS = 86_400_000
+LARGEST = 10**15  # of whatever is counted: bytes, ms since 1970
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
 _PATTERNS: dict[str, re.Pattern[str]] = {
@@ -140,6 +141,8 @@ def _note(kind: str, told: dict[str, str | None], line_ms: int, log: JobLog) -> 
         log.restored += 1
         return
     number = int(told["id"] or 0)
+    if max(number, int(told.get("size") or 0), int(told.get("ms") or told.get("old") or 0), int(told.get("at") or 0)) > LARGEST:
+        return  # no coordinator says so
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
         case "triggered":

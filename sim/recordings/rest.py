@@ -21,6 +21,7 @@ __all__ = ["METRICS", "TERMINAL", "Watch", "choose_job", "fetch", "nobody_watche
 
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
 POLL_S = 2.0
+MOST_VALUES = 1_000_000  # of metrics, all samples together: a job of thousands of subtasks is sampled less often
 LEARN_S = 12.0  # the first question makes Flink fetch what metrics there are: longer than its cache lasts
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each costs a request per vertex
@@ -153,7 +154,8 @@ def _sampled(asked: _Asked, about: str, vertices: list[str], sample_s: float, wa
         watch(min(passed, sample_s))
         if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
             return samples
-        asked.client.pause(max(0.0, min(POLL_S, sample_s - passed)))
+        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
+        asked.client.pause(max(0.0, min(every_s, sample_s - passed)))
 
 
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:

@@ -5,7 +5,7 @@ Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoint
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -13,14 +13,16 @@ from sim.recordings.reader import RecordingError, summary
 from sim.recordings.recording import Subtask
 
 __all__ = [
-    "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Metric", "Option", "Plan", "SubtaskPlace", "TaskDetails",
+    "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Option", "Plan", "SubtaskPlace", "TaskDetails",
     "Version", "VertexDetails", "parsed",
 ]  # fmt: skip
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
-Ms = Annotated[int, Field(ge=-1, le=2**62)]
+Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
+Bytes = Annotated[int, Field(ge=-1, le=10**16)]
+Count = Annotated[int, Field(ge=-1, le=10**9)]
 Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance(value, str) else value)]  # "NaN" of what is not measured
 
 
@@ -130,19 +132,19 @@ class Checkpoints(_Answer):
 class CheckpointDetails(_Answer):
     """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.recording.Checkpoint`."""
 
-    id: int
-    status: str
+    id: Annotated[int, Field(ge=0, le=10**12)]
+    status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
     checkpoint_type: str = "CHECKPOINT"
     trigger_timestamp: Ms
     latest_ack_timestamp: Ms = -1
-    end_to_end_duration: int = -1
-    checkpointed_size: int = -1
-    state_size: int = -1
-    processed_data: int = 0
-    persisted_data: int = 0
-    num_subtasks: int = 0
-    num_acknowledged_subtasks: int = 0
+    end_to_end_duration: Ms = -1
+    checkpointed_size: Bytes = -1
+    state_size: Bytes = -1
+    processed_data: Bytes = 0
+    persisted_data: Bytes = 0
+    num_subtasks: Count = 0
+    num_acknowledged_subtasks: Count = 0
     failure_message: str | None = None
 
 
@@ -168,20 +170,20 @@ class VertexDetails(_Answer):
     subtasks: tuple[SubtaskPlace, ...] = ()
 
 
-class Metric(_Answer):
-    """One line of /jobs/:id/vertices/:vertex/metrics?get=..."""
-
-    id: str
-    value: str | None = None
-
-
 T = TypeVar("T")
+
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made once per kind: making one takes longer than using it
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return _ADAPTERS.setdefault(kind, _ADAPTERS.get(kind) or TypeAdapter(kind))
 
 
 def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
     """RecordingError: the answer is not what Flink says there."""
     try:
-        return TypeAdapter(kind).validate_python(answer)
+        return _adapter(kind).validate_python(answer)
     except (ValidationError, RecursionError) as error:
         told = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
         raise RecordingError(f"{source}: {path}: {told}") from None

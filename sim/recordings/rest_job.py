@@ -28,7 +28,10 @@ from sim.recordings.rest_answers import (
 from sim.recordings.rest_names import operators, short_names
 from sim.recordings.snapshot import Snapshot
 
-__all__ = ["RestInput", "RestJob", "RestVertex"]
+__all__ = ["RestInput", "RestJob", "RestVertex", "Series"]
+
+Series = dict[str, list[tuple[int, list[float]]]]
+"""Metric -> (time [epoch ms], value of each subtask; NaN: not told)."""
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -59,6 +62,7 @@ class RestJob:
         self.snapshot = snapshot
         self.job: Job = self._answer(Job, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
+        self.known: dict[str, Series] = {}  # by vertex; filled by `sim.recordings.flows`, which reads millions of numbers but once
 
     @cached_property
     def flink_version(self) -> str:
@@ -111,10 +115,8 @@ class RestJob:
             for vertex in self.vertices
             if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
         }
-        if details.status not in ("IN_PROGRESS", "COMPLETED", "FAILED"):
-            raise RecordingError(f"{self.snapshot.source}: {path}: status: '{details.status[:40]}' is none that Flink knows")
         told = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
-        return Checkpoint.model_validate(told)
+        return parsed(Checkpoint, told, self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
         """Upstream first."""

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from sim.recordings.flows import series
-from sim.recordings.infer import infer_scenario
+from sim.recordings.infer import infer_job
 from sim.recordings.measured import Measured
-from sim.recordings.reader import RecordingError, summary
 from sim.recordings.recording import FORMAT
+from sim.recordings.rest_answers import parsed
 from sim.recordings.rest_job import RestJob, RestVertex
 from sim.recordings.snapshot import Snapshot
 
@@ -31,18 +29,15 @@ def to_recording(snapshot: Snapshot, name: str = "") -> Measured:
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "nodes": [_node(vertex) for vertex in job.vertices],
     }
-    try:
-        return Measured.model_validate(_told(job, snapshot, config, begun_ms, ended_ms))
-    except ValidationError as error:
-        raise RecordingError(f"{snapshot.source}: {summary(error)}") from None
+    return parsed(Measured, _told(job, config, begun_ms, ended_ms), snapshot.source, "the job")
 
 
-def _told(job: RestJob, snapshot: Snapshot, config: dict[str, Any], begun_ms: int, ended_ms: int) -> dict[str, Any]:
+def _told(job: RestJob, config: dict[str, Any], begun_ms: int, ended_ms: int) -> dict[str, Any]:
     return {
         "format": FORMAT, "name": config["name"], "flink_version": job.flink_version, "config": config,
         "started_ms": begun_ms, "ended_ms": ended_ms, "final_state": job.job.state,
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
-        "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices}, "inference": infer_scenario(snapshot),
+        "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices}, "inference": infer_job(job),
     }  # fmt: skip
 
 

@@ -177,5 +177,5 @@ def test_hostile_numbers_and_names_do_no_harm(tmp_path):
     ]  # fmt: skip
     read = read_logs([log(tmp_path, *lines)])
 
-    assert {1: "COMPLETED", 2: "IN_PROGRESS"} == {number: point.status for number, point in read.checkpoints.items()}
+    assert {"IN_PROGRESS"} == {point.status for point in read.checkpoints.values()}
     assert {"x": 32768} == read.vertices
