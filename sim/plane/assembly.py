@@ -110,7 +110,8 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
 
 def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
     """Data and messages: a segment or a credit each, a resume per channel, the size messages on their way."""
-    n = int(partitions["limit"].sum()) + len(plan.writer) * (spec.exclusive + 1) + len(plan.gates) * spec.floating
+    queues = np.where(partitions["ship"] == Ship.BROADCAST, partitions["channels"], 1)  # a shared segment stands in all of them
+    n = int((partitions["limit"] * queues).sum()) + len(plan.writer) * (spec.exclusive + 1) + len(plan.gates) * spec.floating
     if spec.debloating and spec.latency_ns:
         n += len(plan.writer) * (spec.latency_ns // spec.debloating.period_ns + 2)
     return n
@@ -200,7 +201,8 @@ def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
     drawn = [edge.name if len(edge.record_bytes) > 1 else "" for edge in spec.edges]
     for c, (w, r, e) in enumerate(zip(plan.writer, plan.reader, plan.edge, strict=True)):
         if drawn[e]:
-            rows["stride"][c], rows["offset"][c] = stream(spec.seed, "size", drawn[e], plan.subtask[w], plan.subtask[r])
+            reader = 0 if spec.edges[e].ship == Ship.BROADCAST else plan.subtask[r]
+            rows["stride"][c], rows["offset"][c] = stream(spec.seed, "size", drawn[e], plan.subtask[w], reader)
     return rows
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sim.plane.interface import PlaneSpec, State
-from sim.plane.kernel.names import CREDIT, DATA, FLOATING, LOOSE, OWNED
+from sim.plane.kernel.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.rows import Channel, Element, World
 
 __all__ = ["check_world"]
@@ -101,6 +101,10 @@ def check_pools(books: Books, spec: PlaneSpec) -> None:
         if not ch.local:
             floating[ch.gate] += books.floating(ch)
     for p, part in enumerate(w.partitions):
+        if part.ship == BROADCAST:
+            channels = w.channels[part.first_channel : part.first_channel + part.channels]
+            used[p] = max(ch.count for ch in channels)
+            full[p] = used[p] >= spec.max_per_channel
         books.ensure((used[p], full[p]) == (part.used, part.full), f"segments of partition {p} miscounted", part)
         books.ensure(part.used <= max(part.limit, part.recovered), f"partition {p} beyond its overdraft", part)
     for i, gate in enumerate(w.gates):

@@ -22,7 +22,7 @@ N4  A channel is *local* iff writer and reader have the same host; all others ar
 Byte streams
 ============
 B1  A channel is a stream of bytes with int64 offsets from 0.  Record i of a channel occupies the next ``size(i)`` bytes,
-    ``size(i) = law(edge.record_bytes, stream("size", edge, writer subtask, reader subtask), i)``.
+    ``size(i) = law(edge.record_bytes, stream("size", edge, writer subtask, reader subtask), i)`` (broadcast: of reader subtask 0 for all).
 B2  A buffer is an interval of that stream; it may begin and end inside a record.  Offsets kept per channel:
     ``written >= sent >= arrived >= taken >= consumed``: appended by the writer, gone from the sender's queue, received,
     in buffers handed to the reading task, and the end of the last record whose service began.
@@ -33,21 +33,23 @@ Output: pool, buffers, flush        (LocalBufferPool, BufferWritingResultPartiti
 O1  A partition with p channels owns a pool of ``size = p * exclusive + floating`` segments and may borrow ``overdraft``
     more.  ``used`` counts its segments in use, ``count[c]`` those of channel c.  A segment is taken when a buffer is
     opened and given back (O7) exactly once.
-O2  A partition is *available* iff ``used < size`` and no channel has ``count[c] >= max_per_channel``.
+    A broadcast partition's channels *share* segments: they are written together (O4), their buffers of one opening are one segment, which is
+    given back when the last of them is (``used`` is the greatest ``count[c]``).
+O2  A partition is *available* iff ``used < size`` and no channel has ``count[c] >= max_per_channel`` (broadcast: and ``used < max_per_channel``, all its segments count as one channel's).
     A task's output is available iff all its partitions are (a sink's always is).
 O3  A request for a segment is granted iff ``used < size + overdraft``.
 O4  Writing ``n`` bytes of a record to channel c, until none is left: without an open buffer request a segment (refused:
     the task is HARD blocked inside this record and continues exactly here later, T2) and open a buffer with
-    ``capacity = buffer_bytes[c]`` (D4; initially ``starting_buffer_bytes``).  If the rest does not fit, the partition is not
+    ``capacity = buffer_bytes[c]`` (broadcast: the least of its channels; D4; initially ``starting_buffer_bytes``).  If the rest does not fit, the partition is not
     available (O2, evaluated with the segments as they now are) and ``capacity < segment_bytes`` and ``stretching``, raise
     ``capacity`` to ``min(segment_bytes, fill + rest)``.  Append ``min(rest, capacity - fill)``.  When ``fill == capacity`` close the buffer,
-    then offer(c) (S1).
+    then offer(c) (S1).  On a broadcast partition each of these steps is done for all channels, in order, before the next step.
 O5  Records leave a task after service, partition by partition; on each partition ``floor((k+1) f) - floor(k f)`` copies, f =
     ``fan_out``, k = records this task served before this one.  The m-th copy ever on a partition (m = 0, 1, ...) goes to:
     hash: reader subtask ``law(edge.weights, stream("route", edge, writer subtask), m)`` (no weights: ``(u * p) >> 32``);
     rebalance: channel ``(s + m) mod p``, ``s = (u * p) >> 32`` of ``stream("start", edge, writer subtask)`` at index 0;
     rescale: channel ``m mod p`` of its own block; forward: its only channel; global: channel 0;
-    broadcast: every channel in order (one copy = p writes).
+    broadcast: every channel at once (O4).
 O6  Flush of a task (its timer, F1): for its partitions in order, their channels in order: if the queue holds data not yet
     sent (a closed buffer, or an open one with bytes not yet sent), set ``flush[c]`` and offer(c).
     With ``buffer_timeout_ns == 0`` there is no timer: every record's emission, when completely written, ends with a flush of the task.

@@ -126,7 +126,6 @@ class Task:
     emitting: int = 0
     cursor: int = 0  # partition
     copies: int = 0  # still to come
-    spread: int = 0  # channels still to come in this copy of a broadcast
     target: int = 0  # channel
     rest: int = 0  # bytes of the record still to be written to it
     line: int = 0

@@ -137,13 +137,68 @@ def test_O4_the_pool_is_judged_buffer_by_buffer_and_a_segment_is_the_limit(build
 
 
 def test_O4_a_stretched_buffer_holds_what_it_has_and_the_rest(build):
-    """Two channels, a pool of three: channel 0 takes the third segment, so channel 1 stretches 30 + 30 into one buffer of 60."""
-    edges = [edge(ship=Ship.BROADCAST, size=30)]
+    """Two channels, a pool of three: one channel takes the third segment, so the other stretches 30 + 30 into one buffer of 60."""
+    edges = [edge(ship=Ship.REBALANCE, size=30, fan_out=(2, 1))]
     plane = build(world([source(total=2), vertex(parallelism=2)], edges, starting_buffer_bytes=40, exclusive=1, floating=1))
     run(plane, 25)
 
-    assert [40, 60] == column(plane.channels(), "sent")
+    assert [40, 60] == sorted(column(plane.channels(), "sent"))
     assert 2 == task(plane, 0, "buffers_out")
+
+
+def broadcast(*vertices, **options):
+    return world([source(), *vertices], [edge(ship=Ship.BROADCAST)], **options)
+
+
+def test_O1_a_broadcast_shares_its_segments(build):
+    """Ten buffers wait on each of three channels, and the pool of fourteen has lent ten: all of them count as one channel's (O2)."""
+    plane = build(broadcast(vertex(parallelism=3)))
+    for reader in (1, 2, 3):
+        plane.hold(reader)
+    run(plane, 10_000)
+
+    assert (State.SOFT, 10, [10, 10, 10]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+
+
+def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(build):
+    """Two readers have taken all there is; what the third has not keeps the writer waiting."""
+    plane = build(broadcast(vertex(parallelism=3)))
+    plane.hold(2)
+    run(plane, 10_000)
+
+    assert (State.SOFT, 10, [0, 10, 0]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+
+    plane.release(2)
+    run(plane, 10_001)
+
+    assert 9 == pool(plane) or state(plane, 0) != State.SOFT
+
+
+def test_O4_a_broadcast_is_written_to_all_channels_together(build):
+    """A pool of two and no overdraft: 100 bytes are sent, 200 wait on every channel, and the rest of the 450 until the last has sent some."""
+    plane = build(world([source(), vertex(parallelism=2)], [edge(ship=Ship.BROADCAST, size=450)], exclusive=1, floating=0, overdraft=0))
+    for reader in (1, 2):
+        plane.hold(reader)
+    run(plane, 500)
+
+    assert (State.HARD, 2, [300, 300]) == (state(plane, 0), pool(plane), column(plane.channels(), "written"))
+
+    plane.release(1)
+    run(plane, 1000)
+
+    assert [300, 300] == column(plane.channels(), "written")
+
+    plane.release(2)
+    run(plane, 1500)
+
+    assert min(column(plane.channels(), "written")) > 1000
+
+
+def test_B1_a_broadcast_record_is_as_large_for_every_reader(build):
+    plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.BROADCAST, size=(10, 60, 90))]))
+    run(plane, 1000)
+
+    assert 1 == len(set(column(plane.channels(), "written")))
 
 
 def copies(plane, channels):

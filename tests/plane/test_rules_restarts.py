@@ -29,7 +29,7 @@ def begin_again(plane, positions, tasks=None):
 
 
 def columns(position):
-    return [position.served, *(c.tolist() for c in position[1:])]
+    return [position.served, *(c.tolist() for c in position[1:7])]
 
 
 # ---------------------------------------------------------------------------------------------- P1

@@ -14,46 +14,46 @@ def emit(w: World, t: int) -> bool:
     done = task.served - task.late
     cursor = task.first_partition - 1
     copies = 0
-    spread = 0
     c = 0
     rest = 0
     if task.emitting == 1:
         cursor = task.cursor
         copies = task.copies
-        spread = task.spread
         c = task.target
         rest = task.rest
         task.emitting = 0
     while True:
         if rest > 0:
-            rest = write(w, c, rest)
+            shared = w.partitions[cursor].ship == BROADCAST
+            if shared:
+                rest = write_shared(w, cursor, rest)
+            else:
+                rest = write(w, c, rest)
             if rest > 0:
                 task.emitting = 1
                 task.cursor = cursor
                 task.copies = copies
-                task.spread = spread
                 task.target = c
                 task.rest = rest
                 return False
             w.channels[c].records_out += 1
-        if spread > 0:
-            spread -= 1
-            c += 1
-        else:
-            while copies == 0:
-                cursor += 1
-                if cursor >= task.last_partition:
-                    return True
-                copies = copies_of(w, cursor, done)
-            copies -= 1
-            c = address(w, cursor)
-            if w.partitions[cursor].ship == BROADCAST:
-                spread = w.partitions[cursor].channels - 1
+            if shared:
+                for i in range(c + 1, c + w.partitions[cursor].channels):
+                    w.channels[i].records_out += 1
+        while copies == 0:
+            cursor += 1
+            if cursor >= task.last_partition:
+                return True
+            copies = copies_of(w, cursor, done)
+        copies -= 1
+        c = address(w, cursor)
         part = w.partitions[cursor]
         ch = w.channels[c]
         rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
         if w.g.timeout == 0:
             touch(w, cursor, c)
+            if part.ship == BROADCAST:
+                touch(w, cursor, c + part.channels - 1)
 
 
 def copies_of(w: World, p: int, served: int) -> int:
@@ -101,6 +101,77 @@ def write(w: World, c: int, rest: int) -> int:
         rest -= room
         close_full(w, c)
     return 0
+
+
+def write_shared(w: World, p: int, rest: int) -> int:
+    """The same for all channels of a broadcast, step by step (O4)."""
+    part = w.partitions[p]
+    lead = w.channels[part.first_channel]
+    while rest > 0:
+        if lead.full_at == 0 and not open_shared(w, p):
+            return rest
+        room = lead.full_at - lead.written
+        if rest > room:
+            room += enlarge_shared(w, p, rest)
+        if rest < room:
+            room = rest
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            ch = w.channels[c]
+            ch.written += room
+            if ch.written == ch.full_at:
+                close_full(w, c)
+        rest -= room
+    return 0
+
+
+def open_shared(w: World, p: int) -> bool:
+    """One segment for a buffer of each channel, as small as the smallest (O1, O3)."""
+    part = w.partitions[p]
+    if part.used >= part.limit:
+        return False
+    share(w, p, part.used + 1)
+    capacity = w.g.segment_bytes
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        ch = w.channels[c]
+        ch.count += 1
+        append_element(w, c, new_element(w, c, DATA))
+        ch.buffers += 1
+        if ch.buffer_bytes < capacity:
+            capacity = ch.buffer_bytes
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        ch = w.channels[c]
+        ch.opened_at = ch.written
+        ch.full_at = ch.written + capacity
+    return True
+
+
+def enlarge_shared(w: World, p: int, rest: int) -> int:
+    """As for one channel."""
+    part = w.partitions[p]
+    gained = enlarge(w, part.first_channel, rest)
+    if gained > 0:
+        for c in range(part.first_channel + 1, part.first_channel + part.channels):
+            w.channels[c].full_at += gained
+    return gained
+
+
+def share(w: World, p: int, used: int) -> None:
+    """So many shared segments are in use; together they count as one channel's (O2)."""
+    part = w.partitions[p]
+    part.used = used
+    part.full = 0
+    if used >= w.g.max_per_channel:
+        part.full = 1
+
+
+def count_shared(w: World, p: int) -> None:
+    """A shared segment is in use until the last channel has given it back (O1)."""
+    part = w.partitions[p]
+    most = 0
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        if w.channels[c].count > most:
+            most = w.channels[c].count
+    share(w, p, most)
 
 
 def open_buffer(w: World, c: int) -> bool:
@@ -183,10 +254,15 @@ def give_back(w: World, c: int) -> None:
     """One segment returns to its pool and wakes the writer that waits for it (O7)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
-    if ch.count == w.g.max_per_channel:
-        part.full -= 1
-    ch.count -= 1
-    part.used -= 1
+    if part.ship == BROADCAST:
+        ch.count -= 1
+        if ch.count + 1 == part.used:
+            count_shared(w, ch.partition)
+    else:
+        if ch.count == w.g.max_per_channel:
+            part.full -= 1
+        ch.count -= 1
+        part.used -= 1
     state = w.tasks[part.task].state
     if state == HARD or (state == SOFT and available(w, part.task)):
         wake(w, part.task)

@@ -8,8 +8,9 @@ from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import append_element, free_element, free_marker, new_element
 from sim.plane.kernel.late import be_late_again
 from sim.plane.kernel.messages import put_on_line
-from sim.plane.kernel.names import DATA, FORGETTING, HALTED, HELD, WATCH
+from sim.plane.kernel.names import BROADCAST, DATA, FORGETTING, HALTED, HELD, WATCH
 from sim.plane.kernel.offering import append_ready
+from sim.plane.kernel.output import count_shared
 from sim.plane.kernel.tree import cancel
 from sim.plane.kernel.work import append_work, become
 from sim.plane.rows import World
@@ -97,6 +98,9 @@ def stand(w: World, t: int) -> None:
         part = w.partitions[p]
         for c in range(part.first_channel, part.first_channel + part.channels):
             recover_output(w, c)
+        if part.ship == BROADCAST:
+            count_shared(w, p)
+            part.recovered = part.used
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         gate.shut = 1
@@ -138,7 +142,8 @@ def recover_output(w: World, c: int) -> None:
         append_element(w, c, e)
         ch.buffers += 1
         ch.count += 1
-        if ch.count == w.g.max_per_channel:
-            part.full += 1
-        part.used += 1
-        part.recovered += 1
+        if part.ship != BROADCAST:
+            if ch.count == w.g.max_per_channel:
+                part.full += 1
+            part.used += 1
+            part.recovered += 1

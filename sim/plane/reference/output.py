@@ -24,7 +24,7 @@ class Output:
         for partition in task.partitions:
             num, den = partition.edge.fan_out
             for _ in range((k + 1) * num // den - k * num // den):
-                task.emission.extend(self.route(partition, partition.copies))
+                task.emission.append(self.route(partition, partition.copies))
                 partition.copies += 1
 
     def route(self, partition: Partition, m: int) -> list[Channel]:
@@ -48,48 +48,52 @@ class Output:
     def emit(self, task: Task) -> bool:
         """Write what is planned; False: a segment was refused and the task stays HARD inside the record."""
         while task.emission:
-            channel = task.emission[0]
+            channels = task.emission[0]
             if task.rest == 0:
-                task.rest = channel.size(channel.records_out)
-            if not self.write(task, channel):
+                task.rest = channels[0].size(channels[0].records_out)
+            if not self.write(task, channels):
                 return False
             task.emission.popleft()
-            channel.records_out += 1
-            task.records_out += 1
-            if self.plane.identities and task.writing is not None:
-                channel.history.append(task.writing)
+            for channel in channels:
+                channel.records_out += 1
+                task.records_out += 1
+                if self.plane.identities and task.writing is not None:
+                    channel.history.append(task.writing)
         if self.plane.spec.buffer_timeout_ns == 0:  # O6
             self.flush(task)
         return True
 
-    def write(self, task: Task, channel: Channel) -> bool:
-        """O4: append the rest of the record to the channel's buffers."""
-        segment_bytes = self.plane.spec.segment_bytes
+    def write(self, task: Task, channels: list[Channel]) -> bool:
+        """O4: append the rest of the record to the buffers of one channel, or of all channels of a broadcast."""
+        spec, partition = self.plane.spec, channels[0].partition
         while task.rest > 0:
-            buffer = channel.open
-            if buffer is None:
-                if not channel.partition.grants:  # O3
+            if channels[0].open is None:
+                if not partition.grants:  # O3
                     return False
-                buffer = self.open(channel)
-            shrunk = self.plane.spec.stretching and buffer.capacity < segment_bytes
-            if shrunk and task.rest > buffer.capacity - buffer.fill and not channel.partition.available:
-                buffer.capacity = min(segment_bytes, buffer.fill + task.rest)
-            n = min(task.rest, buffer.capacity - buffer.fill)
-            buffer.end += n
-            channel.written += n
+                self.open(channels)
+            buffers = [buffer for channel in channels if (buffer := channel.open) is not None]
+            fill, capacity = buffers[0].fill, buffers[0].capacity
+            shrunk = spec.stretching and capacity < spec.segment_bytes
+            if task.rest > capacity - fill and shrunk and not partition.available:
+                capacity = min(spec.segment_bytes, fill + task.rest)
+            n = min(task.rest, capacity - fill)
+            for channel, buffer in zip(channels, buffers, strict=True):
+                buffer.capacity = capacity
+                buffer.end += n
+                channel.written += n
+                if buffer.fill == capacity:
+                    buffer.closed = True
+                    self.plane.sending.offer(channel)
             task.rest -= n
-            if buffer.fill == buffer.capacity:
-                buffer.closed = True
-                self.plane.sending.offer(channel)
         return True
 
-    def open(self, channel: Channel) -> Buffer:
-        """O1: a segment is taken when a buffer is opened."""
-        channel.partition.used += 1
-        channel.count += 1
-        buffer = Buffer(channel, channel.written, channel.written, channel.written, channel.buffer_bytes)
-        channel.queue.append(buffer)
-        return buffer
+    def open(self, channels: list[Channel]) -> None:
+        """O1: a segment is taken when a buffer is opened, one for all channels of a broadcast."""
+        channels[0].partition.used += 1
+        capacity = min(channel.buffer_bytes for channel in channels)
+        for channel in channels:
+            channel.count += 1
+            channel.queue.append(Buffer(channel, channel.written, channel.written, channel.written, capacity))
 
     def close(self, channel: Channel) -> None:
         """M1: nothing is appended to the open buffer any more; O7 if all of it is sent already."""
@@ -116,8 +120,11 @@ class Output:
 
     def give_back(self, channel: Channel) -> None:
         """O7."""
-        channel.partition.used -= 1
         channel.count -= 1
+        if channel.partition.shared:
+            channel.partition.count_shared()
+        else:
+            channel.partition.used -= 1
         writer = channel.writer
         if writer.emission or (writer.state == State.SOFT and writer.output_available):
             self.plane.wake(writer)

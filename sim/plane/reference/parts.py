@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sim.model.random import Stream, draw
-from sim.plane.interface import MAX_SERIES, Edge, Law, Marker, State, Trait, Vertex
+from sim.plane.interface import MAX_SERIES, Edge, Law, Marker, Ship, State, Trait, Vertex
 
 __all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Late", "Partition", "Slice", "Task", "fold", "law"]
 
@@ -163,7 +163,17 @@ class Partition:
     @property
     def available(self) -> bool:
         """O2."""
-        return self.used < self.size and all(c.count < self.max_per_channel for c in self.channels)
+        counts = [self.used] if self.shared else [c.count for c in self.channels]
+        return self.used < self.size and all(count < self.max_per_channel for count in counts)
+
+    @property
+    def shared(self) -> bool:
+        """O1: the buffers that its channels open together are one segment."""
+        return self.edge.ship == Ship.BROADCAST
+
+    def count_shared(self) -> None:
+        """O1: a shared segment is in use until the last channel has given it back."""
+        self.used = max(c.count for c in self.channels)
 
     @property
     def grants(self) -> bool:
@@ -253,7 +263,7 @@ class Task:
     last_used: int = -1  # position of the gate a joined task read last (T9)
     prioritised: int = 0  # M3
     pinned_for: int = 0  # the number whose capture pins buffers of this task (C4)
-    emission: deque[Channel] = field(default_factory=deque)  # writes left of the record just served
+    emission: deque[list[Channel]] = field(default_factory=deque)  # writes left of the record just served; a broadcast is one to all channels
     rest: int = 0  # bytes left of the first of them, 0: not begun
     watched: dict[int, int] = field(default_factory=dict)  # number -> markers in the sender queues (S7)
     slow: tuple[int, int] = (1, 1)

@@ -101,7 +101,7 @@ class ReferencePlane(Agenda):
         self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
     ) -> Channel:
         spec, row = self.spec, self.spec.edges[edge]
-        sizes = self.stream("size", row.name, writer.subtask, reader.subtask)
+        sizes = self.stream("size", row.name, writer.subtask, 0 if partition.shared else reader.subtask)
         channel = Channel(number, writer, reader, partition, gate, row, local, sizes, spec.starting_buffer_bytes, spec.exclusive)
         if not local:  # R1
             channel.ex_free = channel.credit = channel.required = spec.exclusive

@@ -85,6 +85,8 @@ class Restarts:
         for task in tasks:
             self.stand(task, positions)
         for task in tasks:
+            self.share_recovered(task)
+        for task in tasks:
             task.earlier_in -= sum(c.taken for c in task.channels_in)
             task.earlier_out -= sum(c.written for c in task.channels_out)
 
@@ -121,6 +123,13 @@ class Restarts:
             self.recover(c)
             cut(c.history, c.records_out)
 
+    def share_recovered(self, task: Task) -> None:
+        """O1, P6: the channels of a broadcast share the segments of their recovered output, too."""
+        for partition in task.partitions:
+            if partition.shared:
+                partition.count_shared()
+                partition.recovered = partition.used
+
     def seek_record(self, channel: Channel) -> None:
         """P5: the reader's next record, counted back from the end of the stream."""
         i, at = channel.records_out, channel.written
@@ -135,8 +144,9 @@ class Restarts:
         for begin, end in pieces(channel.sent, channel.written, segment_bytes):
             channel.queue.append(Buffer(channel, begin, end, begin, segment_bytes, closed=True))
             channel.count += 1
-            channel.partition.used += 1
-            channel.partition.recovered += 1
+            if not channel.partition.shared:
+                channel.partition.used += 1
+                channel.partition.recovered += 1
         for begin, end in pieces(channel.taken, channel.arrived, segment_bytes):
             channel.recovered.append(Slice(channel, begin, end, loose=True))
         if channel.recovered:
