@@ -161,7 +161,7 @@ def test_profiles_have_their_own_defaults(profile, expected):
 
 @pytest.mark.parametrize(("profile", "expected"), [("2.x", (True, 5)), ("1.20", (True, 5)), ("1.15", (False, 1))])
 def test_profiles_differ_in_how_far_the_timeout_reaches_and_who_shares_a_file(profile, expected):
-    """Before FLINK-27251 barriers in sender queues stayed aligned; before FLINK-26803 every subtask wrote a channel-state file of its own."""
+    """Before FLINK-27251 barriers in sender queues stayed aligned; before FLINK-26803 subtasks shared no channel-state file."""
     overrides = [f"cluster.profile={profile}", "checkpoint.barriers={aligned-timeout: 1 s}"]
     options = loads(SMALL, overrides=overrides).scenarios[0].checkpoint
 
