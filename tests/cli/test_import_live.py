@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.recordings import read_saved, save
 from sim.scenario import load, loads
 
 REST = Path(__file__).parents[1] / "data" / "rest"
@@ -66,6 +67,19 @@ def test_everything_else_that_is_left_of_a_job(ckptsim, tmp_path, file):
     compared = ckptsim("import", REST / file, "--compare")
 
     assert 3 == len(loads(compared.stdout).scenarios)
+
+
+def test_what_was_inferred_is_held_to_what_was_measured(ckptsim, tmp_path):
+    """`validate` reads the same sources: our own job checkpoints in the model as it did."""
+    save(read_saved(REST / "pressed.zip"), tmp_path / "kept")
+    done = ckptsim("validate", tmp_path / "kept", "--seeds", "1", "--json")
+    errors = {(row["quantity"], row["vertex"]): row["relative_error"] for row in json.loads(done.stdout)}
+
+    assert 0 == done.exit_code
+    assert abs(errors["end_to_end_duration", None]) < 0.1
+    assert abs(errors["start_delay", "sink"]) < 0.1
+    assert abs(errors["numRecordsInPerSecond", "sink"]) < 0.03
+    assert abs(errors["async_duration", "map"]) < 0.1
 
 
 def test_headers_are_sent(ckptsim, fake_flink):
