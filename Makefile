@@ -2,12 +2,13 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow lint mutations nightly clean
+.PHONY: run test test-slow flink lint mutations nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
 PROFILE ?= dev
 WORLDS ?= 10000
+EXPERIMENT ?= shuffle
 BIN = .venv/bin
 
 run: .venv/.made-core
@@ -23,6 +24,10 @@ test: .venv/.made-test
 
 test-slow: .venv/.made-slow
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+# A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.
+flink: .venv/.made-flink
+	PYTHONPATH=. $(BIN)/python -m benchmarks.flink $(EXPERIMENT)
 
 lint: .venv/.made-test
 	$(BIN)/ruff check .
@@ -40,12 +45,15 @@ nightly: .venv/.made-slow
 .venv/.made-core: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" . && touch $@
 
+.venv/.made-flink: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[flink]' && touch .venv/.made-core $@
+
 .venv/.made-test: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[test]' && touch .venv/.made-core $@
 
 .venv/.made-slow: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[test,spark,notebook]'
-	@sh .ci/venv "$(PY)" '.[flink]' || echo "No Flink can be installed here: tests/live will be skipped." >&2
+	@{ sh .ci/venv "$(PY)" '.[flink]' && touch .venv/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
 	@touch .venv/.made-core .venv/.made-test $@
 
 clean:
