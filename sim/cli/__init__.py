@@ -6,6 +6,7 @@ import gc
 
 import typer
 
+from sim.cli.advise import advise_on
 from sim.cli.calibrate import calibrate_environment
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
@@ -27,6 +28,7 @@ app.command("sweep")(run_sweep)
 app.command("import")(import_recording)
 app.command("validate")(validate_recordings)
 app.command("calibrate")(calibrate_environment)
+app.command("advise")(advise_on)
 app.command("schema")(print_schema)
 
 
