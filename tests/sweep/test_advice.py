@@ -97,7 +97,8 @@ def test_output_counts_where_sinks_are_transactional():
 def test_confidence_is_what_replications_give():
     """A limit that is kept in two of three is kept by chance."""
     sure = asked(results(), checkpoint_ms=3000).confidence
-    unsure = asked(results(duration={"aligned": 2990.0, "unaligned": 60.0}, cost={"aligned": 0.0, "unaligned": 0.0}, noise=0.05), checkpoint_ms=3000)
+    close = {"aligned": 2990.0, "unaligned": 60.0}
+    unsure = asked(results(duration=close, cost=dict.fromkeys(close, 0.0), noise=0.05), checkpoint_ms=3000)
 
     assert 1.0 == sure
     assert "aligned" == unsure.chosen.protocol
