@@ -175,7 +175,7 @@ def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(buil
 
 
 def test_O4_a_broadcast_is_written_to_all_channels_together(build):
-    """A pool of two and no overdraft: 100 bytes are sent, 200 wait on every channel, and the rest of the 450 until the last has sent some."""
+    """A pool of two and no overdraft: 100 bytes are sent, 200 wait on each channel, and the rest of 450 until the last has sent some."""
     plane = build(world([source(), vertex(parallelism=2)], [edge(ship=Ship.BROADCAST, size=450)], exclusive=1, floating=0, overdraft=0))
     for reader in (1, 2):
         plane.hold(reader)

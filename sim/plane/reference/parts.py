@@ -263,7 +263,7 @@ class Task:
     last_used: int = -1  # position of the gate a joined task read last (T9)
     prioritised: int = 0  # M3
     pinned_for: int = 0  # the number whose capture pins buffers of this task (C4)
-    emission: deque[list[Channel]] = field(default_factory=deque)  # writes left of the record just served; a broadcast is one to all channels
+    emission: deque[list[Channel]] = field(default_factory=deque)  # writes left of the record; a broadcast is one to all channels
     rest: int = 0  # bytes left of the first of them, 0: not begun
     watched: dict[int, int] = field(default_factory=dict)  # number -> markers in the sender queues (S7)
     slow: tuple[int, int] = (1, 1)
