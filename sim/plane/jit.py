@@ -36,8 +36,8 @@ __all__ = ["addresses", "compiled_door"]
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
     "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
-    "arrive", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss", "open_shared", "poll_local", "read_joined",
-    "recycle_current", "report", "send_local", "send_marker", "write_shared",
+    "arrive", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss", "open_shared", "poll_local",
+    "read_joined", "recycle_current", "report", "send_local", "send_marker", "write_shared",
 })  # fmt: skip
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
 
