@@ -1,6 +1,6 @@
 """Khaos: recovery times of two Flink jobs by load and checkpoint interval; published, simulated, and by a formula of two parameters.
 
-    python -m benchmarks.published.khaos [--jobs N] [--cells]
+    python -m benchmarks.published.khaos [--jobs N] [--cells | --splits]
 
 Every cell is a killed TaskManager in the real load around it.  `simulated`: with four numbers per job found from all its failures;
 `left out`: with those found without the cell's interval.  Bars: mean error of the published times at most 10 % (iot), 7 % (ysb), left out
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from benchmarks.published.khaos_fit import expected_s, fit, formula_fit, formula
 from benchmarks.published.khaos_windows import each
 from benchmarks.published.recovery import recovery_s
 
-__all__ = ["BARS", "LEFT_OUT_BAR", "between_runs", "compare", "main", "mean_error", "p99_lag", "read_twice_s"]
+__all__ = ["BARS", "LEFT_OUT_BAR", "between_runs", "compare", "main", "mean_error", "p99_lag", "read_twice_s", "splits"]
 
 RUNS = (("iot", 1), ("ysb", 1), ("iot", 2))
 BARS = {"iot": 0.10, "ysb": 0.07}
@@ -94,6 +95,30 @@ def between_runs(job: str = "iot") -> tuple[int, float, float]:
     return len(rows), *(float(x) for x in np.nanmean(differences, axis=0))
 
 
+def splits(job: str, run: int = 1) -> list[tuple[object, ...]]:
+    """Mean errors of published times for every choice of two intervals or more to find the numbers with, in the backlog's arithmetic.
+
+    (run, intervals fitted, error there, error on those left out, the formula's errors there and there).
+    """
+    some = [one for one in failures(job, run) if not np.isnan(one.published_s)]
+    intervals = sorted({one.interval_s for one in some})
+    rows: list[tuple[object, ...]] = []
+    for chosen in (x for size in range(2, len(intervals)) for x in combinations(intervals, size)):
+        numbers = fit([one for one in failures(job, run) if one.interval_s in chosen])
+        formula = formula_fit([one for one in some if one.interval_s in chosen])
+        found = {
+            which: {one: abs(time(one) / one.published_s - 1) for one in some}
+            for which, time in (("ours", lambda one: expected_s(one, numbers)), ("formula", lambda one: formula_s(one, *formula)))  # noqa: B023
+        }
+        errors = [
+            float(np.mean([error for one, error in found[which].items() if (one.interval_s in chosen) == there]))
+            for which in ("ours", "formula")
+            for there in (True, False)
+        ]
+        rows.append((f"{job} {run}", " ".join(map(str, chosen)), *(f"{error:.1%}" for error in errors)))
+    return rows
+
+
 def _print_cells(table: pd.DataFrame) -> None:
     def shown(value: float) -> object:
         return "" if np.isnan(value) else round(value)
@@ -125,7 +150,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cells", action="store_true", help="every failure")
+    parser.add_argument("--splits", action="store_true", help="only this: every choice of intervals to find the numbers with")
     given = parser.parse_args()
+    if given.splits:
+        heads = ["run", "fitted on", "simulated", "left out", "formula", "formula left out"]
+        print_table(heads, [row for job, run in RUNS for row in splits(job, run)])
+        return
     tables = [compare(job, run, jobs=given.jobs) for job, run in RUNS]
     for table in tables:
         if given.cells:
