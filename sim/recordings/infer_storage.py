@@ -56,7 +56,7 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         at_least = _bytes_per_second(fastest)
         alike = f"subtasks write {min(points)[0]:,.0f} to {max(points)[0]:,.0f} bytes, too much alike to tell"
         bound = f"{alike}; one wrote {at_least:,.0f} bytes/s"
-        lasted = fastest.checkpoint.async_ > LONG * latency_ms
+        lasted = not _is_unaligned(job) and fastest.checkpoint.async_ > LONG * latency_ms
         assumed = format_byte_rate(max(0 if lasted else ASSUMED_BYTES_PER_SECOND, int(float(f"{at_least:.3g}"))))
         draft.ask("storage.bandwidth", assumed, question, f"{assumed}; {bound}.")
     draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), "where that line begins" if per_ms else told)
@@ -93,6 +93,10 @@ def _inline_bytes(job: RestJob) -> int:
         return Storage().inline_threshold_bytes if told is None else parse_flink_size(told)
     except UnitError:
         return Storage().inline_threshold_bytes
+
+
+def _is_unaligned(job: RestJob) -> bool:
+    return job.checkpoint_config is not None and bool(job.checkpoint_config.unaligned_checkpoints)
 
 
 def _written(job: RestJob) -> list[Subtask]:

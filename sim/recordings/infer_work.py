@@ -13,6 +13,7 @@ weights        records in of each subtask behind a hash
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -39,7 +40,7 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[s
     """Everything under `job: {vertex: ...}` but its state."""
     flow = flowed[vertex.name]
     if vertex.inputs:
-        _inputs(draft, vertex, flow)
+        _inputs(draft, job, vertex, flow)
     else:
         _source(draft, job, vertex, flow)
     draft.put("parallelism", vertex.parallelism, job=vertex.name)
@@ -54,10 +55,12 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[s
         draft.put("commit", "two-phase", "its chain has a committer", job=vertex.name)
 
 
-def _inputs(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
+def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     if len({edge.upstream for edge in vertex.inputs}) < len(vertex.inputs):
         draft.not_modelled.append(f"'{vertex.name}' reads one vertex over several edges: one is kept")
     for edge in vertex.inputs:
+        if not edge.is_pipelined:
+            draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
         ship, told = SHIPS.get(edge.ship, ""), f"{edge.ship} in the plan"
         if not ship:
             unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
@@ -71,8 +74,21 @@ def _inputs(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
         else:
             draft.put(f"{path}.ship", ship, told, job=vertex.name)
             draft.put(f"{path}.weights", weights, f"records in of each subtask, {flow.source}", job=vertex.name)
-    if len(vertex.inputs) > 1 and any(edge.ship == "HASH" for edge in vertex.inputs):
-        draft.put("combine", "join", "reads several keyed inputs", job=vertex.name)
+    if len(vertex.inputs) > 1:
+        _combine(draft, job, vertex)
+
+
+def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
+    """The plan draws a union and an operator of two inputs alike; some versions of Flink give the latter a watermark for each."""
+    question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
+    if ".currentInput2Watermark" in series(job, vertex):
+        draft.put("combine", "join", "an operator of its chain has a metric currentInput2Watermark", job=vertex.name)
+    elif re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
+        draft.put("combine", "join", "by its name", job=vertex.name)
+    elif any(edge.ship == "HASH" for edge in vertex.inputs):
+        draft.ask("combine", "join", question, "joined, because they are keyed.", job=vertex.name)
+    else:
+        draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
 
 
 def _weights(flow: Flows) -> list[int] | None:

@@ -34,7 +34,10 @@ METRICS = (
     "Shuffle.Netty.Output.Buffers.outputQueueLength", "Shuffle.Netty.Output.Buffers.outputQueueSize",
 )  # fmt: skip
 """Of each subtask."""
-_WANTED = re.compile(rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))")
+_WANTED = re.compile(
+    rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
+    r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
+)
 
 Watch = Callable[[float], None]  # told the seconds of the window that have passed
 

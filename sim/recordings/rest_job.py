@@ -41,6 +41,7 @@ D = TypeVar("D")
 class RestInput:
     upstream: str  # name of the vertex
     ship: str  # in Flink's words, e.g. HASH; empty: not told
+    is_pipelined: bool = True  # False: records are written down first and read when the upstream vertex is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,10 @@ class RestJob:
         known = {
             vertex.id: RestVertex(
                 vertex.id, names[vertex.id], tuple(operators(vertex.name)), vertex.parallelism, vertex.max_parallelism,
-                tuple(RestInput(names[edge.id], (edge.ship_strategy or "").upper()) for edge in edges[vertex.id]),
+                tuple(
+                    RestInput(names[edge.id], (edge.ship_strategy or "").upper(), "blocking" not in edge.exchange.lower())
+                    for edge in edges[vertex.id]
+                ),
             )
             for vertex in self.job.vertices
         }  # fmt: skip

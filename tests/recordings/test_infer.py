@@ -191,6 +191,38 @@ def test_every_way_of_shipping(changed, ship, taken, lost):
 
 
 @pytest.mark.parametrize(
+    ("name", "ship", "metric", "expected", "asked"),
+    [
+        ("Interval Join -> Map", "HASH", None, "join", False), ("Co-Process", "BROADCAST", None, "join", False),
+        ("enrich", "HASH", "0.enrich.currentInput2Watermark", "join", False), ("enrich", "HASH", None, "join", True),
+        ("enrich", "REBALANCE", None, "union", True),
+    ],
+    ids=["name", "co", "watermarks", "keyed", "not keyed"],
+)  # fmt: skip
+def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, asked):
+    """The plan does not tell; the name, or two watermarks, may."""
+    snapshot = read_saved(REST / "pressed.zip")
+    answers = copy.deepcopy(dict(snapshot.answers))
+    job, plan = answers[f"/jobs/{snapshot.job}"], answers[f"/jobs/{snapshot.job}/plan"]["plan"]
+    source, _, sink = job["vertices"]
+    sink["name"] = name
+    for edge in (edges := next(node["inputs"] for node in plan["nodes"] if node["id"] == sink["id"])):
+        edge["ship_strategy"] = ship
+    edges.append({"id": source["id"], "ship_strategy": ship, "exchange": "blocking"})
+    samples = {time_ms: dict(sample) for time_ms, sample in snapshot.samples.items()}
+    for sample in samples.values() if metric else ():
+        path = next(path for path in sample if sink["id"] in path)
+        sample[path] = [*sample[path], {"id": metric, "value": "-9223372036854775808"}]
+    inference = infer_scenario(Snapshot("x", snapshot.job, answers, samples))
+    vertex = list(inference.document["job"].values())[-1]
+
+    assert expected == vertex["combine"]
+    assert asked == any("one stream?" in question for question in inference.unknown)
+    assert any("a blocking exchange" in lost for lost in inference.not_modelled)
+    assert () == loads(text(inference), "imported").warnings
+
+
+@pytest.mark.parametrize(
     ("config", "checkpoint"),
     [
         ({"mode": "at_least_once"}, {"barriers": "at-least-once"}),
