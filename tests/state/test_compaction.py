@@ -40,21 +40,6 @@ def test_the_next_begins_when_the_last_one_ended_not_when_somebody_looks():
     assert [True, True, True] == compacted(shared[:1], 10 * SECOND) + [not tree.levels[0] for tree in shared[1:]]
 
 
-def test_loading_takes_no_time_of_the_thread():
-    """4 MB loaded through memtables of 1 MB have been compacted, at 1 MB/s; the first compaction of the run still takes its second."""
-    loaded = LsmTree(Lsm(memtable_bytes=1_000_000, base_bytes=10**9, compaction_bytes_per_second=1_000_000), 4000, 1000)
-    (sizes,) = [[len(level) for level in loaded.levels]]
-    for i in range(4):
-        loaded.write(1, i, i + 1)
-        loaded.flush(i + 1)
-    running = [len(level) for level in loaded.levels]
-    loaded.write(0, SECOND, SECOND)
-
-    assert 0 == sizes[0]
-    assert [4] == running[:1]
-    assert [4] == [len(level) for level in loaded.levels][:1]
-
-
 def test_a_tree_that_is_gone_holds_nobody_up():
     """The first one leaves in the middle of its compaction, the second before it has begun: the third begins at once."""
     thread = CompactionThread()
