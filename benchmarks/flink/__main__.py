@@ -13,7 +13,7 @@ from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
 from benchmarks.flink.protocols import PROTOCOLS
 from benchmarks.flink.switch import switch
-from benchmarks.flink.told import told
+from benchmarks.flink.told import decision, told
 
 
 def main() -> int:
@@ -36,6 +36,7 @@ def main() -> int:
     say("done")
     print(f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n")
     print(told(outcome.table, PROTOCOLS[0].name))
+    print(f"\nMeasured (predicted):\n{decision(outcome.table, PROTOCOLS[0].name)}")
     if chosen.scenario:
         chosen.scenario.write_text(outcome.scenario)
     if chosen.json:

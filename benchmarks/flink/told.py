@@ -11,7 +11,7 @@ from benchmarks.flink.measured import PER_MINUTE
 from sim.calibration.truth import NEGLIGIBLE_MS
 from sim.recordings.quantities import DURATIONS
 
-__all__ = ["QUANTITIES", "chosen", "told"]
+__all__ = ["QUANTITIES", "chosen", "decision", "told"]
 
 QUANTITIES = {
     "end_to_end_duration": "end to end, p50",
@@ -58,6 +58,21 @@ def told(table: pd.DataFrame, first: str) -> str:
     for line, printed in zip(lines[1:], text[1:], strict=True):
         parts += ["", printed] if line[0] and line is not lines[1] else [printed]
     return "\n".join(parts)
+
+
+def decision(table: pd.DataFrame, first: str) -> str:
+    """What each other protocol changes, one line each: measured, and in brackets what was predicted."""
+    rows = chosen(table)
+    lines = []
+    for name in [name for name in rows["protocol"].unique() if name != first]:
+        changes = []
+        for quantity in ("end_to_end_duration", PER_MINUTE, "checkpointed_size", "numRecordsInPerSecond"):
+            before, after = (rows[(rows["protocol"] == each) & (rows["quantity"] == quantity)] for each in (first, name))
+            if len(before) and len(after):
+                was, now, meant = before["observed_p50"].iloc[0], after["observed_p50"].iloc[0], after["predicted_p50"].iloc[0]
+                changes.append(f"{QUANTITIES[quantity]} {_value(quantity, was)} -> {_value(quantity, now)} ({_value(quantity, meant)})")
+        lines.append(f"{name} instead of {first}: {'; '.join(changes)}")
+    return "\n".join(lines)
 
 
 def _line(words: tuple[str, ...], widths: list[int]) -> str:

@@ -10,7 +10,7 @@ from benchmarks.flink import classes
 from benchmarks.flink.measured import PER_MINUTE, measured
 from benchmarks.flink.protocols import PROTOCOLS
 from benchmarks.flink.switch import imported, predict
-from benchmarks.flink.told import told
+from benchmarks.flink.told import decision, told
 from sim.recordings import read_saved
 from sim.recordings.rest_job import RestJob
 
@@ -87,6 +87,19 @@ def test_the_table_reads_like_a_ticket():
         "",
         "unaligned in-flight data stored 6.60 MB (5.94 MB - 7.26 MB) 6.00 MB (5.40 MB - 6.60 MB) +10.0%",
     ] == [" ".join(line.split()) for line in lines]
+
+
+def test_a_decision_names_both_sides_of_each_change():
+    """What was measured under the first protocol and under the other, and what had been predicted for that."""
+    table = pd.DataFrame([
+        row("aligned", "end_to_end_duration", None, 2600.0, 2500.0),
+        row("aligned", PER_MINUTE, None, 22.0, 23.0),
+        row("unaligned", "end_to_end_duration", None, 390.0, 380.0),
+        row("unaligned", PER_MINUTE, None, 30.0, 30.0),
+    ])
+    told_so = "unaligned instead of aligned: end to end, p50 2.50 s -> 380 ms (390 ms); completed per minute 23.0 -> 30.0 (30.0)"
+
+    assert told_so == decision(table, "aligned")
 
 
 def test_without_flink_one_line_says_what_to_install(monkeypatch):
