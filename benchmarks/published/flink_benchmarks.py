@@ -20,7 +20,7 @@ import sim
 from benchmarks.measure import print_table
 from sim.model.scenario import Scenario
 
-__all__ = ["BAR", "Cell", "after", "cell", "cycle_ms", "disagreements", "published", "simulated"]
+__all__ = ["BAR", "ROOT", "Cell", "after", "cell", "cycle_ms", "disagreements", "published", "simulated"]
 
 ROOT = Path(__file__).parents[2] / "scenarios" / "published"
 BAR = 0.35
