@@ -17,19 +17,23 @@ __all__ = ["Overheads", "Run", "Scenario"]
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """What no configuration says [ns]: measured once per environment, the same for every run (see calibration)."""
+    """What no configuration says [ns]: constants of an environment, the same for all its runs.
+
+    The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `ckptsim calibrate` measures others.
+    How each was estimated, and how sure it is: sim/scenario/environments/flink-2-loopback.yaml.
+    """
 
     trigger_ns: int = 3_000_000  # trigger timestamp -> trigger call executed by a source's task thread
     acknowledge_ns: int = 3_000_000  # end of the asynchronous phase -> acknowledgement processed by the coordinator
-    complete_ns: int = 3_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
-    notify_ns: int = 1_000_000  # coordinator -> task notification
-    first_trigger_ns: int = 40_000_000  # all tasks running -> first trigger (2.x profile)
-    close_ns: int = 20_000_000  # a task's last wait is over -> its outputs are closed: 10-57 ms recorded
-    fail_ns: int = 50_000_000  # a task's exception -> the job counts as RESTARTING: 45-160 ms recorded
-    restart_ns: int = 25_000_000  # tasks cancelled and restart delay over -> deployment begins: 24-31 ms recorded
-    deploy_ns: int = 90_000_000  # deployment begins -> a task begins to initialize: 65-130 ms recorded
-    file_ns: int = 0  # a file of flat checkpoint storage, beside the latency and the bandwidth it is said to have
-    start_ns: int = 1_300_000_000  # submission -> all tasks run, where nobody looked: 0.5 to 3.5 s recorded
+    complete_ns: int = 6_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
+    notify_ns: int = 500_000  # coordinator -> task notification
+    first_trigger_ns: int = 21_000_000  # all tasks running -> first trigger (2.x profile), beside the min-pause
+    close_ns: int = 9_500_000  # a task's last wait is over -> its outputs are closed
+    fail_ns: int = 20_000_000  # a task's exception -> the job counts as RESTARTING
+    restart_ns: int = 34_000_000  # tasks cancelled and restart delay over -> deployment begins
+    deploy_ns: int = 99_000_000  # deployment begins -> a task begins to initialize
+    file_ns: int = 1_000_000  # a file of flat checkpoint storage, beside the latency and the bandwidth it is said to have
+    start_ns: int = 1_100_000_000  # submission -> all tasks run, where nobody looked
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sim.scenario.validation import validate_as
 __all__ = ["DEFAULT", "Constant", "chosen", "load", "names", "read"]
 
 DEFAULT = "flink-2-loopback"
-"""What our own recordings say."""
+"""What a scenario that names no environment takes place in; `Overheads()` has its values."""
 
 _FOLDER = FilePath(__file__).parent / "environments"
 _ENDINGS = (".yaml", ".yml")

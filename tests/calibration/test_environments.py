@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from sim.calibration.environments import environment_text
 from sim.calibration.estimate import calibrated, estimates
 from sim.cli import app
+from sim.model.scenario import Overheads
 from sim.scenario.environment import DEFAULT, load, read
 
 ROOT = Path(__file__).parents[2]
@@ -36,3 +37,8 @@ def test_the_packaged_environment_is_what_our_recordings_say(monkeypatch):
 
     assert 0 == outcome.exit_code
     assert PACKAGED.read_text() == outcome.stdout
+
+
+def test_a_scenario_that_names_no_environment_takes_place_in_the_packaged_one():
+    """Whoever calibrates anew changes the defaults as well."""
+    assert Overheads() == load(DEFAULT)

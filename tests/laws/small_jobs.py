@@ -23,6 +23,11 @@ ALIGNED, UNALIGNED, AT_LEAST_ONCE = Barriers("aligned"), Barriers("unaligned"), 
 network = NetworkMemory(
     segment_bytes=512, starting_segment_bytes=512, exclusive_per_channel=2, floating_per_gate=2, max_per_channel=4, overdraft=2
 )
+# Their own, whatever is calibrated: what a law says is reckoned with these.
+overheads = Overheads(
+    trigger_ns=MS, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS, close_ns=20 * MS, fail_ns=50 * MS,
+    restart_ns=25 * MS, deploy_ns=90 * MS, file_ns=0,
+)  # fmt: skip
 storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, inline_threshold_bytes=0)
 
 
@@ -53,7 +58,7 @@ def scenario(
         run=Run(int(seconds * SECOND)),
         cluster=Cluster(latency_ns=latency_ns, network=network),
         storage=storage,
-        overheads=Overheads(trigger_ns=MS, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS),
+        overheads=overheads,
         restart=Restart("none"),
     )
 

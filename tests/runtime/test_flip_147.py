@@ -47,7 +47,7 @@ def cascaded():
 
 
 def test_cascaded_sinks_end_with_one_checkpoint_or_with_one_each(cascaded):
-    """Sources end at 32 s.  Flink: one checkpoint, 0.2 s.  Waiting one after the other: four, 18 s.  Before: none, and a lost tail."""
+    """Sources end at 32 s.  Flink: one checkpoint, 0.1 s.  Waiting one after the other: four, 18 s.  Before: none, and a lost tail."""
     rows = [["finish", "job", "over after", "extra checkpoints", "committed", "never committed"]]
     for finish, result in cascaded:
         over = f"{result.ended_ns / 1e6 - LAST_RECORD_MS:.0f} ms"
@@ -57,11 +57,11 @@ def test_cascaded_sinks_end_with_one_checkpoint_or_with_one_each(cascaded):
     assert table(rows) == dedent(
         """\
             finish            job       over after  extra checkpoints  committed  never committed
-            flink             FINISHED  156 ms      1                  57600      0
-            naive             FINISHED  18096 ms    4                  57600      0
-            commit-at-finish  FINISHED  89 ms       0                  57600      0
-            discard           FINISHED  89 ms       0                  54078      3522
-            off               FINISHED  89 ms       0                  54078      3522
+            flink             FINISHED  118 ms      1                  57600      0
+            naive             FINISHED  18069 ms    4                  57600      0
+            commit-at-finish  FINISHED  63 ms       0                  57600      0
+            discard           FINISHED  63 ms       0                  54048      3552
+            off               FINISHED  63 ms       0                  54048      3552
         """
     ).strip("\n")
 
@@ -77,9 +77,9 @@ def test_a_bounded_half_beside_an_unbounded_one():
     assert table(rows) == dedent(
         """\
             finish            last checkpoint  replayed  read twice of history  committed twice
-            flink             10               2004      0                      0
-            off               3                19918     3914                   0
-            commit-at-finish  3                19918     3914                   3914
+            flink             10               1998      0                      0
+            off               3                19950     3952                   0
+            commit-at-finish  3                19950     3952                   3952
         """
     ).strip("\n")
 
@@ -96,11 +96,11 @@ def test_stopping_with_a_savepoint():
     assert table(rows) == dedent(
         """\
             stop                              checkpoints             savepoint  committed with it  never committed
-            aligned, drain                    7 completed + 1 failed  677 ms     11840              0
-            aligned, no-drain                 7 completed             677 ms     7840               0
-            aligned, savepoint-then-finish    7 completed             677 ms     7840               4000
-            unaligned, drain                  7 completed + 1 failed  677 ms     12018              0
-            unaligned, no-drain               7 completed             677 ms     8018               0
-            unaligned, savepoint-then-finish  7 completed             677 ms     8018               4000
+            aligned, drain                    7 completed + 1 failed  677 ms     11916              0
+            aligned, no-drain                 7 completed             677 ms     7916               0
+            aligned, savepoint-then-finish    7 completed             677 ms     7916               4000
+            unaligned, drain                  7 completed + 1 failed  677 ms     12096              0
+            unaligned, no-drain               7 completed             677 ms     8096               0
+            unaligned, savepoint-then-finish  7 completed             677 ms     8096               4000
         """
     ).strip("\n")

@@ -26,7 +26,7 @@ def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, bac
         "?", "log", Job((source, Vertex("map", inputs=(inlet,), state=state))),
         CheckpointOptions(interval, state=StateOptions(incremental=True)), Run(seconds * S),
         storage=Storage(1_000_000_000, close_ns, inline_threshold_bytes=0),
-        overheads=Overheads(0, 0, 0, 0, S // 2),
+        overheads=Overheads(0, 0, 0, 0, S // 2, file_ns=0),
     )  # fmt: skip
 
 
