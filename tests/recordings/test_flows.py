@@ -64,6 +64,24 @@ def test_samples_are_dated_by_the_clock_of_the_tasks(sampled):
     assert [99_000 + 1000, 99_000 + 8000, 99_000 + 14_000] == [time_ms for time_ms, _ in series(job, job.vertex("sink"))["numRecordsIn"]]
 
 
+def test_a_sample_that_falls_into_a_fetch_is_left_out(sampled):
+    """Task managers are asked one by one: the second subtask still says what it said before."""
+    old, new = counters(100, 1000), counters(600, 6_000)
+    between = {name: (new if name.startswith("0.") else old)[name] for name in old}
+    job = sampled([(1_000, old), (6_000, between), (6_100, new), (11_000, counters(1100, 11_000))])
+
+    assert [[100, 100], [600, 600], [1100, 1100]] == [values for _, values in series(job, job.vertex("sink"))["numRecordsIn"]]
+
+
+def test_each_subtask_has_a_clock_of_its_own(sampled):
+    """They were not asked at the same moment."""
+    first, last = counters(0, 0), counters(1000, 10_000)
+    last |= {"1.numRecordsIn": 800, "1.accumulateBusyTimeMs": 8_000}
+    flow = flows(sampled([(0, first), (9_000, last)]))["sink"]
+
+    assert pytest.approx(200) == flow.per_second("records_in")
+
+
 def test_a_restart_begins_anew(sampled):
     """Counters that fall belong to new tasks: what was before is another story."""
     job = sampled([
