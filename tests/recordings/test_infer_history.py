@@ -114,19 +114,22 @@ def test_state_that_grows_is_told(history):
     def edit(number, _, subtask):
         subtask["state_size"] = subtask["checkpointed_size"] = 10**6 * (number - 70)
 
-    assert "bytes in checkpoint" in history(edit).comments["job.map.state.size"]
+    said = " ".join(history(edit).comments["job.map.state.size"].split())
+
+    assert said.endswith("7,000,000 to 7,000,000 bytes each; 8,000,000 bytes in checkpoint 74")
 
 
 def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):
-    """The fastest is the least it can be."""
+    """The fastest is the least it can be; late checkpoints, which show the latency of a file, tell more."""
 
     def edit(_, __, subtask):
         phases(subtask, start=10, align=0, sync=0, async_=100, total=113)
         subtask["state_size"] = subtask["checkpointed_size"] = 30_000_000
 
-    inference = history(edit)
+    inference, late = history(edit, interval=20_000), history(edit)
 
-    assert 300_000_000 <= parse_byte_rate(inference.document["storage"]["bandwidth"]) < 400_000_000
+    assert "300 MB/s" == inference.document["storage"]["bandwidth"]
+    assert 300_000_000 < parse_byte_rate(late.document["storage"]["bandwidth"]) < 400_000_000
     assert "How fast does checkpoint storage write one file, in bytes per second?" in inference.unknown
 
 
