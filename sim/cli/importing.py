@@ -48,11 +48,23 @@ def import_recording(
             raise UserError("one address at a time; only the parts of a log go together", Code.USAGE)
         imported = _live(sources[0], job, sample, save, header or [], compare) if live else _stored(sources, job, compare)
         text = write(imported.document, imported.question, imported.comments)
+        _check(text)
         if out is None:
             print(text, end="")
         else:
             out.write_text(text, encoding="utf-8")
         _tell(imported)
+
+
+def _check(text: str) -> None:
+    """The file must run as it is, whatever somebody's cluster says."""
+    from sim.scenario import ScenarioError, loads
+
+    try:
+        loads(text, "imported")
+    except ScenarioError as error:
+        problems = "; ".join(str(problem).removeprefix("imported:") for problem in error.problems[:3])
+        raise UserError(f"what was read makes no scenario that holds: {problems}", Code.INVALID_INPUT) from None
 
 
 def _stored(sources: list[str], job: str | None, compare: bool) -> Import | Inference:
