@@ -105,6 +105,15 @@ def test_what_is_written_runs(source):
     assert 3 == len(loads(text(compared(inference)), "compared").scenarios)
 
 
+def test_several_checkpoints_at_once_are_not_compared(changed):
+    """Flink runs unaligned ones one by one: the comparison says that it leaves them out."""
+    inference = changed({"/checkpoints/config": lambda told: told | {"max_concurrent": 3}})
+
+    assert 3 == inference.document["checkpoint"]["max-concurrent"]
+    assert "max-concurrent" not in compared(inference).document["checkpoint"]
+    assert any("one by one" in lost for lost in compared(inference).not_modelled)
+
+
 @pytest.mark.parametrize("source", ["pressed.zip", "keeping-up.zip", "archive.json.gz"])
 def test_every_value_has_a_word_on_where_it_is_from(source):
     """Of itself, or of a section above it; but for what only lays out the file."""
