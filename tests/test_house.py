@@ -30,8 +30,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
     "sweep": BELOW_CLI,
+    "traces": BELOW_CLI | {"recordings"},
     "report": BELOW_CLI | {"recordings", "calibration"},
-    "cli": BELOW_CLI | {"recordings", "calibration", "sweep", "report"},
+    "cli": BELOW_CLI | {"recordings", "calibration", "sweep", "report", "traces"},
     "__init__": {"scenario", "runtime", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/jit.py",),
     "simpy": ("runtime/", "storage/"),
-    "pyspark": ("sweep/",),
+    "pyspark": ("sweep/", "traces/"),
 }
 
 # You know the room of a line by its words.  Names in code count; prose is free.

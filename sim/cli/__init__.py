@@ -12,6 +12,7 @@ from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
 from sim.cli.sweep import run_sweep
+from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
 
 __all__ = ["app", "main"]
@@ -29,6 +30,7 @@ app.command("import")(import_recording)
 app.command("validate")(validate_recordings)
 app.command("calibrate")(calibrate_environment)
 app.command("advise")(advise_on)
+app.add_typer(traces_app, name="traces")
 app.command("schema")(print_schema)
 
 

@@ -18,6 +18,7 @@ NAMED = {
     "sim.scenario.problems.ScenarioError": 3,
     "sim.recordings.reader.RecordingError": 3,
     "sim.report.expect.ExpectationError": 3,
+    "sim.traces.lines.TraceFileError": 3,
     "sim.sweep.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
     "sim.sweep.spark.ClusterError": 4,

@@ -1,0 +1,1 @@
+"""Traces of others as typed tables, cut into windows that a sweep replays: a folder or a bucket of files in, Parquet out, on Spark."""

@@ -1,0 +1,64 @@
+"""The tables that traces become, column by column.  One row per observation, partitioned by `trace`: the file it comes from.
+
+Times are seconds on the trace's own clock (epoch seconds where the file has them), so that files of one experiment fit together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+__all__ = ["KINDS", "TABLES", "UNION", "Column"]
+
+
+class Column(NamedTuple):
+    name: str
+    type: pa.DataType
+    meaning: str
+
+
+_TRACE = Column("trace", pa.string(), "path of the file below the folder that was read, without its ending")
+_LINE = Column("line", pa.int64(), "where it stands in the file, from 1")
+_TIME = Column("t_s", pa.float64(), "seconds on the trace's own clock")
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "rates": (
+        _TRACE, _LINE, _TIME,
+        Column("rate", pa.float64(), "records per second; of arrivals, counted per second"),
+        Column("latency_ms", pa.float64(), "end to end, where the file tells"),
+        Column("lag", pa.float64(), "records not yet consumed, where the file tells"),
+    ),
+    "factors": (
+        _TRACE, _LINE, _TIME,
+        Column("series", pa.string(), "which machine"),
+        Column("speed", pa.float64(), "as measured"),
+        Column("factor", pa.float64(), "median speed of the trace / speed: how many times slower than usual"),
+    ),
+    "failures": (
+        _TRACE, _LINE, _TIME,
+        Column("lasts_s", pa.float64(), "null: the file does not tell"),
+        Column("what", pa.string(), "node or kind of failure"),
+    ),
+    "checkpoints": (
+        _TRACE, _LINE, _TIME,
+        Column("id", pa.int64(), "checkpoint id"),
+        Column("status", pa.string(), "COMPLETED, FAILED or IN_PROGRESS"),
+        Column("end_to_end_duration_ms", pa.float64(), "trigger -> last acknowledgement"),
+        Column("checkpointed_size", pa.float64(), "bytes written"),
+    ),
+    "quarantine": (
+        _TRACE, _LINE,
+        Column("reason", pa.string(), "why the row is in no other table"),
+        Column("text", pa.string(), "its beginning"),
+    ),
+}  # fmt: skip
+
+KINDS = (*TABLES, "arrivals")
+"""What a row may be; arrivals are counted into rates."""
+
+UNION = pa.schema([
+    pa.field("kind", pa.string()),
+    *{column.name: pa.field(column.name, column.type) for columns in TABLES.values() for column in columns}.values(),
+])  # fmt: skip
+"""All columns of all tables: what reading a file gives, row by row."""
