@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,6 +24,13 @@ with Cluster() as flink:
     print(flink._process.pid, flush=True)
     time.sleep(600)
 """
+
+
+@pytest.fixture(autouse=True)
+def logs_stay_here(tmp_path, monkeypatch):
+    """Those of failed blocks are kept, and a killed Python cannot remove any."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # asked again; undone afterwards
 
 
 def is_gone(pid, within_s=20):
