@@ -44,7 +44,7 @@ def outage_s(failure: Failure) -> int:
 
 
 def caught_up_s(failure: Failure, one: Fit) -> float:
-    """Second since the consumers read again in which the last backlog is gone; NaN: within 15 minutes it is not."""
+    """Second since the consumers read again in which the lag is normal again; NaN: within 15 minutes it is not."""
     (value,) = _caught_up_s(failure, one.outage_s, *(np.array([x]) for x in (one.capacity, one.lost_s, one.checkpoint_s)))
     return float(value)
 
@@ -54,12 +54,13 @@ def _caught_up_s(failure: Failure, outage: float, capacity: _Array, lost_s: _Arr
     begun = failure.kill_epoch_s + round(outage)
     backlog = np.full(len(capacity), offered.loc[failure.kill_epoch_s - failure.interval_s + 1 : begun - 1].sum())
     found = np.full(len(capacity), np.nan)
+    normal_s = np.maximum(1.5 * checkpoint_s, checkpoint_s + 0.25)  # what the rule allows a lag that every checkpoint causes
     for second, rate in enumerate(offered.loc[begun : begun + 899].to_numpy()):
         served = capacity * np.where(second < 2 * lost_s, 0.5, 1.0)
         if second and second % failure.interval_s == 0:  # one interval after the restart the first checkpoint
             served = served - capacity * checkpoint_s
         backlog = np.maximum(backlog + rate - served, 0)
-        found[np.isnan(found) & (backlog <= 0)] = second
+        found[np.isnan(found) & (backlog <= normal_s * failure.rate)] = second
         if second % 60 == 59 and not np.isnan(found).any():
             break
     return found
@@ -67,7 +68,7 @@ def _caught_up_s(failure: Failure, outage: float, capacity: _Array, lost_s: _Arr
 
 def _shown_s(caught_up: _Array, outage: float) -> _Array:
     """Recovery time by the rule: from the second the lag is missing to the last consumer's last look back at it."""
-    return np.asarray(round(outage) + lag_seen_until(caught_up) + MONITOR.last_s - 1 - GONE_S)
+    return np.asarray(round(outage) + lag_seen_until(np.maximum(caught_up - 1, 0)) + MONITOR.last_s - 1 - GONE_S)
 
 
 GONE_S = 2
