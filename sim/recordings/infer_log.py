@@ -64,7 +64,7 @@ def infer_log(log: JobLog) -> Inference:
     done = [point for point in points if point.status == "COMPLETED"]
     failed = [point for point in points if point.status == "FAILED"]
     beat = rhythm(points)
-    took_ms = median(point.duration_ms for point in done) if done else 0
+    took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
     draft.head.append(f"Imported from the log {log.source}, job {log.job}: a log tells of checkpoints, not of records.")
     counts = f"{len(done)} completed, {len(failed)} failed, {log.refused} refused, {log.restored} restores"
     durations = f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
