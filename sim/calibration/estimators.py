@@ -16,7 +16,7 @@ import pandas as pd
 from sim.recordings.config import Configuration, Node
 from sim.recordings.recording import Checkpoint, Recording
 from sim.recordings.startup import startup_ms
-from sim.recordings.to_scenario import RESTART_OPTIONS
+from sim.recordings.to_scenario import FIXED_OPTIONS, RESTART_OPTIONS
 from sim.units import parse_flink_duration
 
 __all__ = ["CONSTANTS", "Constant"]
@@ -131,6 +131,27 @@ def _start(recording: Recording) -> list[float]:
     return [] if recording.event_table("submit").empty or recording.event_table("open").empty else [startup_ms(recording)]
 
 
+def _flusher(recording: Recording) -> list[float]:
+    """A source that never waits has in its outputs what is due since its last flush; so many whole periods lie between two of those.
+
+    What exceeds the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it looks like none.
+    """
+    timeout_ms = parse_flink_duration(str(recording.config.flink.get(_TIMEOUT, FIXED_OPTIONS[_TIMEOUT]))) / 10**6
+    rates = {node.id: node.rate * node.record_bytes / 1000 for node in recording.config.nodes if node.rate * timeout_ms >= _FINE * 1000}
+    of = _of_sources(recording)
+    of = of[of["unaligned_checkpoint"].astype(bool) & of["vertex"].isin(rates)]
+    triggered = {one.id: one.trigger_timestamp for one in recording.checkpoints.list}
+    since = of["alignment_persisted"] / of["vertex"].map(rates).astype(float)
+    flushed = of["id"].map(triggered) + of["start_delay"] - since
+    samples: list[float] = []
+    for _, one in of.assign(since=since, flushed=flushed).groupby(["vertex", "index"]):
+        if timeout_ms > 0 and one["since"].quantile(_MOST) <= timeout_ms:
+            apart = one["flushed"].diff()
+            apart = apart[apart >= timeout_ms]
+            samples += (apart / (apart // timeout_ms) - timeout_ms).tolist()
+    return samples
+
+
 CONSTANTS: dict[str, Constant] = {
     "trigger": Constant(
         "Trigger timestamp -> the trigger call is executed by a source.",
@@ -176,6 +197,10 @@ CONSTANTS: dict[str, Constant] = {
         "Submission -> all tasks run; used where nobody looked.",
         "submission -> the last task is open, its state filled, its source started", _start,
     ),
+    "flusher": Constant(
+        "A flush of a task's outputs -> the next, beside the buffer timeout.",
+        "in-flight data of sources that never wait, at one unaligned checkpoint after the other", _flusher,
+    ),
 }  # fmt: skip
 """By field of `Overheads` without `_ns`, in the order of a checkpoint's and a job's life."""
 
@@ -184,6 +209,9 @@ CONSTANTS: dict[str, Constant] = {
 
 _QUICK_US = 1000
 _DELAY = "restart-strategy.fixed-delay.delay"
+_TIMEOUT = "execution.buffer-timeout.interval"
+_FINE = 10  # records per timeout, for bytes to tell the time
+_MOST = 0.9  # of the checkpoints
 
 
 class _Failure(NamedTuple):

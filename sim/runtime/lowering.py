@@ -42,7 +42,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
         max_per_channel=network.max_per_channel,
         overdraft=network.overdraft,
         stretching=network.stretching,
-        buffer_timeout_ns=network.buffer_timeout_ns,
+        buffer_timeout_ns=_flush_period_ns(scenario),
         debloating=_debloating(network.debloat),
         digests=digests,
         begin_ns=begin_ns,
@@ -110,6 +110,12 @@ def _source(source: Source) -> plane.Source:
 def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:
     """A segment shorter than one record has no record of its own."""
     return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1].first > row.first]
+
+
+def _flush_period_ns(scenario: Scenario) -> int:
+    """The flusher's thread sleeps for the timeout and works then: it is later each time.  0 and -1 have no thread."""
+    timeout_ns = scenario.cluster.network.buffer_timeout_ns
+    return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns
 
 
 def _debloating(debloat: Debloat | None) -> plane.Debloating | None:

@@ -176,5 +176,5 @@ def _overheads(given: doc.Overheads, environment: Overheads) -> Overheads:
     return _given(
         environment, trigger_ns=given.trigger, acknowledge_ns=given.acknowledge, complete_ns=given.complete, notify_ns=given.notify,
         first_trigger_ns=given.first_trigger, close_ns=given.close, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
-        file_ns=given.file, start_ns=given.start,
+        file_ns=given.file, start_ns=given.start, flusher_ns=given.flusher,
     )

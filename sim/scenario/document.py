@@ -163,6 +163,8 @@ class Overheads(Section):
     """A file of flat storage, beside its file-latency and its bytes."""
     start: Duration | None = None
     """Submission -> all tasks run."""
+    flusher: Duration | None = None
+    """A flush of a task's outputs -> the next, beside the buffer timeout."""
 
 
 Conditions = Annotated[

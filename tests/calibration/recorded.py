@@ -20,9 +20,11 @@ _CHECKPOINT = (
 )  # fmt: skip
 
 
-def recorded(name: str, overheads: Overheads, *, seconds: float = 30) -> Recording:
-    """The job of a recording, simulated with these constants, its times cut to whole milliseconds."""
+def recorded(name: str, overheads: Overheads, *, seconds: float = 30, flink: dict[str, Any] | None = None) -> Recording:
+    """The job of a recording, simulated with these constants, its times cut to whole milliseconds; `flink`: options that are other."""
     given = read(RECORDINGS / f"{name}.json.gz")
+    config = given.config.model_copy(update={"flink": {**given.config.flink, **(flink or {})}})
+    given = given.model_copy(update={"config": config})
     scenario = scenario_of(given, overheads)
     result = simulate(replace(scenario, run=replace(scenario.run, duration_ns=round(seconds * 1e9))), check=False)
     checkpoints = [
@@ -62,7 +64,8 @@ def _subtask(row: dict[Any, Any]) -> dict[str, Any]:
     return {
         "index": row["index"], "status": row["status"], "ack_timestamp": _epoch(row["ack_timestamp"]),
         "end_to_end_duration": int(row["end_to_end_duration"]), "start_delay": int(row["start_delay"]),
-        "alignment": {"duration": int(row["alignment_duration"])}, "unaligned_checkpoint": row["unaligned_checkpoint"],
+        "alignment": {"duration": int(row["alignment_duration"]), "persisted": int(row["alignment_persisted"])},
+        "unaligned_checkpoint": row["unaligned_checkpoint"],
         "checkpoint": {"sync": int(row["sync_duration"]), "async": int(row["async_duration"])},
         "checkpointed_size": row["checkpointed_size"], "state_size": row["state_size"],
     }  # fmt: skip

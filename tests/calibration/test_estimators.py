@@ -40,6 +40,16 @@ def test_planted_constants_come_back_from_simulated_recordings(scale):
     assert STARTUP_MS == overrun["start"]
 
 
+@pytest.mark.parametrize("late_us", [400, 900])
+def test_a_planted_delay_of_the_flusher_comes_back(late_us):
+    """To a tenth of a millisecond: eighty flushes lie between two checkpoints."""
+    unaligned = {"execution.checkpointing.unaligned.enabled": "true"}
+    given = recorded("p4-none-largestate-slowdfs-aligned", Overheads(flusher_ns=late_us * 1000), seconds=60, flink=unaligned)
+
+    assert late_us / 1000 == pytest.approx(votes(given)["flusher"], abs=0.1)
+    assert "flusher" not in votes(recorded("p4-severe-unaligned", Overheads())), "outputs of a source that waits are full"
+
+
 def moved(name: str, **by_ms: float) -> Recording:
     """A copy of a recording in which events of a kind (or a status of the job) are so much later."""
     given = read(RECORDINGS / f"{name}.json.gz")

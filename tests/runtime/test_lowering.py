@@ -9,7 +9,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.quantiles import quantile_table
-from sim.model.scenario import Run, Scenario
+from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.interface import Debloating, RateSegment, Ship
 from sim.plane.reference.thread import due
 from sim.runtime.lowering import hosts, plane_spec
@@ -45,6 +45,14 @@ def segments(*rates: tuple[int, Fraction | int]) -> tuple[RateSegment, ...]:
 
 
 # ---------------------------------------------------------------------------------------------- names and numbers
+
+
+@pytest.mark.parametrize(("timeout", "period"), [(100, 107), (1, 8), (0, 0), (-1, -1)])
+def test_flushes_are_a_timeout_and_what_the_flusher_takes_apart(timeout, period):
+    """Whoever flushes after each record, or never, has no flusher."""
+    given = replace(scenario(network=NetworkMemory(buffer_timeout_ns=timeout)), overheads=Overheads(flusher_ns=7))
+
+    assert period == plane_spec(given).buffer_timeout_ns
 
 
 def test_vertices_and_edges_become_numbers():
