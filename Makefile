@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow flink lint mutations nightly clean
+.PHONY: run test test-slow flink lint envelope mutations nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -32,6 +32,10 @@ flink: .venv/.made-flink
 lint: .venv/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# What predictions are worth, from the recordings in tests/data: sim/calibration/envelope.json and its table in the README.
+envelope: .venv/.made-core
+	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
 
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
 mutations: .venv/.made-test

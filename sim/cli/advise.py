@@ -10,6 +10,7 @@ import typer
 from sim.cli.errors import Code, UserError, output_folder, say, speaking
 from sim.cli.options import Engine, EngineOption, JobsOption, OutOption
 from sim.cli.progress import bar
+from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ def advise_on(
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
         scenario, unknown = _job(source)
+        warn_outside(scenario.name, [scenario])
         mtbf_ms = _duration("--mtbf", mtbf)
         if mtbf_ms is None:
             unknown = [*unknown, "how often does the job fail? Assumed: once a day; --mtbf says otherwise"]

@@ -25,6 +25,7 @@ from sim.cli.options import (
 )
 from sim.cli.progress import bar
 from sim.cli.shown import show
+from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
     from sim.report.expect import Expectation
@@ -77,6 +78,7 @@ def _one(
         say(f"warning: {warning}")
     if told := assumed(path.read_text(encoding="utf-8", errors="replace")):
         say(f"warning: {path}: {told}")
+    warn_outside(study.name, study.scenarios)
     comparison = _compared(study, folder, engine, jobs, checks)
     checked = _checked(comparison, expected)
     from sim.sweep.folder import keep, plain

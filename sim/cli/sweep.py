@@ -14,6 +14,7 @@ import typer
 from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
 from sim.cli.options import ChecksOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
 from sim.cli.progress import bar
+from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,7 @@ def run_sweep(
         asked = define(file, changes)
         for warning in asked.warnings:
             say(f"warning: {warning}")
+        warn_outside(asked.name, asked.scenarios)
         folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
         from sim.sweep.runners import sweep
 

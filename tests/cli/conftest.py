@@ -9,7 +9,7 @@ TINY = """\
 # Does it matter how barriers travel?
 version: 1
 job:
-  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  source: {source: {rate: 200/s, record: 400 B}, parallelism: 2}
   sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
 checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
 run: {duration: 3 s}

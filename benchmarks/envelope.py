@@ -1,0 +1,36 @@
+"""What predictions are worth, from this project's recordings: writes sim/calibration/envelope.json and the block of the README.
+
+`python -m benchmarks.envelope [FOLDER...]`; without folders, `make envelope`, all recordings in tests/data.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.calibration.envelope import FILE, read_envelope
+from sim.calibration.envelope_made import block, document, envelope_text, judge, replaced
+from sim.recordings import read_any
+
+__all__ = ["FOLDERS", "README", "made", "main"]
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+FOLDERS = (ROOT / "tests" / "data" / "recordings", ROOT / "tests" / "data" / "held-out")
+
+
+def made(folders: Sequence[Path] = FOLDERS) -> str:
+    """The text of the file, from all recordings in the folders; two or three seconds each."""
+    paths = sorted((path for folder in folders for path in folder.glob("*.json.gz")), key=lambda path: path.name)
+    return envelope_text(document([judge(read_any(path)) for path in paths]))
+
+
+def main(folders: Sequence[Path]) -> None:
+    text = made(folders or FOLDERS)
+    FILE.write_text(text, encoding="utf-8")
+    README.write_text(replaced(README.read_text(encoding="utf-8"), block(read_envelope(text))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main([Path(folder) for folder in sys.argv[1:]])

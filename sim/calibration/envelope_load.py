@@ -1,0 +1,52 @@
+"""How much a job is asked to do, beside what it can: the busiest subtask's share of time at the highest rate of the sources."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sim.model.job import Input, Job, Vertex
+from sim.model.scenario import Scenario
+
+__all__ = ["loads_of", "utilisation"]
+
+_SECOND = 10**9
+_LOW = Fraction(4, 5)
+"""Above it, queues of a server with some randomness are no longer short."""
+
+
+def loads_of(scenario: Scenario) -> list[str]:
+    """Words for it: changing if the sources' rates do; then how much there is at most.  Without a limit it is more than anybody serves."""
+    sources = [vertex.source for vertex in scenario.job.vertices if vertex.source is not None]
+    changing = ["changing rates"] if any(len(source.rates) > 1 for source in sources) else []
+    busiest = utilisation(scenario.job)
+    if busiest is None or busiest > 1:
+        return [*changing, "more than can be served"]
+    return [*changing, "below 80 %" if busiest < _LOW else "80 to 100 %"]
+
+
+def utilisation(job: Job) -> Fraction | None:
+    """Of the busiest subtask; above 1, sources are held back.  None: a source has no limit of its own."""
+    rates: dict[str, Fraction] = {}
+    busiest = Fraction(0)
+    for vertex in job.vertices:
+        if vertex.source is not None:
+            if not vertex.source.rates:
+                return None
+            own = max(rate.per_second for rate in vertex.source.rates)
+            rates[vertex.name] = own * vertex.parallelism * vertex.fan_out
+            continue
+        coming = [(each, rates[each.upstream] * (vertex.parallelism if each.ship == "broadcast" else 1)) for each in vertex.inputs]
+        busy = sum((rate * _largest_share(each, vertex) * each.service.mean / _SECOND for each, rate in coming), Fraction(0))
+        asked = sum((rate * _largest_share(each, vertex) for each, rate in coming), Fraction(0))
+        if vertex.async_io is not None:
+            busy = max(busy, asked * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
+        busiest = max(busiest, busy)
+        rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0)) * vertex.fan_out
+    return busiest
+
+
+def _largest_share(one: Input, vertex: Vertex) -> Fraction:
+    """Of an input's records, what the subtask that gets most of them gets."""
+    if one.ship == "global":
+        return Fraction(1)
+    return max(one.weights) / sum(one.weights) if one.weights else Fraction(1, vertex.parallelism)

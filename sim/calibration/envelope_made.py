@@ -1,0 +1,114 @@
+"""Recordings -> the validity envelope: the file that comes with this package, and the block of the README that shows it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from sim.calibration.envelope import QUANTITIES, Envelope, Seen
+from sim.calibration.envelope_features import FEATURES, Value, features
+from sim.calibration.judgement import summary
+from sim.calibration.truth import scenario_of, truth
+from sim.recordings import Recording
+
+__all__ = ["BEGIN", "END", "Judged", "block", "document", "envelope_text", "judge", "replaced"]
+
+BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
+_NAMES = {
+    "end_to_end_duration": "checkpoint duration", "start_delay": "start delay", "persisted_data": "in-flight data stored",
+    "checkpointed_size": "bytes written", "numRecordsInPerSecond": "throughput", "latency": "record latency",
+    "completed": "completed checkpoints",
+}  # fmt: skip
+_DIGITS = 4
+
+
+class Judged(NamedTuple):
+    """What one recording adds."""
+
+    recording: str
+    family: str
+    features: Mapping[str, tuple[Value, ...]]
+    table: pd.DataFrame  # its truth table
+
+
+def judge(recording: Recording, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
+    return Judged(recording.name, recording.family, features(scenario_of(recording)), truth(recording, seeds=seeds))
+
+
+def document(judged: Sequence[Judged]) -> dict[str, Any]:
+    """What `read_envelope` reads."""
+    return {
+        "recordings": len(judged),
+        "overall": _errors(judged),
+        "families": {family: _errors([one for one in judged if one.family == family]) for family in sorted({one.family for one in judged})},
+        "features": {
+            feature.name: {str(value): _errors([one for one in judged if value in one.features.get(feature.name, ())]) for value in values}
+            for feature in FEATURES
+            if (values := sorted({value for one in judged for value in one.features.get(feature.name, ())}))
+        },
+    }
+
+
+def _errors(judged: Sequence[Judged]) -> dict[str, Any]:
+    """How many recordings, and of each quantity those that show it, median and 90 % quantile."""
+    table = pd.concat([one.table for one in judged], ignore_index=True)
+    told = summary(table).set_index("quantity")
+    errors = {
+        name: [int(row["recordings"]), round(float(row["median"]), _DIGITS), round(float(row["p90"]), _DIGITS)]
+        for name, row in told.reindex([name for name in QUANTITIES if name in told.index]).iterrows()
+        if not math.isnan(row["median"])
+    }
+    return {"recordings": len(judged), "errors": errors}
+
+
+def envelope_text(made: Mapping[str, Any]) -> str:
+    """The file: a line per value of a feature."""
+
+    def lines(values: Mapping[str, Any], indent: str) -> str:
+        return ",\n".join(f"{indent}{json.dumps(name)}: {json.dumps(seen)}" for name, seen in values.items())
+
+    groups = ",\n".join(f"    {json.dumps(name)}: {{\n{lines(values, '      ')}\n    }}" for name, values in made["features"].items())
+    return (
+        f'{{\n  "recordings": {made["recordings"]},\n  "overall": {json.dumps(made["overall"])},\n'
+        f'  "families": {{\n{lines(made["families"], "    ")}\n  }},\n  "features": {{\n{groups}\n  }}\n}}\n'
+    )
+
+
+def block(known: Envelope) -> str:
+    """Between `BEGIN` and `END`: errors per family, and what values of each feature were recorded."""
+    header = ["recordings of", *(_NAMES[name] for name in QUANTITIES)]
+    rows = [
+        [f"{family} ({seen.recordings})", *(_cell(seen, name) for name in QUANTITIES)]
+        for family, seen in {**known.families, "all": known.overall}.items()
+    ]
+    table = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
+    recorded = [(feature, known.features[feature.name]) for feature in FEATURES if feature.name in known.features]
+    ranges = "; ".join(f"{feature.name}: {_range(feature.shown, values)}" for feature, values in recorded)
+    return "\n".join([BEGIN, *table, "", f"Recorded were: {ranges}.", END])
+
+
+def replaced(readme: str, new: str) -> str:
+    """The text with its block exchanged."""
+    before, rest = readme.split(BEGIN)
+    return before + new + rest.split(END)[1]
+
+
+def _cell(seen: Seen, quantity: str) -> str:
+    error = seen.errors.get(quantity)
+    return "–" if error is None else f"{_percent(error.median)}, {_percent(error.p90)}"
+
+
+def _percent(share: float) -> str:
+    return "0 %" if share < 0.0005 else f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def _range(shown: Any, values: Mapping[Value, Seen]) -> str:
+    """Words with how many recordings have them; of numbers the smallest and the largest."""
+    numbers = [value for value in values if isinstance(value, int)]
+    if numbers:
+        return " to ".join(dict.fromkeys((shown(min(numbers)), shown(max(numbers)))))
+    return ", ".join(f"{value} ({seen.recordings})" for value, seen in values.items())

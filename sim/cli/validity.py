@@ -1,0 +1,21 @@
+"""Before anything runs: a line on stderr if a scenario is unlike all that predictions were held to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.cli.errors import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sim.model.scenario import Scenario
+
+__all__ = ["warn_outside"]
+
+
+def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
+    from sim.calibration.envelope import warning
+
+    if told := warning(scenarios):
+        say(f"warning: {name}: {told}")

@@ -1,0 +1,57 @@
+"""How much a job is asked to do: hand-computed utilisations."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.calibration.envelope_load import loads_of, utilisation
+from sim.scenario import loads
+
+JOB = """\
+# Is it much?
+version: 1
+job:
+  src: {source: {rate-per-subtask: RATE, record: 1 kB}, parallelism: 2}
+  map: {input: {src: EXCHANGE}, service: 100 us, fan-out: 2, parallelism: 2}
+  sink: {input: {map: hash}, service: 1 ms, parallelism: 4}
+checkpoint: {interval: 4 s}
+run: {duration: 10 s}
+"""
+
+
+def scenario(rate="100/s", exchange="hash", more=()):
+    return loads(JOB.replace("RATE", rate).replace("EXCHANGE", exchange), overrides=more).scenarios[0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "exchange", "more", "busiest"),
+    [
+        ("500/s", "hash", (), Fraction(1, 2)),  # 1000/s, doubled, to four subtasks: 500/s of 1 ms
+        ("500/s", "broadcast", (), Fraction(1)),  # everything to both
+        ("500/s", "hash", ("job.sink.parallelism=8", "job.map.service=1 ms"), Fraction(1, 2)),  # the map is busier now
+        ("500/s", "global", ("job.map.service=600 us",), Fraction(3, 5)),
+        ("[{at: 0 s, rate: 100/s}, {at: 5 s, rate: 700/s}]", "hash", (), Fraction(7, 10)),
+    ],
+)
+def test_the_busiest_subtask(rate, exchange, more, busiest):
+    assert busiest == utilisation(scenario(rate, exchange, more).job)
+
+
+def test_requests_under_way_are_a_limit_too():
+    """200/s per subtask, 100 at a time, 400 ms each: 80 %."""
+    asked = scenario("200/s", more=("job.map.async-io={latency: 400 ms}",))
+
+    assert Fraction(4, 5) == utilisation(asked.job)
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ("700/s", ["below 80 %"]),
+        ("900/s", ["80 to 100 %"]),
+        ("1100/s", ["more than can be served"]),
+        ("unlimited", ["more than can be served"]),
+    ],
+)
+def test_words_for_it(rate, words):
+    assert words == loads_of(scenario(rate))
