@@ -30,7 +30,8 @@ def test_a_setting_and_what_to_paste(ckptsim, set_today, quick, tmp_path):
     done = ckptsim(*words)
 
     assert 0 == done.exit_code, done.stderr
-    assert re.search(r"Stay with aligned, every [0-9a-z ]+\. It keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)", done.stdout)
+    kept = r"It keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
+    assert re.search(rf"Stay with aligned, every [0-9a-z ]+\. {kept}", done.stdout)
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
     before = sorted((tmp_path / "out" / "cells").iterdir())
