@@ -157,8 +157,6 @@ class TaskEnding:
 
     @carry_out.register
     def _close_operators(self, _: say.CloseOperators) -> None:
-        if self.machine.rule.tail == "at-finish":
-            self.host.operator.commit_at_finish()
         def close() -> None:
             closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
             self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)

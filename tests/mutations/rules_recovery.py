@@ -70,8 +70,8 @@ RECOVERY = (
     Rule(
         "after a restart the first checkpoint comes one interval later",
         "runtime/recovery_host.py",
-        "restarted=self.world.beginning is None or len(self.stats) > 1,",
-        "restarted=False,",
+        "                restarted=restarted,",
+        "                restarted=False,",
         f"{_HOST}the_timeline_of_a_restart",
     ),
     Rule(
