@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.calibration.predicted_series import of_series
-from sim.recordings.flows import flows
-from sim.recordings.observed import of_checkpoints
-from sim.recordings.quantities import values_of
+from sim.recordings.inferred.flows import flows
+from sim.recordings.observed.quantities import values_of
+from sim.recordings.observed.table import of_checkpoints
 from sim.recordings.recording import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:
-    from sim.recordings.rest_job import RestJob
+    from sim.recordings.rest.job import RestJob
     from sim.runtime.result import Result
 
 __all__ = ["PER_MINUTE", "measured", "simulated"]
@@ -22,7 +22,7 @@ PER_MINUTE = "completed_per_minute"
 
 
 def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
-    """Rows of `sim.recordings.quantities.COLUMNS`: of the checkpoints triggered from then on [epoch ms], rates over the samples."""
+    """Observations (`sim.recordings.observed`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
     settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
     checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
     over = flows(job)

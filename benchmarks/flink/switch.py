@@ -17,10 +17,10 @@ from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import Protocol
 from sim.calibration.truth import beside
 from sim.model.scenario import Scenario
-from sim.recordings.infer import infer_scenario
-from sim.recordings.rest import fetch
-from sim.recordings.rest_job import RestJob
-from sim.recordings.snapshot import Snapshot
+from sim.recordings.inferred.scenario import infer_scenario
+from sim.recordings.rest.fetching import fetch
+from sim.recordings.rest.job import RestJob
+from sim.recordings.rest.snapshot import Snapshot
 from sim.runtime.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
 from sim.calibration.truth import NEGLIGIBLE_MS
-from sim.recordings.quantities import DURATIONS
+from sim.recordings.observed.quantities import DURATIONS
 
 __all__ = ["QUANTITIES", "chosen", "decision", "told"]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from sim.calibration.truth import NEGLIGIBLE_MS
-from sim.recordings.config import Configuration
-from sim.recordings.quantities import DURATIONS
+from sim.recordings.configured.config import Configuration
+from sim.recordings.observed.quantities import DURATIONS
 
 __all__ = ["BARS", "Bar", "back_pressured", "bars"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sim.calibration.settings import Settings, differences
 from sim.calibration.truth import NEGLIGIBLE_MS
-from sim.recordings.quantities import DURATIONS
+from sim.recordings.observed.quantities import DURATIONS
 
 __all__ = ["COLUMNS", "REPEATS", "orderings", "spreads"]
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.model.scenario import Scenario
-    from sim.sweep.advice import Limits
-    from sim.sweep.advised import Advised
+    from sim.sweep.advice.judgement import Limits
+    from sim.sweep.advice.words import Advised
 
 __all__ = ["advise_on"]
 
@@ -45,8 +45,8 @@ def advise_on(
 ) -> None:
     """Try protocols and intervals on a job, undisturbed and with a failure, and recommend a setting that keeps your limits."""
     with speaking():
-        from sim.sweep.advice import Limits
-        from sim.sweep.advised import advised
+        from sim.sweep.advice.judgement import Limits
+        from sim.sweep.advice.words import advised
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
         scenario, unknown = _job(source)
@@ -84,11 +84,11 @@ def _job(source: Path) -> tuple[Scenario, list[str]]:
 def _tried(
     scenario: Scenario, limits: Limits, folder: Path, replications: int, engine: Engine, jobs: int | None, master: str | None
 ) -> pd.DataFrame:
+    from sim.sweep.advice.trials import trials
     from sim.sweep.plan import cells, with_baselines
     from sim.sweep.runners import sweep
     from sim.sweep.store import Store
     from sim.sweep.tally import Tally
-    from sim.sweep.trials import trials
 
     patience_ns = round(max(2 * (limits.recovery_ms or 0) * 1e6, 180e9))
     steady, failing = trials(scenario, patience_ns=patience_ns, replications=replications)

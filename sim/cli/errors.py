@@ -21,7 +21,7 @@ NAMED = {
     "sim.traces.lines.TraceFileError": 3,
     "sim.sweep.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
-    "sim.sweep.spark.ClusterError": 4,
+    "sim.sweep.spark.rows.ClusterError": 4,
     "sim.sweep.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.model.scenario import Scenario
-    from sim.sweep.definition import Definition
+    from sim.sweep.asked.definition import Definition
 
 __all__ = ["run_sweep"]
 
@@ -57,9 +57,9 @@ def run_sweep(
     with speaking():
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
+        from sim.sweep.asked.definition import define
         from sim.sweep.axes import override
         from sim.sweep.compare import run_folder
-        from sim.sweep.definition import define
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
@@ -112,7 +112,7 @@ def _answer(asked: Definition, table: pd.DataFrame) -> None:
     if asked.question is None:
         return
     from sim.cli.shown import show
-    from sim.sweep.answer import sections, sentence
+    from sim.sweep.asked.answer import sections, sentence
 
     print(f"{asked.text}\n" if asked.text else "", end="")
     for section in sections(asked.question, table[table["status"] == "ok"]):

@@ -25,7 +25,7 @@ def read(
     """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost."""
     with speaking():
         from sim.cli.shown import show
-        from sim.sweep.spark_session import session
+        from sim.sweep.spark.session import session
         from sim.traces.pipeline import read_traces
 
         _must_be_writable(out)
@@ -51,7 +51,7 @@ def cut_windows(
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
         from sim.runtime.whole_file import replace_file
-        from sim.sweep.spark_session import session
+        from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import UnitError, parse_duration
 

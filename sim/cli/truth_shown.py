@@ -35,7 +35,7 @@ def _known(number: float) -> float | None:
 
 def _unit(quantity: str) -> str:
     from sim.calibration.truth import FIRST
-    from sim.recordings.quantities import UNITS
+    from sim.recordings.observed.quantities import UNITS
 
     return UNITS[quantity.removesuffix(FIRST)]
 

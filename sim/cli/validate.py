@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sim.calibration.settings import Settings
     from sim.model.scenario import Overheads
-    from sim.recordings.config import Configuration
+    from sim.recordings.configured.config import Configuration
     from sim.sweep.local import Progress
 
 __all__ = ["validate_recordings"]

@@ -2,18 +2,18 @@
 calibration's business.
 """
 
-from sim.recordings.draft import Inference
-from sim.recordings.infer import infer_scenario
-from sim.recordings.measured import Measured, compared
-from sim.recordings.observed import observed
+from sim.recordings.configured.scenario import Import
+from sim.recordings.inferred.draft import Inference
+from sim.recordings.inferred.measured import Measured, compared
+from sim.recordings.inferred.scenario import infer_scenario
+from sim.recordings.observed.table import observed
 from sim.recordings.reader import RecordingError, read
 from sim.recordings.recording import Recording
-from sim.recordings.rest import fetch
-from sim.recordings.rest_recording import to_recording
-from sim.recordings.saved import read_saved, save
-from sim.recordings.snapshot import Snapshot
+from sim.recordings.rest.fetching import fetch
+from sim.recordings.rest.recording import to_recording
+from sim.recordings.rest.saved import read_saved, save
+from sim.recordings.rest.snapshot import Snapshot
 from sim.recordings.sources import infer, read_any, read_source, to_document
-from sim.recordings.to_scenario import Import
 
 __all__ = [
     "Import", "Inference", "Measured", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer", "infer_scenario",

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sim.recordings.config import Configuration
+from sim.recordings.configured.config import Configuration
 
 __all__ = ["Alignment", "Checkpoint", "Events", "Job", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
 

@@ -10,20 +10,20 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.recordings import to_scenario
-from sim.recordings.draft import Inference
-from sim.recordings.history import is_archive, read_archive
-from sim.recordings.infer import infer_scenario
-from sim.recordings.infer_log import infer_log
-from sim.recordings.log_recording import to_log_recording
-from sim.recordings.logs import JobLog, read_logs
-from sim.recordings.measured import Measured, compared
+from sim.recordings.configured import scenario as to_scenario
+from sim.recordings.configured.scenario import Import
+from sim.recordings.inferred.draft import Inference
+from sim.recordings.inferred.log import infer_log
+from sim.recordings.inferred.measured import Measured, compared
+from sim.recordings.inferred.scenario import infer_scenario
+from sim.recordings.logs.reading import JobLog, read_logs
+from sim.recordings.logs.recording import to_log_recording
 from sim.recordings.reader import RecordingError, parse, recording_of
 from sim.recordings.recording import Recording
-from sim.recordings.rest_recording import to_recording
-from sim.recordings.saved import is_saved, read_saved
-from sim.recordings.snapshot import Snapshot
-from sim.recordings.to_scenario import Import
+from sim.recordings.rest.history import is_archive, read_archive
+from sim.recordings.rest.recording import to_recording
+from sim.recordings.rest.saved import is_saved, read_saved
+from sim.recordings.rest.snapshot import Snapshot
 from sim.units import format_duration
 
 __all__ = ["Source", "infer", "read_any", "read_source", "to_document"]

@@ -63,7 +63,7 @@ def _local(missing: Sequence[Cell], engine: Engine, jobs: int | None, watch: Wat
 
 
 def _spark(missing: Sequence[Cell], engine: Engine, master: str, watch: Watch, check: bool) -> Iterator[Row]:
-    from sim.sweep.spark import each_row
+    from sim.sweep.spark.rows import each_row
 
     yield from each_row(missing, master=master, engine=engine, watch=watch, check=check)
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.calibration.bars import bars
 from sim.calibration.truth import covered, relative_errors
-from sim.recordings.config import Configuration
+from sim.recordings.configured.config import Configuration
 
 CONFIG = Configuration.model_validate({
     "name": "any", "duration_s": 60,

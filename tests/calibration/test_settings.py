@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sim.calibration.settings import differences, settings_of
-from sim.recordings.config import Configuration
+from sim.recordings.configured.config import Configuration
 
 OP = {"id": "op", "inputs": [{"from": "src"}]}
 

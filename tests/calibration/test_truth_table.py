@@ -16,7 +16,7 @@ from sim.calibration.truth import beside, covered, relative_errors, scenario_of,
 from sim.cli import app
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
-from sim.recordings.quantities import table_of
+from sim.recordings.observed.quantities import table_of
 from sim.runtime.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"

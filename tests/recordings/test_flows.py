@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Snapshot, read_saved
-from sim.recordings.flows import flows, series
-from sim.recordings.rest_job import RestJob
+from sim.recordings.inferred.flows import flows, series
+from sim.recordings.rest.job import RestJob
 
 REST = Path(__file__).parent.parent / "data" / "rest"
 

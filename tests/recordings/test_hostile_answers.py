@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.recordings import RecordingError, Snapshot, infer_scenario, read_saved, to_recording
-from sim.recordings.infer_log import infer_log
-from sim.recordings.log_recording import to_log_recording
-from sim.recordings.logs import JobLog, LogCheckpoint
+from sim.recordings.inferred.log import infer_log
+from sim.recordings.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.logs.recording import to_log_recording
 from sim.scenario import loads, write
 
 REST = Path(__file__).parent.parent / "data" / "rest"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Snapshot, infer_scenario, read_saved
-from sim.recordings.infer_pauses import settled
-from sim.recordings.rest_job import RestJob
+from sim.recordings.inferred.pauses import settled
+from sim.recordings.rest.job import RestJob
 from sim.units import parse_byte_rate, parse_duration, parse_size
 
 REST = Path(__file__).parent.parent / "data" / "rest"

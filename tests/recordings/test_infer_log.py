@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import compared, infer, observed, read_any, read_source
-from sim.recordings.infer_log import infer_log, rhythm
-from sim.recordings.logs import JobLog, LogCheckpoint
+from sim.recordings.inferred.log import infer_log, rhythm
+from sim.recordings.logs.reading import JobLog, LogCheckpoint
 from sim.scenario import loads, write
 
 LOG = Path(__file__).parent.parent / "data" / "rest" / "jobmanager.log"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import RecordingError
-from sim.recordings.logs import read_logs
+from sim.recordings.logs.reading import read_logs
 
 JOB, OTHER = "0123456789abcdef" * 2, "f" * 32
 LOG = Path(__file__).parent.parent / "data" / "rest" / "jobmanager.log"

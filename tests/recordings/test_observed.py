@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Recording, observed, read
-from sim.recordings.quantities import UNITS
+from sim.recordings.observed.quantities import UNITS
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from sim.recordings import Recording
-from sim.recordings.observed_ends import of_ends
-from sim.recordings.quantities import UNITS
+from sim.recordings.observed.ends import of_ends
+from sim.recordings.observed.quantities import UNITS
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 

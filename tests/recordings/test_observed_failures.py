@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sim.recordings import Recording
-from sim.recordings.observed_failures import caught_up_ms, of_failures
+from sim.recordings.observed.failures import caught_up_ms, of_failures
 
 DATA = Path(__file__).parent.parent / "data" / "recordings"
 

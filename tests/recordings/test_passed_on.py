@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.recordings.config import Configuration
-from sim.recordings.passed_on import mean_bytes
+from sim.recordings.configured.config import Configuration
+from sim.recordings.configured.passed_on import mean_bytes
 
 
 def job(*nodes):

@@ -4,15 +4,16 @@ import itertools
 
 import pytest
 
-from sim.recordings import fetch, infer_scenario, rest, to_recording
-from sim.recordings.rest_client import Client, RestError
+from sim.recordings import fetch, infer_scenario, to_recording
+from sim.recordings.rest import fetching
+from sim.recordings.rest.client import Client, RestError
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """A clock that is two seconds on whenever somebody waits: a window of 60 s takes no time."""
     seconds = itertools.count()
-    monkeypatch.setattr(rest, "monotonic", lambda: next(seconds) * 2.0)
+    monkeypatch.setattr(fetching, "monotonic", lambda: next(seconds) * 2.0)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_everything_is_asked_and_kept(fake_flink, ask):
 
 def test_requests_are_short_enough(fake_flink, ask, monkeypatch):
     """Flink's server refuses a request line above 4096 bytes: metrics of many subtasks are asked for in several."""
-    monkeypatch.setattr(rest, "LONGEST_LINE", 300)
+    monkeypatch.setattr(fetching, "LONGEST_LINE", 300)
     fake = fake_flink()
     snapshot = ask(fake)
 
@@ -62,8 +63,8 @@ def test_requests_are_short_enough(fake_flink, ask, monkeypatch):
 
 
 def _flows(snapshot):
-    from sim.recordings.flows import flows
-    from sim.recordings.rest_job import RestJob
+    from sim.recordings.inferred.flows import flows
+    from sim.recordings.rest.job import RestJob
 
     return flows(RestJob(snapshot))
 

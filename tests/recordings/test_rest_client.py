@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from sim.recordings import rest_client
-from sim.recordings.rest_client import ATTEMPTS, Client, RestError
+from sim.recordings.rest import client as rest_client
+from sim.recordings.rest.client import ATTEMPTS, Client, RestError
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.recordings.rest_names import operators, short_names
+from sim.recordings.rest.names import operators, short_names
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import RecordingError, infer_scenario, read_saved, save, saved
+from sim.recordings import RecordingError, infer_scenario, read_saved, save
+from sim.recordings.rest import saved
 
 REST = Path(__file__).parent.parent / "data" / "rest"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.model.scenario import Overheads
 from sim.recordings import Recording
-from sim.recordings.startup import startup_ms
+from sim.recordings.configured.startup import startup_ms
 
 
 def recording(**events):

@@ -284,7 +284,7 @@ def test_an_injected_failure_is_a_fault():
     scenario, question, comments, lost = imported(recorded)
     run = loads(write(scenario, question, comments)).scenarios[0]
 
-    assert [{"kill": "sink[1]", "at": "24.7 s"}] == scenario["faults"]
+    assert [{"kill": "sink[1]", "at": "24.9 s"}] == scenario["faults"]
     assert ("fixed-delay", 2_000_000_000, 10) == (run.restart.strategy, run.restart.delay_ns, run.restart.attempts)
     assert [] == lost
 
@@ -292,9 +292,9 @@ def test_an_injected_failure_is_a_fault():
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
-        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "20.7 s"}),
-        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "26.2 s"}),
-        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "25.7 s"}),
+        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "20.9 s"}),
+        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "26.4 s"}),
+        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "25.9 s"}),
     ],
 )
 def test_requests_become_actions(action, expected):

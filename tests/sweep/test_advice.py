@@ -7,8 +7,8 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from sim.sweep.advice import Limits, advise
-from sim.sweep.advised import advised
+from sim.sweep.advice.judgement import Limits, advise
+from sim.sweep.advice.words import advised
 
 DAY_S = 86_400.0
 DURATION = {"aligned": 6000.0, "aligned, debloating": 2500.0, "unaligned": 60.0}

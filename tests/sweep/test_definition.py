@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.scenario import ScenarioError
-from sim.sweep.definition import define
+from sim.sweep.asked.definition import define
 from tests.sweep.conftest import TEXT
 
 W = "windows: {source: source, trace: t.csv, column: v"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim.model.cluster import Debloat
-from sim.sweep.trials import INTERVALS_NS, PROTOCOLS, todays, trials
+from sim.sweep.advice.trials import INTERVALS_NS, PROTOCOLS, todays, trials
 
 S = 1_000_000_000
 

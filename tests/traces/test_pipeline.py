@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.scenario import ScenarioError
-from sim.sweep.definition import define
+from sim.sweep.asked.definition import define
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -24,7 +24,7 @@ run: {duration: 3 s}
 @pytest.fixture(scope="module")
 def spark():
     pytest.importorskip("pyspark")
-    from sim.sweep.spark_session import session
+    from sim.sweep.spark.session import session
 
     with session("local[2]", "tests of traces") as found:
         yield found

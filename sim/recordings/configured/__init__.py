@@ -1,0 +1,1 @@
+"""A scenario from the configuration of a recorded job."""

@@ -1,0 +1,1 @@
+"""What the log of a JobManager tells of a job's checkpoints."""

@@ -1,0 +1,34 @@
+"""An archive of Flink's history server: one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.
+
+Written by the JobManager into `jobmanager.archive.fs.dir` (FsJobArchivist); the `json` of an entry is the answer of its path as text.
+Metrics are not kept, only the totals of each subtask.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sim.recordings.reader import RecordingError
+from sim.recordings.rest.snapshot import Snapshot, choose
+
+__all__ = ["is_archive", "read_archive"]
+
+
+def is_archive(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("archive"), list)
+
+
+def read_archive(document: Any, path: Path, job: str | None = None) -> Snapshot:
+    """RecordingError: an entry is damaged, or it is not clear which job is meant."""
+    answers: dict[str, Any] = {}
+    for number, entry in enumerate(document["archive"]):
+        name = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
+        try:
+            answers[name.rstrip("/")] = json.loads(entry["json"]) if isinstance(entry["json"], str) else entry["json"]
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(f"{path}: {name[:100]} of the archive is no JSON: {str(error)[:100]}") from None
+    return Snapshot(path.name, choose(answers, job, str(path)), answers)

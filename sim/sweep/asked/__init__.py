@@ -1,0 +1,1 @@
+"""Sweep files: what they ask for, and how their question is answered."""

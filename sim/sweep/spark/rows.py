@@ -1,0 +1,122 @@
+"""Cells on Spark: rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
+
+`spark.range(0, n, 1, n).mapInArrow` gives exactly one task per part, without a shuffle.  Several jobs are under way at once, so that
+slots that the last tasks of one leave free are used by the next.  Short cells share a task of about a second.  A cell may run twice
+(lost executor, speculation): it is pure, the row is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+from sim.runtime.manifest import code_version
+from sim.sweep.cell import Row, died
+from sim.sweep.java import MissingDependencyError
+from sim.sweep.local import Watch
+from sim.sweep.plan import Cell
+from sim.sweep.spark import task as spark_task
+from sim.sweep.spark.session import ARCHIVE, session
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+
+__all__ = ["ClusterError", "each_row"]
+
+AT_ONCE = 3
+"""Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
+TASK_S = 1.0
+"""Cells of less share a task: Spark spends 40-60 ms on each."""
+MOST_CELLS = 64
+"""... but not too many: what a killed executor loses is its tasks."""
+
+
+_KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
+"""In Spark's words: what ran the task was killed."""
+
+
+class ClusterError(RuntimeError):
+    """The cluster is gone or cannot run anything; rows so far are kept.  One line."""
+
+
+def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
+    """Rows as they come.  A cell that kills every worker it meets has an error for a row."""
+    with session(master) as spark, ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        jobs = _Jobs(spark, engine, check)
+        left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
+        finished = simulated_ns = 0
+        try:
+            while left or running:
+                while left and len(running) < AT_ONCE:
+                    batch, left = jobs.next_batch(left)
+                    running[threads.submit(jobs.run, batch)] = batch
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for job in done:
+                    batch = running.pop(job)
+                    yield from job.result()
+                    finished += len(batch)
+                    simulated_ns += sum(cell.scenario.run.duration_ns for cell in batch)
+                    watch(finished, simulated_ns)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            spark.sparkContext.cancelAllJobs()
+            raise
+
+
+class _Jobs:
+    """Makes jobs of cells, and learns from them how many cells make a task."""
+
+    def __init__(self, spark: Any, engine: Engine, check: bool) -> None:
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(spark_task)
+        self._spark, self._engine, self._check = spark, engine, check
+        self._slots = max(1, spark.sparkContext.defaultParallelism)
+        self._wall_s, self._cells = 0.0, 0
+
+    def next_batch(self, left: list[Cell]) -> tuple[list[Cell], list[Cell]]:
+        size = self._slots * self._cells_per_task()
+        return left[:size], left[size:]
+
+    def run(self, batch: Sequence[Cell]) -> list[Row]:
+        """Rows of a batch.  If the job fails for good, the two halves are tried on their own, down to the cell that does it."""
+        try:
+            rows = self._collect(batch)
+        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+            self._tell(error)
+            if len(batch) == 1:
+                return [died(batch[0])]
+            half = len(batch) // 2
+            return [*self.run(batch[:half]), *self.run(batch[half:])]
+        self._wall_s += sum(row["wall_s"] for row in rows)
+        self._cells += len(rows)
+        return rows
+
+    def _collect(self, batch: Sequence[Cell]) -> list[Row]:
+        size = self._cells_per_task()
+        tasks = [pickle.dumps(batch[i : i + size]) for i in range(0, len(batch), size)]
+        run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
+        done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
+        return [json.loads(line["row"]) for line in done]
+
+    def _tell(self, error: Exception) -> None:
+        """Return if a job failed because what ran it was killed; anything else is not the cells' fault."""
+        context = self._spark.sparkContext
+        if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no other way to ask
+            raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
+        from pyspark.errors import PythonException
+
+        if isinstance(error, PythonException):  # outside of any cell
+            raise MissingDependencyError(f"the executors cannot run cells: {str(error).strip().splitlines()[-1]}") from None
+        if not any(word in str(error) for word in _KILLED):
+            reason = re.search(r"most recent failure: (.*)", str(error))
+            raise ClusterError(f"Spark cannot run cells: {reason[1] if reason else str(error).splitlines()[0]}") from None
+
+    def _cells_per_task(self) -> int:
+        if not self._cells:
+            return 1
+        return min(max(round(TASK_S * self._cells / max(self._wall_s, 1e-9)), 1), MOST_CELLS)
