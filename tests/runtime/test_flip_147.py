@@ -57,11 +57,11 @@ def test_cascaded_sinks_end_with_one_checkpoint_or_with_one_each(cascaded):
     assert table(rows) == dedent(
         """\
             finish            job       over after  extra checkpoints  committed  never committed
-            flink             FINISHED  118 ms      1                  57600      0
+            flink             FINISHED  117 ms      1                  57600      0
             naive             FINISHED  18069 ms    4                  57600      0
-            commit-at-finish  FINISHED  63 ms       0                  57600      0
-            discard           FINISHED  63 ms       0                  54048      3552
-            off               FINISHED  63 ms       0                  54048      3552
+            commit-at-finish  FINISHED  62 ms       0                  57600      0
+            discard           FINISHED  62 ms       0                  54048      3552
+            off               FINISHED  62 ms       0                  54048      3552
         """
     ).strip("\n")
 
@@ -96,11 +96,11 @@ def test_stopping_with_a_savepoint():
     assert table(rows) == dedent(
         """\
             stop                              checkpoints             savepoint  committed with it  never committed
-            aligned, drain                    7 completed + 1 failed  677 ms     11916              0
-            aligned, no-drain                 7 completed             677 ms     7916               0
-            aligned, savepoint-then-finish    7 completed             677 ms     7916               4000
-            unaligned, drain                  7 completed + 1 failed  677 ms     12096              0
-            unaligned, no-drain               7 completed             677 ms     8096               0
-            unaligned, savepoint-then-finish  7 completed             677 ms     8096               4000
+            aligned, drain                    7 completed + 1 failed  676 ms     11916              0
+            aligned, no-drain                 7 completed             676 ms     7916               0
+            aligned, savepoint-then-finish    7 completed             676 ms     7916               4000
+            unaligned, drain                  7 completed + 1 failed  676 ms     12082              0
+            unaligned, no-drain               7 completed             676 ms     8082               0
+            unaligned, savepoint-then-finish  7 completed             676 ms     8082               4000
         """
     ).strip("\n")

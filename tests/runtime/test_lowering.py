@@ -132,7 +132,7 @@ def test_nic_is_an_exact_ratio():
 def test_network_memory_is_handed_on():
     """Every field by its own value."""
     network = NetworkMemory(4096, 1024, 3, 7, 9, 5, buffer_timeout_ns=11)
-    spec = plane_spec(scenario(network=network, latency_ns=13))
+    spec = plane_spec(replace(scenario(network=network, latency_ns=13), overheads=Overheads(flusher_ns=0)))
 
     assert (4096, 3, 7, 9, 5, 11) == (
         spec.segment_bytes, spec.exclusive, spec.floating, spec.max_per_channel, spec.overdraft, spec.buffer_timeout_ns,
