@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sim.sweep import trials
+from sim.sweep.advice import trials
 
 
 @pytest.fixture
