@@ -111,5 +111,5 @@ def test_what_flink_27251_and_overdraft_buffers_change():
 
     assert told["UNALIGNED_1 as published"] > 4000
     assert 30 < told["UNALIGNED_1, FLINK-27251"] < 100
-    assert told["UNALIGNED_1, both"] < 20
-    assert told["UNALIGNED, overdraft 10"] < 20
+    assert told["UNALIGNED_1, both"] < 25  # one record of the sink, and as much of calls
+    assert told["UNALIGNED, overdraft 10"] < 25
