@@ -24,16 +24,16 @@ def read_traces(spark: Any, root: str, out: str) -> pd.DataFrame:
 
     TraceFileError: there is nothing to read.
     """
-    files = list_files(root)
-    staging = f"{out.rstrip('/')}/{STAGING}"
+    files, out = list_files(root), out.rstrip("/")
+    staging = f"{out}/{STAGING}"
     rows = spark.range(0, len(files), 1, len(files)).mapInArrow(_reader(files), _schema())
     rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
-    staged = spark.read.schema(f"{_schema()}").parquet(staging)
+    staged = spark.read.schema(_schema()).parquet(staging)
     for name, columns in TABLES.items():
         table = _counted(staged) if name == "rates" else staged.where(f"kind = '{name}'")
         table = _with_factor(table) if name == "factors" else table
         ordered = table.select(*(column.name for column in columns)).repartition("trace").sortWithinPartitions("trace", "line")
-        ordered.write.mode("overwrite").partitionBy("trace").parquet(f"{out.rstrip('/')}/{name}")
+        ordered.write.mode("overwrite").partitionBy("trace").parquet(f"{out}/{name}")
     counts: pd.DataFrame = staged.groupBy("trace", "kind", "reason").count().orderBy("trace", "kind", "reason").toPandas()
     _remove(spark, staging)
     return counts

@@ -77,12 +77,16 @@ class _Blocks:
                 return
 
     def _block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
-        bad = [(line.number, "the line is too long", line.text) for line in block if not line.whole]
-        fields = {line.number: row for line, row in ((line, _fields(line)) for line in block if line.whole) if row is not None}
-        bad += [(line.number, "quotes are not closed", line.text) for line in block if line.whole and _fields(line) is None]
-        wide = {number: row for number, row in fields.items() if len(row) != len(self.columns) and row != []}
-        bad += [(number, f"has {len(row)} fields, not {len(self.columns)}", ",".join(row)) for number, row in wide.items()]
-        good = {number: row for number, row in fields.items() if len(row) == len(self.columns)}
+        bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
+        for line in block:
+            if not line.whole:
+                bad.append((line.number, "the line is too long", line.text))
+            elif (row := _fields(line)) is None:
+                bad.append((line.number, "quotes are not closed", line.text))
+            elif len(row) == len(self.columns):
+                good[line.number] = row
+            elif row:  # a blank line is none
+                bad.append((line.number, f"has {len(row)} fields, not {len(self.columns)}", ",".join(row)))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
             parsed = self.format.parse(texts)
