@@ -28,9 +28,9 @@ class Limit:
     at_most: float = np.inf
     at_least: float = -np.inf
 
-    def kept(self, values: pd.Series[float]) -> pd.Series[bool]:
+    def kept(self, mean: float) -> bool:
         """A mean that does not exist, e.g. a duration where nothing completed, keeps no limit."""
-        return values.between(self.at_least, self.at_most)
+        return self.at_least <= mean <= self.at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Seq
             mean = {column: pd.Series(_mean(values), index=tables[column].columns) for column, values in picked.items()}
         allowed = mean[least].notna()
         for limit in limits:
-            allowed &= limit.kept(mean[limit.column])
+            allowed &= mean[limit.column].map(limit.kept)
         left = mean[least][allowed]
         return (left.idxmin(), len(left), float(left.min())) if len(left) else (None, 0, np.nan)
 

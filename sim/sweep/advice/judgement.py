@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.answers import Limit
-from sim.analysis.intervals import half_width
 from sim.analysis.theory import daly, renewal, young
 from sim.sweep.advice.trials import FAILURE, INTERVAL, PROTOCOL, PROTOCOLS, TRIAL, UNDISTURBED
 from sim.units import parse_duration
@@ -71,7 +70,6 @@ class Setting:
     completed: float  # checkpoints
     persisted_bytes: float  # per checkpoint
     lost: float  # share of time
-    lost_half_width: float
     breaks: tuple[str, ...]  # limits, by the names above
 
     @property
@@ -134,9 +132,8 @@ def _judged(trials: _Trials, limits: Limits, mtbf_s: float) -> tuple[Setting, ..
     for (interval, protocol), values in trials.items():
         mean = dict(zip(_MEASURED, values.mean(axis=0).tolist(), strict=True))
         lost = np.maximum(values[:, _MEASURED.index("loss")], 0.0) + values[:, _MEASURED.index("recovery_ms")] / 1e3 / mtbf_s
-        spread = half_width(lost.tolist()) if np.isfinite(lost).all() else math.inf
-        breaks = tuple(limit.column for limit in known if not limit.at_least <= mean[limit.column] <= limit.at_most)
-        settings.append(Setting(interval, protocol, **mean, lost=float(lost.mean()), lost_half_width=spread, breaks=breaks))
+        breaks = tuple(limit.column for limit in known if not limit.kept(mean[limit.column]))
+        settings.append(Setting(interval, protocol, **mean, lost=float(lost.mean()), breaks=breaks))
     return tuple(settings)
 
 
