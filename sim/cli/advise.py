@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.errors import Code, UserError, output_folder, say, speaking
-from sim.cli.options import Engine, EngineOption, JobsOption, OutOption
+from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, parsed
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
 
@@ -113,18 +113,12 @@ def _print(told: Advised) -> None:
 
 def _duration(option: str, text: str | None) -> float | None:
     """ms."""
-    from sim.units import UnitError, parse_duration
+    from sim.units import parse_duration
 
-    try:
-        return None if text is None else parse_duration(text) / 1e6
-    except UnitError as error:
-        raise UserError(f"{option}: {error}", Code.USAGE) from None
+    return None if text is None else parsed(option, text, parse_duration) / 1e6
 
 
 def _share(option: str, text: str | None) -> float | None:
-    from sim.units import UnitError, parse_share
+    from sim.units import parse_share
 
-    try:
-        return None if text is None else float(parse_share(text))
-    except UnitError as error:
-        raise UserError(f"{option}: {error}", Code.USAGE) from None
+    return None if text is None else float(parsed(option, text, parse_share))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.options import parsed
 from sim.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -109,12 +110,9 @@ def _fetched(url: str, job: str | None, seconds: float, headers: list[str]) -> S
 
 
 def _seconds(sample: str) -> float:
-    from sim.units import UnitError, parse_duration
+    from sim.units import parse_duration
 
-    try:
-        return parse_duration(sample) / 1e9
-    except UnitError as error:
-        raise UserError(f"--sample: {error}", Code.USAGE) from None
+    return parsed("--sample", sample, parse_duration) / 1e9
 
 
 def _pair(header: str) -> tuple[str, str]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
+from sim.cli.errors import Code, UserError
+
 __all__ = [
-    "ChecksOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption", "in_environment",
+    "ChecksOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption",
+    "in_environment", "parsed",
 ]  # fmt: skip
+
+
+T = TypeVar("T")
 
 
 class Engine(StrEnum):
@@ -34,6 +41,16 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Replace a value, e.g. checkpoint.interval='10 s'.", show_default=False),
 ]
+
+
+def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
+    """A quantity as `parse` of `sim.units` reads it."""
+    from sim.units import UnitError
+
+    try:
+        return parse(text)
+    except UnitError as error:
+        raise UserError(f"{option}: {error}", Code.USAGE) from None
 
 
 def in_environment(name_or_file: str | None) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.errors import Code, UserError, output_folder, say, speaking
+from sim.cli.options import parsed
 
 __all__ = ["traces_app"]
 
@@ -53,14 +54,11 @@ def cut_windows(
         from sim.runtime.whole_file import replace_file
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
-        from sim.units import UnitError, parse_duration
+        from sim.units import parse_duration
 
         if cut not in CUTS:
             raise UserError(f"--cut: expected {', '.join(CUTS)}, not '{cut}'", Code.USAGE)
-        try:
-            length_s = parse_duration(length) / 1e9
-        except UnitError as error:
-            raise UserError(f"--length: {error}", Code.USAGE) from None
+        length_s = parsed("--length", length, parse_duration) / 1e9
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         with session(master, "ckptsim traces") as spark:
@@ -70,8 +68,5 @@ def cut_windows(
 
 
 def _must_be_writable(out: str) -> None:
-    if "://" in out:
-        return
-    from sim.cli.errors import output_folder
-
-    output_folder(Path(out))
+    if "://" not in out:
+        output_folder(Path(out))
