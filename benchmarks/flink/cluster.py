@@ -127,7 +127,8 @@ class Cluster:
             told = self.get(f"/jobs/{job}")
             if told["state"] in _ENDED:
                 raise self._failure(f"the job is {told['state']}")
-            return all(vertex["status"] == "RUNNING" for vertex in told["vertices"])
+            # A job whose master still initializes has no vertices yet, and answers nothing about its checkpoints.
+            return bool(told["vertices"]) and all(vertex["status"] == "RUNNING" for vertex in told["vertices"])
 
         self._await(runs, within_s, "the job does not run")
 
