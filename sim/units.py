@@ -9,14 +9,14 @@ Nothing else in the project parses a quantity.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
 __all__ = [
     "UnitError", "format_byte_rate", "format_count", "format_duration", "format_number", "format_rate", "format_share", "format_size",
-    "parse_byte_rate", "parse_count", "parse_duration", "parse_flink_duration", "parse_flink_size", "parse_number", "parse_rate",
-    "parse_share", "parse_size",
+    "parse_byte_rate", "parse_count", "parse_duration", "parse_flink_duration", "parse_flink_size", "parse_number",
+    "parse_quantity", "parse_rate", "parse_share", "parse_size",
 ]
 
 LARGEST = 2**62
@@ -133,6 +133,25 @@ def parse_number(text: object) -> Fraction:
     if number < 0:
         raise UnitError(f"{_quoted(text)} is negative: write a number from 0 on")
     return number
+
+
+def parse_quantity(text: object) -> tuple[str, int | Fraction | None]:
+    """(kind, value) of whatever its unit says it is: ``"30 s"`` -> ("duration", 30 * 10**9), ``3`` -> ("number", 3).
+
+    As the parser of that kind reads it; UnitError: none of them does.
+    """
+    for kind, parse in _KINDS.items():
+        try:
+            return kind, parse(text)
+        except UnitError:
+            continue
+    raise UnitError(f"{_quoted(text)} is neither a number nor a quantity: write 3 or '30 s'")
+
+
+_KINDS: Mapping[str, Callable[[object], int | Fraction | None]] = MappingProxyType({
+    "duration": parse_duration, "size": parse_size, "rate": parse_rate, "byte rate": parse_byte_rate, "share": parse_share,
+    "number": parse_number,
+})  # fmt: skip
 
 
 def parse_flink_duration(text: object) -> int:

@@ -120,7 +120,9 @@ def test_every_other_value_is_refused_in_words(value):
             except units.UnitError:
                 continue
 
-            assert result is None or result >= 0
+            value_read = result[1] if name == "parse_quantity" else result
+
+            assert value_read is None or value_read >= 0
 
 
 @pytest.mark.parametrize(
@@ -203,3 +205,26 @@ def test_sizes_of_flink(text, size):
     """All units are powers of 1024, as in MemorySize."""
 
     assert size == units.parse_flink_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("30 s", "duration", 30 * 10**9),
+        ("32 KiB", "size", 32768),
+        ("20k/s", "rate", 20_000),
+        ("unlimited", "rate", None),
+        ("200 MB/s", "byte rate", 200 * 10**6),
+        ("30 %", "share", Fraction(3, 10)),
+        (3, "number", 3),
+        ("1/3", "number", Fraction(1, 3)),
+    ],
+)
+def test_the_unit_says_what_a_quantity_is(text, kind, value):
+    assert (kind, value) == units.parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["fast", "3 parsecs", True, None, ["1 s"], ""])
+def test_what_is_no_quantity_at_all(text):
+    with pytest.raises(units.UnitError, match="neither a number nor a quantity"):
+        units.parse_quantity(text)

@@ -65,10 +65,8 @@ def _ranks(values: pd.Series[str]) -> pd.Series[float]:
 def _magnitude(text: str) -> tuple[float, str]:
     from sim import units
 
-    for parse in (units.parse_duration, units.parse_size, units.parse_rate, units.parse_byte_rate, units.parse_share, units.parse_number):
-        try:
-            value = parse(text)
-        except units.UnitError:
-            continue
-        return (float(value) if value is not None else np.inf), ""
-    return np.inf, str(text)
+    try:
+        _, value = units.parse_quantity(text)
+    except units.UnitError:
+        return np.inf, str(text)
+    return (float(value) if value is not None else np.inf), ""

@@ -120,13 +120,11 @@ def _condition(value: object) -> str:
     match = re.fullmatch(r"(<=|>=|==|!=|<|>)\s*(\S.*)", value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"'{value}' is no condition: write '< 60 s', '>= 10' or '== 0'")
-    for parse in (units.parse_duration, units.parse_size, units.parse_rate, units.parse_byte_rate, units.parse_share, units.parse_number):
-        try:
-            parse(match[2])
-        except units.UnitError:
-            continue
-        return f"{match[1]} {match[2].strip()}"
-    raise ValueError(f"'{match[2]}' is neither a number nor a quantity: write '< 60 s', '>= 10' or '== 0'")
+    try:
+        units.parse_quantity(match[2])
+    except units.UnitError:
+        raise ValueError(f"'{match[2]}' is neither a number nor a quantity: write '< 60 s', '>= 10' or '== 0'") from None
+    return f"{match[1]} {match[2].strip()}"
 
 
 def either(words: Sequence[str]) -> str:

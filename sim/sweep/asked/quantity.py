@@ -12,14 +12,11 @@ from sim import units
 
 __all__ = ["Quantity", "QuantityError"]
 
-_KINDS: tuple[tuple[str, Callable[[object], Any], Callable[[Any], str]], ...] = (
-    ("duration", units.parse_duration, units.format_duration),
-    ("size", units.parse_size, units.format_size),
-    ("bytes per time", units.parse_byte_rate, units.format_byte_rate),
-    ("records per time", units.parse_rate, units.format_rate),
-    ("share", units.parse_share, units.format_share),
-)
-_WHOLE = ("duration", "size", "bytes per time")
+_WRITE: dict[str, Callable[[Any], str]] = {
+    "duration": units.format_duration, "size": units.format_size, "byte rate": units.format_byte_rate, "rate": units.format_rate,
+    "share": units.format_share,
+}  # fmt: skip
+_WHOLE = ("duration", "size", "byte rate")
 _DIGITS = 4
 """Significant ones: nobody asks for 12.345678 s, and what is written can be read."""
 
@@ -36,20 +33,13 @@ class Quantity:
     @classmethod
     def parse(cls, given: object) -> Quantity:
         """A number, or text with a unit."""
-        if isinstance(given, int) and not isinstance(given, bool):
-            return cls("count", Fraction(given))
-        for kind, parse, _ in _KINDS:
-            try:
-                value = parse(given)
-            except units.UnitError:
-                continue
-            if value is not None:
-                return cls(kind, Fraction(value))
         try:
-            number = units.parse_number(given)
+            kind, value = units.parse_quantity(given)
         except units.UnitError:
-            raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'") from None
-        return cls("count" if number.denominator == 1 else "number", number)
+            kind, value = "", None
+        if value is None:  # "unlimited", too
+            raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'")
+        return cls("count" if kind == "number" and Fraction(value).denominator == 1 else kind, Fraction(value))
 
     def between(self, other: Quantity, share: float, *, log: bool) -> Quantity:
         """At `share` of the way to `other`, rounded to what one would write."""
@@ -62,7 +52,6 @@ class Quantity:
 
     def written(self) -> Any:
         """As it stands in a scenario."""
-        for kind, _, write in _KINDS:
-            if kind == self.kind:
-                return write(int(self.value) if kind in _WHOLE else self.value)
+        if self.kind in _WRITE:
+            return _WRITE[self.kind](int(self.value) if self.kind in _WHOLE else self.value)
         return int(self.value) if self.value.denominator == 1 else float(self.value)
