@@ -68,9 +68,9 @@ def run(test: str, rule: Rule | None = None) -> int:
     """Exit code of a test on a copy of the package, broken if a rule is given."""
     with tempfile.TemporaryDirectory(prefix="ckptsim-mutation-") as folder:
         copy = Path(folder)
-        shutil.copytree(ROOT / "sim", copy / "sim", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "scenarios", copy / "scenarios")
+        # With what is compiled already: bytecode and kernel know by time and size whether their source is still the same.
+        for name in ("sim", "tests", "scenarios"):
+            shutil.copytree(ROOT / name, copy / name)
         shutil.copy(ROOT / "pyproject.toml", copy)
         if rule is not None:
             path = copy / "sim" / rule.file
