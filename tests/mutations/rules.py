@@ -12,6 +12,7 @@ from tests.mutations.rules_finishing import FINISHING
 from tests.mutations.rules_operators import OPERATORS
 from tests.mutations.rules_recovery import RECOVERY
 from tests.mutations.rules_state import STATE
+from tests.mutations.rules_timing import TIMING
 
 __all__ = ["RULES", "Rule"]
 
@@ -345,4 +346,4 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS)
+RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING)

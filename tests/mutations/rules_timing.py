@@ -1,0 +1,76 @@
+"""Rules of what takes time: older Flinks' deadlines, buffers that shrink and stretch, outputs that leave late, cold tasks, flushers."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["TIMING"]
+
+_LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
+_WARM = "tests/runtime/test_warm_up.py::test_"
+
+TIMING = (
+    Rule(
+        "before FLINK-27251 a snapshot does not wait for its barriers in sender queues",
+        "protocol/strategies/aligned_timeout_inputs.py",
+        "    finishing=ALIGNED_TIMEOUT.finishing - {Part.OUTPUT_BARRIERS},\n",
+        "    finishing=ALIGNED_TIMEOUT.finishing,\n",
+        "tests/protocol/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
+    ),
+    Rule(
+        "a shrunk buffer grows only while the pool has none to give",
+        "plane/kernel/output.py",
+        "    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):\n",
+        "    if w.g.stretching == 0 or ch.full_at >= at_most:\n",
+        f"{_OUTPUT}an_unavailable_pool_stretches_the_buffer",
+    ),
+    Rule(
+        "before FLINK-33077 no buffer grows",
+        "plane/kernel/output.py",
+        "    if w.g.stretching == 0 or ch.full_at >= at_most or",
+        "    if ch.full_at >= at_most or",
+        f"{_OUTPUT}without_stretching_a_record_waits_in_small_buffers",
+    ),
+    Rule(
+        "with as many requests under way as there may be, the next record keeps the thread",
+        "plane/kernel/late.py",
+        "        if task.late == task.lag_capacity:\n",
+        "        if task.late == task.lag_capacity - 1:\n",
+        f"{_LATE}with_a_full_list_the_next_record_stays_in_hand",
+    ),
+    Rule(
+        "output that is held back leaves when it is let go, not before",
+        "plane/kernel/late.py",
+        "    return task.served - task.late < task.let_go\n",
+        "    return True\n",
+        f"{_LATE}what_waits_to_be_let_go_waits",
+    ),
+    Rule(
+        "requests under way are made again after a restart",
+        "plane/kernel/late.py",
+        "        n = task.late\n",
+        "        n = 0\n",
+        f"{_LATE}late_records_are_late_again_after_a_start",
+    ),
+    Rule(
+        "a restarted task is slow until it is warm",
+        "runtime/warm_up.py",
+        '        self.speed.slow(task, "warm-up", self.restart.warm_up_factor)\n',
+        "",
+        f"{_WARM}a_restarted_task_is_slow_until_it_is_warm",
+    ),
+    Rule(
+        "a task that restarts while cold begins its warm-up anew",
+        "runtime/warm_up.py",
+        "        if self.env.now >= self._warm_ns[task]:\n",
+        "        if True:\n",
+        f"{_WARM}who_restarts_while_cold_begins_anew",
+    ),
+    Rule(
+        "a flusher sleeps for the timeout and works then",
+        "runtime/lowering.py",
+        "    return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns\n",
+        "    return timeout_ns\n",
+        "tests/runtime/test_lowering.py::test_flushes_are_a_timeout_and_what_the_flusher_takes_apart",
+    ),
+)
