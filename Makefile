@@ -2,13 +2,14 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow flink lint envelope mutations nightly clean
+.PHONY: run test test-slow flink lint envelope answers mutations nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
 PROFILE ?= dev
 WORLDS ?= 10000
 EXPERIMENT ?= shuffle
+SWEEPS ?=
 BIN = .venv/bin
 
 run: .venv/.made-core
@@ -36,6 +37,10 @@ lint: .venv/.made-test
 # What predictions are worth, from the recordings in tests/data: sim/calibration/envelope.json and its table in the README.
 envelope: .venv/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
+
+# Runs the ready sweeps and writes their answers into the pages beside them; SWEEPS="NAME NAME" only those.
+answers: .venv/.made-core
+	PYTHONPATH=. $(BIN)/python -m benchmarks.answers $(SWEEPS)
 
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
 mutations: .venv/.made-test
