@@ -42,10 +42,17 @@ def code_version() -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
+    kind: Any = type(value)
+    if kind is Fraction:
         return str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if names := _names(kind):
+        return {name: _plain(getattr(value, name)) for name in names}
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Of a dataclass's fields; a rate series has thousands of them."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()

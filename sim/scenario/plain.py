@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import warnings
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
@@ -79,9 +80,7 @@ def compose(text: str, reading: Reading, path: Path = ()) -> Any:
         reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
-            node = YAML(typ="safe", pure=True).compose(text)
+        node = _nodes(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
@@ -95,6 +94,14 @@ def compose(text: str, reading: Reading, path: Path = ()) -> Any:
         reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
         return None
     return None if node is None else _Plain(reading).value(node, path, 0)
+
+
+@lru_cache(256)
+def _nodes(text: str) -> Node | None:
+    """What the text says, for reading only: sweeps ask about one scenario thousands of times, with the same few values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
+        return cast("Node | None", YAML(typ="safe", pure=True).compose(text))
 
 
 def _open_brackets(text: str) -> int:
