@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
     from sim.runtime.simulate import simulate
     from sim.scenario import load
+    from sim.sweep.asked.swept import run_sweep
     from sim.sweep.compare import compare
 
-__all__ = ["Result", "compare", "load", "simulate"]
+__all__ = ["Result", "compare", "load", "run_sweep", "simulate"]
 __version__ = "0.1.0"
 
-_HOME = {"load": "sim.scenario", "simulate": "sim.runtime.simulate", "Result": "sim.runtime.result", "compare": "sim.sweep.compare"}
+_HOME = {
+    "load": "sim.scenario",
+    "simulate": "sim.runtime.simulate",
+    "Result": "sim.runtime.result",
+    "compare": "sim.sweep.compare",
+    "run_sweep": "sim.sweep.asked.swept",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,8 +19,11 @@ from sim.cli.validity import warn_outside
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.model.scenario import Scenario
-    from sim.sweep.asked.definition import Definition
+    from sim.sweep.asked.swept import Swept
+    from sim.sweep.cell import Row
+    from sim.sweep.local import Watch
+    from sim.sweep.plan import Cell
+    from sim.sweep.store import Store
 
 __all__ = ["run_sweep"]
 
@@ -58,6 +61,7 @@ def run_sweep(
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         from sim.sweep.asked.definition import define
+        from sim.sweep.asked.swept import run_sweep as sweep
         from sim.sweep.axes import override
         from sim.sweep.compare import run_folder
 
@@ -68,58 +72,44 @@ def run_sweep(
             say(f"warning: {warning}")
         warn_outside(asked.name, asked.scenarios)
         folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
-        from sim.sweep.runners import sweep
-
         most = 0 if fail_fast else max_failures
-        run = partial(sweep, engine=engine.value, jobs=jobs, master=master, check=checks, max_failures=most)
-        table = _results(asked, folder, run)
-        _answer(asked, table)
-        raise typer.Exit(_told(table, folder))
+        swept = sweep(asked, folder, engine=engine.value, jobs=jobs, master=master, watching=_watching, check=checks, max_failures=most)
+        _answer(swept)
+        raise typer.Exit(_told(swept.results, folder))
 
 
-def _results(asked: Definition, folder: Path, run: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-    """All rows; with a precision asked for, of as many replications as that takes."""
-    from sim.sweep.precision import more
-
-    scenarios = asked.scenarios
-    while True:
-        table = _rows(scenarios, folder, run)
-        if asked.precision is None or (wanted := tuple(more(scenarios, table, asked.precision))) == scenarios:
-            return table
-        scenarios = wanted
-
-
-def _rows(scenarios: Sequence[Scenario], folder: Path, run: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-    from sim.sweep.plan import cells, with_baselines
-    from sim.sweep.store import Store
+@contextmanager
+def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
+    """Says what is there already and how far the others are; Ctrl-C says what is kept."""
     from sim.sweep.tally import Tally
 
-    planned, store = with_baselines(cells(scenarios)), Store(folder)
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
     if len(missing) < distinct:
         say(f"{distinct - len(missing)} of {distinct} cells are there already")
     tally = Tally()
-    with bar(folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing), details=tally.text) as watch:
+    with bar(store.folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing), details=tally.text) as watch:
         try:
-            return run(planned, store, watch=watch, seen=tally.seen)
+            yield watch, tally.seen
         except KeyboardInterrupt:
             left = len(store.missing(planned))
-            raise Stopped(f"{distinct - left} of {distinct} cells are kept in {folder}; the same command goes on") from None
+            raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _answer(asked: Definition, table: pd.DataFrame) -> None:
+def _answer(swept: Swept) -> None:
     """What the sweep file wants to know."""
-    if asked.question is None:
+    if swept.definition.question is None:
         return
     from sim.cli.shown import show
-    from sim.sweep.asked.answer import sections, sentence
+    from sim.runtime.whole_file import replace_file
 
-    print(f"{asked.text}\n" if asked.text else "", end="")
-    for section in sections(asked.question, table[table["status"] == "ok"]):
+    print(f"{swept.definition.text}\n" if swept.definition.text else "", end="")
+    for section in swept.sections:
         print(f"\n{section.title}")
         show(section.header, section.rows)
-    if told := sentence(asked.question, table[table["status"] == "ok"]):
-        print(f"\n{told}\n")
+    if swept.sentence:
+        print(f"\n{swept.sentence}\n")
+    if (figure := swept.picture()) is not None:
+        replace_file(swept.folder / "answer.png", lambda path: figure.savefig(path, format="png"))
 
 
 def _told(table: pd.DataFrame, folder: Path) -> Code:

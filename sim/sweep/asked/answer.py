@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -34,7 +34,7 @@ def sections(question: Question, results: pd.DataFrame) -> list[Section]:
         return []
     told = [_means(question, results)]
     if question.against:
-        told += [_differences(question, results, column) for column in question.show]
+        told.append(_differences(question, results))
     shares = effects(results, question.varied, question.least or question.show[0])
     if len(shares) > 1:
         rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
@@ -69,18 +69,26 @@ def _means(question: Question, results: pd.DataFrame) -> Section:
     return Section("On the mean over all worlds, with 95 % confidence", [*question.settings, *question.show], rows)
 
 
-def _differences(question: Question, results: pd.DataFrame, column: str) -> Section:
+def _differences(question: Question, results: pd.DataFrame) -> Section:
     reference: Mapping[str, str] = dict(question.against)
-    table = differences(results, question.settings, column, reference)
+    tables = {column: differences(results, question.settings, column, reference) for column in question.show}
+    most = max(int(table["worlds"].max()) for table in tables.values())
     rows = [
-        [*_values(index), f"{_signed(column, row['difference'])} ± {_spread(column, row['±'])}", f"{row['worlds']:.0f}"]
-        for index, row in table.iterrows()
+        [*_values(index), *(_apart(column, table.iloc[i], most) for column, table in tables.items())]
+        for i, index in enumerate(next(iter(tables.values())).index)
+        if _values(index) != list(reference.values())  # it does not differ from itself
     ]
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
-    return Section(f"{column}: difference to {against}, world by world", [*question.settings, "difference", "worlds"], rows)
+    title = f"Difference to {against}, world by world ({most} of them; n where fewer have both values)"
+    return Section(title, [*question.settings, *question.show], rows)
 
 
-def _values(index: object) -> Sequence[str]:
+def _apart(column: str, row: pd.Series[float], most: int) -> str:
+    told = f"{_signed(column, row['difference'])} ± {_spread(column, row['±'])}"
+    return told if row["worlds"] == most else f"{told} (n={row['worlds']:.0f})"
+
+
+def _values(index: object) -> list[str]:
     return [str(value) for value in (index if isinstance(index, tuple) else (index,))]
 
 

@@ -55,7 +55,9 @@ def override(key: str, value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A value as it stands in a table."""
+    """A value as it stands in a table: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
 

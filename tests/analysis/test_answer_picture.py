@@ -1,0 +1,61 @@
+"""The picture of a sweep's answer."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from sim.analysis.answer_picture import answer_picture
+from sim.analysis.answers import Limit
+
+
+def results(intervals=("10 s", "1 min", "30 s"), barriers=("aligned", "unaligned")):
+    rows = [
+        {"cell": "x", "scenario": "s", "replication": k, "seed": k, "interval": interval, "barriers": way, "strategy": way,
+         "status": "ok", "end_to_end_p50_ms": 1000.0 * (i + 1) * (j + 1) + k, "persisted_bytes": 1e6 * j}
+        for k in range(3) for i, interval in enumerate(intervals) for j, way in enumerate(barriers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def lines(axes):
+    """(x, y) of each setting's line, bars of confidence left out."""
+    return [(list(bars[0].get_xdata()), list(bars[0].get_ydata())) for bars in axes.containers]
+
+
+def test_quantities_lie_on_the_axis_in_their_order():
+    """10 s, 30 s, 1 min, however they were written down; one line per value of the other setting, one panel per column."""
+    figure = answer_picture(results(), ["barriers", "interval"], ["end_to_end_p50_ms", "persisted_bytes"], title="Which?")
+    durations = figure.axes[0]
+
+    assert [[1001, 3001, 2001], [2001, 6001, 4001]] == [y for _, y in lines(durations)]
+    assert all(list(x) == sorted(x) for x, _ in lines(durations))
+    assert {"10 s", "30 s", "1 min"} == {tick.get_text() for tick in figure.axes[-1].get_xticklabels()}
+    assert ["interval", "log"] == [figure.axes[-1].get_xlabel(), figure.axes[-1].get_xscale()]
+    assert ["aligned", "unaligned"] == [text.get_text() for text in durations.get_legend().get_texts()]
+
+
+def test_limits_are_lines_in_their_panel():
+    columns = ["end_to_end_p50_ms", "persisted_bytes"]
+    figure = answer_picture(results(), ["interval", "barriers"], columns, [Limit("persisted_bytes", at_most=5e5)])
+    dashed = [[line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes]
+
+    assert [[], [5e5]] == dashed
+
+
+@pytest.mark.parametrize("values", [("aligned", "unaligned"), ("10 s", "1 MB"), ("unlimited", "5/s")])
+def test_words_stand_side_by_side(values):
+    """Values that are no quantities of one kind have no distance from each other, and no line between them."""
+    figure = answer_picture(results(values, ("aligned",)), ["interval"], ["end_to_end_p50_ms"])
+    ((x, y),) = lines(figure.axes[0])
+
+    assert ([0, 1], [1001, 2001]) == (x, y)
+    assert figure.axes[0].get_legend() is None
+
+
+def test_it_can_be_drawn_without_a_spread():
+    """One world has no interval of confidence."""
+    image = io.BytesIO()
+    answer_picture(results().query("replication == 0"), ["interval", "barriers"], ["end_to_end_p50_ms"]).savefig(image, format="png")
+
+    assert image.getvalue().startswith(b"\x89PNG")
