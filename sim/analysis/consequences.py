@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import pandas as pd
 
@@ -21,17 +22,17 @@ __all__ = ["Consequences", "consequences", "consequences_sentence", "consequence
 class Consequences:
     """NaN where nothing happened, e.g. a downtime without a failure."""
 
-    commits: float  # per run
-    committed_records: float  # per run
-    visible_p50_ms: float  # first write of a transaction -> its output visible
-    visible_p99_ms: float
-    lost_records: float  # per run: of transactions that timed out, or whose files are not there
-    restarts: float  # per run
-    downtime_ms: float  # failure -> all tasks run again, median over restarts
-    replayed_records: float  # median over restarts
-    caught_up_ms: float  # failure -> the backlog is what it was, median over restarts; NaN: not within the run
-    disturbed_share: float  # of the run: between a failure and being caught up again
-    lag_s: float  # largest time a record has been due and was not emitted yet
+    commits: Annotated[float, "per run"]
+    committed_records: Annotated[float, "per run"]
+    visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median"]
+    visible_p99_ms: Annotated[float, "likewise, 99 % quantile"]
+    lost_records: Annotated[float, "per run: of transactions that timed out, or whose files are not there"]
+    restarts: Annotated[float, "per run"]
+    downtime_ms: Annotated[float, "failure -> all tasks run again, median over restarts"]
+    replayed_records: Annotated[float, "median over restarts"]
+    caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts; NaN: not within the run"]
+    disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
+    lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
 
     @property
     def nothing_happened(self) -> bool:

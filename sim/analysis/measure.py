@@ -11,7 +11,7 @@ from sim import units
 from sim.analysis.answers import Limit
 from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
 
-__all__ = ["MeasureError", "limit", "text"]
+__all__ = ["MeasureError", "limit", "text", "unit"]
 
 _CONDITION = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 
@@ -22,6 +22,7 @@ class MeasureError(ValueError):
 
 class _Unit(NamedTuple):
     ending: str
+    symbol: str
     parse: Callable[[object], float]
     text: Callable[[float], str]
 
@@ -33,14 +34,14 @@ def _share(text: object) -> float:
 
 
 _UNITS = (
-    _Unit("_ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
-    _Unit("_per_second", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
-    _Unit("_s", lambda text: units.parse_duration(text) / 1e9, lambda value: ms_text(1e3 * value)),
-    _Unit("_bytes", lambda text: float(units.parse_size(text)), bytes_text),
-    _Unit("_share", _share, lambda value: f"{100 * value:.3g} %"),
-    _Unit("_change", _share, change_text),
+    _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
+    _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
+    _Unit("_s", "s", lambda text: units.parse_duration(text) / 1e9, lambda value: ms_text(1e3 * value)),
+    _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text),
+    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %"),
+    _Unit("_change", "", _share, change_text),
 )
-_NUMBER = _Unit("", lambda text: float(units.parse_number(text)), count_text)
+_NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text)
 
 
 def text(column: str, value: float) -> str:
@@ -49,6 +50,11 @@ def text(column: str, value: float) -> str:
         return "-"
     unit = _of(column)
     return unit.text(value) if value >= 0 or unit.ending == "_change" else f"-{unit.text(-value)}"
+
+
+def unit(column: str) -> str:
+    """``unit("downtime_ms") == "ms"``; empty: a number, a share or a word."""
+    return _of(column).symbol
 
 
 def limit(column: str, condition: str) -> Limit:

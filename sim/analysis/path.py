@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -20,16 +21,16 @@ __all__ = ["NOWHERE", "Path", "path"]
 class Path:
     """The parts of an end-to-end duration [ms]; NaN where nothing was measured."""
 
-    queue_ms: float  # behind data, summed over the hops
-    queue_vertex: str  # the hop where most of it passes: in front of this vertex; a source: before its task thread answers
-    queue_vertex_ms: float
-    queue_at_source: bool
-    alignment_ms: float  # from first to last barrier, summed over the vertices that align one after the other
-    alignment_vertex: str
-    alignment_vertex_ms: float
-    pre_barrier_ms: float  # prepareSnapshotPreBarrier, summed likewise
-    sync_ms: float
-    async_ms: float  # of the subtask that acknowledges last
+    queue_ms: Annotated[float, "behind data, summed over the hops"]
+    queue_vertex: Annotated[str, "the hop where most of it passes: in front of this vertex; a source: before its task thread answers"]
+    queue_vertex_ms: Annotated[float, "what passes there"]
+    queue_at_source: Annotated[bool, "whether that is a source"]
+    alignment_ms: Annotated[float, "from first to last barrier, summed over the vertices that align one after the other"]
+    alignment_vertex: Annotated[str, "the vertex where most of it passes"]
+    alignment_vertex_ms: Annotated[float, "what passes there"]
+    pre_barrier_ms: Annotated[float, "prepareSnapshotPreBarrier, summed likewise"]
+    sync_ms: Annotated[float, "synchronous parts, summed likewise"]
+    async_ms: Annotated[float, "of the subtask that acknowledges last"]
 
 
 NOWHERE = Path(

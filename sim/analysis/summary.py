@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -28,29 +28,29 @@ Tables = Mapping[str, pd.DataFrame]
 class Summary:
     """NaN where nothing was measured, e.g. a percentile over no completed checkpoint."""
 
-    completed: int  # n of every percentile
-    failed: int
-    interrupted: int  # of the failed: by a restart or the end of the job, which is no checkpoint's fault
-    in_progress: int  # at the end of the run
-    failure: str  # the most frequent failure message
-    end_to_end_p50_ms: float  # last acknowledgement - trigger
-    end_to_end_p99_ms: float
-    end_to_end_max_ms: float
-    start_delay_ms: float  # median over checkpoints and subtasks, of the vertex where it is largest
-    start_delay_vertex: str
-    alignment_ms: float  # of the slowest subtask, median over checkpoints
-    sync_ms: float  # likewise
-    async_ms: float  # likewise
-    persisted_bytes: float  # in-flight data stored, median per checkpoint
-    checkpointed_bytes: float  # all that is written, median per checkpoint
-    throughput_per_second: float  # records served by the sinks
-    bottleneck: str  # the vertex with the busiest subtask; of equals the one furthest downstream
-    busy_share: float  # of the bottleneck, mean over its subtasks
-    busiest_subtask: int  # its index: one hot subtask holds up all others
-    busiest_subtask_share: float  # over the whole run
-    backpressured_share: float  # of the bottleneck
-    most_backpressured: str  # the vertex that waits most for those after it
-    most_backpressured_share: float
+    completed: Annotated[int, "checkpoints triggered after the warm-up; n of every percentile"]
+    failed: Annotated[int, "checkpoints"]
+    interrupted: Annotated[int, "of the failed: by a restart or the end of the job, which is no checkpoint's fault"]
+    in_progress: Annotated[int, "at the end of the run"]
+    failure: Annotated[str, "the most frequent failure message"]
+    end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median over completed checkpoints"]
+    end_to_end_p99_ms: Annotated[float, "likewise, 99 % quantile"]
+    end_to_end_max_ms: Annotated[float, "likewise, the longest"]
+    start_delay_ms: Annotated[float, "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest"]
+    start_delay_vertex: Annotated[str, "that vertex"]
+    alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints"]
+    sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints"]
+    async_ms: Annotated[float, "asynchronous part, of the slowest subtask, median over checkpoints"]
+    persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint"]
+    checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint"]
+    throughput_per_second: Annotated[float, "records served by the sinks"]
+    bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream"]
+    busy_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
+    busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others"]
+    busiest_subtask_share: Annotated[float, "over the whole run"]
+    backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
+    most_backpressured: Annotated[str, "the vertex that waits most for those after it"]
+    most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks"]
     path: Path  # medians of all completed checkpoints
     tail: Path  # of their slowest tenth
 

@@ -1,4 +1,4 @@
-"""``ckptsim schema``: what may stand in a scenario (JSON Schema), or what stands in the result tables."""
+"""``ckptsim schema``: what may stand in a scenario or a sweep file (JSON Schema), or what stands in the result tables."""
 
 from __future__ import annotations
 
@@ -7,29 +7,47 @@ from typing import Annotated
 
 import typer
 
-from sim.cli.errors import speaking
+from sim.cli.errors import Code, UserError, speaking
 
 __all__ = ["print_schema"]
 
+COLUMN = ("name", "unit", "meaning")
+SWEPT = ("results", "runs")
+
 
 def print_schema(
+    sweep: Annotated[bool, typer.Option("--sweep", help="The JSON Schema of sweep files.")] = False,
     results: Annotated[bool, typer.Option("--results", help="Columns of the result tables: name, unit, meaning.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The columns as JSON.")] = False,
 ) -> None:
-    """Print the JSON Schema of scenarios, or describe the result tables."""
+    """Print the JSON Schema of scenarios or of sweep files, or describe the result tables."""
     with speaking():
+        if sweep and results:
+            raise UserError("--sweep and --results exclude each other", Code.USAGE)
         if not results:
-            from sim.scenario import json_schema
+            from sim.scenario.schemas import json_schema
+            from sim.sweep.asked.document import Sweep
 
-            print(json.dumps(json_schema(), indent=2))
+            print(json.dumps(json_schema(Sweep, "ckptsim sweep") if sweep else json_schema(), indent=2))
             return
         from sim.cli.shown import show
-        from sim.metrics.schema import TABLES
 
+        tables = _tables()
         if as_json:
-            print(json.dumps({name: [column._asdict() for column in columns] for name, columns in TABLES.items()}, indent=2))
+            print(json.dumps({name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in tables.items()}, indent=2))
             return
-        for name, columns in TABLES.items():
-            print(f"{name}.parquet\n")
-            show(("column", "unit", "meaning"), columns)
+        for name, rows in tables.items():
+            print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
+            show(COLUMN, rows, words=True)
             print()
+
+
+def _tables() -> dict[str, list[tuple[str, str, str]]]:
+    from sim.analysis.measure import unit
+    from sim.metrics.schema import TABLES
+    from sim.sweep.columns import MEANING, PROVENANCE
+
+    swept: dict[str, list[tuple[str, str, str]]] = {name: [] for name in SWEPT}
+    for name, meaning in MEANING.items():
+        swept[SWEPT[name in PROVENANCE]].append((name, unit(name), meaning))
+    return {name: [(one.name, one.unit, one.meaning) for one in columns] for name, columns in TABLES.items()} | swept

@@ -8,36 +8,34 @@ from collections.abc import Sequence
 __all__ = ["plain", "show"]
 
 
-def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy."""
+def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> None:
+    """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy.  `words`: there are no numbers in it."""
     if not sys.stdout.isatty():
-        print(plain(header, rows))
+        print(plain(header, rows, words=words))
         return
     from rich.console import Console
 
     console = Console()
-    if len(plain(header, rows).partition("\n")[0]) + len(header) > console.width:
+    if not words and len(plain(header, rows).partition("\n")[0]) + len(header) > console.width:
         header, *rows = [list(column) for column in zip(header, *rows, strict=True)]
-    console.print(_boxed(header, rows))
+    console.print(_boxed(header, rows, words=words))
 
 
-def plain(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns two spaces apart; numbers, which follow the first column, to the right."""
+def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> str:
+    """Columns two spaces apart; numbers, which follow the first column, to the right, words to the left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for row in (header, *rows):
-        first, *others = (text.rjust(width) if i else text.ljust(width) for i, (text, width) in enumerate(zip(row, widths, strict=True)))
-        lines.append("  ".join((first, *others)))
-    return "\n".join(lines)
+    to = [str.ljust, *[str.ljust if words else str.rjust] * (len(widths) - 1)]
+    lines = [(align(text, width) for align, text, width in zip(to, row, widths, strict=True)) for row in (header, *rows)]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def _boxed(header: Sequence[str], rows: Sequence[Sequence[str]]) -> object:
+def _boxed(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool) -> object:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i else "left", no_wrap=i == 0)
+        table.add_column(name, justify="right" if i and not words else "left", no_wrap=i == 0)
     for row in rows:
         table.add_row(*row)
     return table

@@ -1,4 +1,4 @@
-"""The JSON Schema of scenario files, generated from the document classes.  `scenarios/ckptsim.schema.json` is this, committed."""
+"""The JSON Schema of scenario files, and of others like them, generated from their classes and committed beside them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import json
 from typing import Any
 
 from sim.scenario.document import Document
+from sim.scenario.section import Section
 
 __all__ = ["json_schema", "schema_text"]
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema(document: type[Section] = Document, title: str = "ckptsim scenario") -> dict[str, Any]:
     """What may stand where, for editors and validators."""
-    schema: dict[str, Any] = _tidy(Document.model_json_schema(by_alias=True))
-    schema["required"].remove("checkpoint")  # flink: may say all of it
-    schema["$defs"]["Checkpoint"].pop("required")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ckptsim scenario"}
+    schema: dict[str, Any] = _tidy(document.model_json_schema(by_alias=True))
+    if document is Document:
+        schema["required"].remove("checkpoint")  # flink: may say all of it
+        schema["$defs"]["Checkpoint"].pop("required")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
 
 
-def schema_text() -> str:
+def schema_text(document: type[Section] = Document, title: str = "ckptsim scenario") -> str:
     """The committed file."""
-    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(json_schema(document, title), indent=1, ensure_ascii=False) + "\n"
 
 
 def _tidy(node: Any) -> Any:

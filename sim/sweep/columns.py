@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -15,6 +15,8 @@ from sim.analysis.summary import Summary
 __all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_PARTS = {"path_": "median checkpoint: ", "tail_": "slowest tenth: "}
+"""Of the way of the slowest barrier, by prefix."""
 
 
 def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
@@ -22,13 +24,20 @@ def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
     return {prefix + field.name: _ARROW[hints[field.name]] for field in fields(kind) if hints[field.name] is not Path}
 
 
+def _told(kind: type, prefix: str = "") -> dict[str, str]:
+    """What the fields say of themselves."""
+    hints = get_type_hints(kind, include_extras=True)
+    annotated = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return {prefix + name: _PARTS.get(prefix, "") + get_args(hint)[1] for name, hint in annotated.items()}
+
+
 OUTCOME: dict[str, pa.DataType] = {
     "cell": pa.string(),
-    "status": pa.string(),  # ok or error
+    "status": pa.string(),
     "error": pa.string(),
-    "job_status": pa.string(),  # RUNNING, FINISHED, or FAILED and the reason
-    "violations": pa.int64(),  # of what checkpoints promise; -1: nobody looked
-    "violation": pa.string(),  # the first one's story
+    "job_status": pa.string(),
+    "violations": pa.int64(),
+    "violation": pa.string(),
     **_of(Summary),
     **_of(Path, "path_"),
     **_of(Path, "tail_"),
@@ -38,7 +47,7 @@ OUTCOME: dict[str, pa.DataType] = {
 
 PROVENANCE: dict[str, pa.DataType] = {
     "host": pa.string(),
-    "attempt": pa.int64(),  # 0: the first
+    "attempt": pa.int64(),
     "cpu_s": pa.float64(),
     "wall_s": pa.float64(),
 }
@@ -47,6 +56,25 @@ PROVENANCE: dict[str, pa.DataType] = {
 
 MEASURED = (*(name for name, kind in OUTCOME.items() if kind != pa.string()), "throughput_change")
 """Columns of numbers, of which there are means."""
+
+MEANING: dict[str, str] = {
+    "cell": "hash of effective scenario, seed and code version",
+    "status": "ok or error",
+    "error": "why there is no result",
+    "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED and the reason",
+    "violations": "of what checkpoints promise; -1: nobody looked",
+    "violation": "the first one's story",
+    **_told(Summary),
+    **_told(Path, "path_"),
+    **_told(Path, "tail_"),
+    **_told(Consequences),
+    "throughput_change": "against the same job under the same load without checkpoints",
+    "host": "where the cell ran",
+    "attempt": "0: the first",
+    "cpu_s": "CPU time it took",
+    "wall_s": "time it took",
+}
+"""Of every column."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:

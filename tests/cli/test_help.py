@@ -1,5 +1,6 @@
 """Help answers in a blink and names every verb."""
 
+import json
 import subprocess
 import sys
 
@@ -35,3 +36,20 @@ def test_no_words_is_help(ckptsim):
 
 def test_an_unknown_verb_is_usage(ckptsim):
     assert 2 == ckptsim("runn").exit_code
+
+
+def test_schemas_of_scenarios_and_sweeps(ckptsim):
+    """Two documents, two schemas; one at a time."""
+    told = [json.loads(ckptsim("schema", *words).output)["title"] for words in ((), ("--sweep",))]
+
+    assert ["ckptsim scenario", "ckptsim sweep"] == told
+    assert 2 == ckptsim("schema", "--sweep", "--results").exit_code
+
+
+def test_result_tables_are_described(ckptsim):
+    """Those of a run, and those of a sweep."""
+    told = json.loads(ckptsim("schema", "--results", "--json").output)
+
+    assert {"name": "downtime_ms", "unit": "ms", "meaning": "failure -> all tasks run again, median over restarts"} in told["results"]
+    assert {"name", "unit", "meaning"} == set(told["checkpoints"][0])
+    assert "results.parquet of a sweep" in ckptsim("schema", "--results").output
