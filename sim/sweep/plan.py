@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Storage
 from sim.model.directories import Directories
+from sim.model.faults import JobManagerDown, Kill, TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
 from sim.runtime.manifest import identity
@@ -64,17 +65,25 @@ def baseline(scenario: Scenario) -> Scenario:
 
 
 def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
-    """Each cell's baseline comes before the first cell that is compared with it."""
+    """Each cell's baseline comes before the first cell that is compared with it.
+
+    A job that is sure to fail has none: without checkpoints it would read everything again, and that would count as throughput.
+    """
     planned = list(planned)
     own = {cell.id for cell in planned if cell.is_baseline}
     together: dict[str, Cell] = {}
     for i, cell in enumerate(planned):
         bare = baseline(cell.scenario)
         name = identity(bare)
-        if name not in own:
+        if name not in own and not _sure_to_fail(cell.scenario):
             together.setdefault(name, Cell(bare, name, cell.replication))
         together[f"{cell.id} {i}"] = cell
     return list(together.values())
+
+
+def _sure_to_fail(scenario: Scenario) -> bool:
+    fatal = [fault.when for fault in scenario.faults if isinstance(fault.what, Kill | TaskManagerLost | JobManagerDown)]
+    return any(at_ns < scenario.run.duration_ns for when in fatal for at_ns in when.at_ns)
 
 
 def _seed(seed: int, replication: int) -> int:

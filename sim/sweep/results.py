@@ -47,7 +47,8 @@ def _row(cell: Cell, outcomes: Mapping[str, Row], bare: str, shared: Mapping[str
     axes = dict(scenario.axes) or shared.get(cell.id, {})
     strategy = "none" if cell.is_baseline else str(scenario.checkpoint.barriers)
     against, own = outcomes.get(bare, {}).get("throughput_per_second"), told.get("throughput_per_second")
-    change = own / against - 1 if against and own is not None else None
+    steady = not told.get("restarts")  # records that are read again are no throughput
+    change = own / against - 1 if against and own is not None and steady else None
     return {**axes, **told, **head, "strategy": strategy, "throughput_change": change}
 
 

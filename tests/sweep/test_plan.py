@@ -49,3 +49,17 @@ def test_equal_cells_share_a_run(study):
 
     assert (4, 2) == (len(planned), len({cell.id for cell in planned}))
     assert planned[:2] == distinct(planned)
+
+
+def test_what_is_sure_to_fail_is_held_against_nothing(study):
+    """Without checkpoints it would read its whole past again.  A failure after the end, or one that may not come, is none."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 2 s}\n"
+
+    def baselines(fault):
+        return sum(cell.is_baseline for cell in with_baselines(cells(loads(text + f"checkpoint: {{interval: 1 s}}\n{fault}").scenarios)))
+
+    assert 0 == baselines("faults: [{task-manager: 0, at: 1 s}]\n")
+    assert 0 == baselines("faults: [{kill: b, at: 1 s}]\n")
+    assert 1 == baselines("faults: [{task-manager: 0, at: 3 s}]\n")
+    assert 1 == baselines("faults: [{kill: b, every: {exponential: 1 h}}]\n")
+    assert 1 == baselines("faults: [{storage: outage, lasts: 1 s, at: 1 s}]\n")

@@ -87,3 +87,11 @@ def test_columns_do_not_depend_on_what_came_out(study, tmp_path, status):
 
     assert {"end_to_end_p99_ms", "caught_up_ms", "path_alignment_ms", "throughput_change"} <= set(table)
     assert "float64" == table["end_to_end_p99_ms"].dtype
+
+
+def test_a_job_that_restarted_is_held_against_nothing(study, tmp_path):
+    """Its baseline read everything again, it did from its latest checkpoint on: neither is throughput."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(planned[0], 300.0, restarts=1.0), row(planned[1], 190.0, restarts=1.0), row(planned[2], 190.0, restarts=0.0)])
+
+    assert [True, True, False] == list(collect(store, planned)["throughput_change"].isna())
