@@ -33,6 +33,8 @@ class Consequences:
     caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts; NaN: not within the run"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
+    delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean over all seconds of the run"]
+    delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
 
     @property
     def nothing_happened(self) -> bool:
@@ -50,6 +52,7 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
     fresh = commits[~commits["again"].astype(bool)]
     over = restarts[restarts["running"] >= 0]
     caught_up = restarts[restarts["caught_up"] >= 0]
+    delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
     return Consequences(
         commits=len(fresh) / len(runs),
         committed_records=fresh["records"].sum() / len(runs),
@@ -62,7 +65,15 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
         caught_up_ms=float((caught_up["caught_up"] - caught_up["failed"]).median()) if len(caught_up) else math.nan,
         disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
         lag_s=max(float(run["series"]["lag"].max()) for run in runs),
+        delay_mean_s=float(delays.mean()),
+        delay_p99_s=float(delays.quantile(0.99)),
     )
+
+
+def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
+    """In each second: how long the oldest record has waited for its source, and how long those served were on their way."""
+    worst = series[series["time"] > warmup_s].groupby("time")[["lag", "x_latency"]].max()
+    return worst["lag"] + worst["x_latency"].clip(lower=0.0) / 1e3
 
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:

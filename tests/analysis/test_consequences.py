@@ -17,7 +17,7 @@ def run(commits=(), recoveries=(), lags=(0.0,)):
     return {
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
         "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES),
-        "series": pd.DataFrame({"lag": lags}),
+        "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
     }
 
 
@@ -51,6 +51,18 @@ def test_failures_that_overlap_disturb_once():
     rows = [(1_000.0, 3_000.0, -1.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
 
     assert (6_000 + 1_000) / 10_000 == pytest.approx(consequences([run(recoveries=rows)], [10_000.0]).disturbed_share)
+
+
+def test_output_is_late_by_lag_and_latency():
+    """Second by second, after the warm-up; of several sources the one furthest behind; where nothing is served only the lag is known."""
+    late, source = run(lags=[9.0, *([1.0] * 98), 3.0]), run(lags=[0.0] * 100)
+    late["series"].loc[99, "x_latency"] = -1.0
+    both = {**late, "series": pd.concat([late["series"], source["series"].assign(x_latency=-1.0)])}
+
+    row = consequences([both], [100_000.0], warmup_ms=1_000.0)
+
+    assert ((98 * 1.5 + 3.0) / 99, 1.53) == (pytest.approx(row.delay_mean_s), pytest.approx(row.delay_p99_s, abs=0.01))
+    assert 9.0 == row.lag_s
 
 
 def test_where_nothing_happens_nothing_is_claimed():
