@@ -58,12 +58,15 @@ def worlds(results: pd.DataFrame, settings: Sequence[str], column: str) -> pd.Da
 
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """One row per setting: of each column the mean over worlds and, as ``<column> ±``, half of its 95 % confidence interval."""
+    """One row per setting: of each column the mean over worlds; as ``<column> ±``, half of its 95 % confidence interval; as
+    ``<column> n``, how many of the ``worlds`` have a value, e.g. a recovery that was over within the run."""
     parts = {}
     for column in columns:
         table = worlds(results, settings, column)
         parts[column] = table.mean()
         parts[f"{column} ±"] = table.apply(lambda values: half_width(values.dropna().to_numpy()))
+        parts[f"{column} n"] = table.count()
+        parts["worlds"] = pd.Series(len(table), index=table.columns)
     return pd.DataFrame(parts)
 
 
@@ -86,16 +89,20 @@ def differences(results: pd.DataFrame, settings: Sequence[str], column: str, ref
 def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Sequence[Limit] = (), *, seed: int = 1) -> Best:
     """The setting whose mean of `least` is smallest among those that keep all limits, and how sure that is.
 
+    Where a setting has no value in a world in which another one has, e.g. it was not caught up within the run, it is the worst possible.
     Worlds are resampled with replacement: a limit that is kept by chance, or a lead that one world gives, shows as little confidence.
     """
     tables = {column: worlds(results, settings, column) for column in {least, *(limit.column for limit in limits)}}
+    worst = dict.fromkeys(tables, np.inf) | {limit.column: -np.inf for limit in limits if np.isinf(limit.at_most)}
+    tables = {column: table.mask(table.isna() & table.notna().any(axis=1).to_numpy()[:, None], worst[column])
+              for column, table in tables.items()}  # fmt: skip
     index = tables[least].index
 
     def winner(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[object, int, float]:
         picked = {column: table.to_numpy(dtype=float)[rows] for column, table in tables.items()}
         with np.errstate(all="ignore"):
             mean = {column: pd.Series(_mean(values), index=tables[column].columns) for column, values in picked.items()}
-        allowed = mean[least].notna()
+        allowed = np.isfinite(mean[least])
         for limit in limits:
             allowed &= mean[limit.column].map(limit.kept)
         left = mean[least][allowed]

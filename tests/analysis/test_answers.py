@@ -91,3 +91,23 @@ def test_a_setting_without_a_value_is_never_best():
     table.loc[(table["interval"] == "10 s") & (table["barriers"] == "unaligned"), "cost"] = math.nan
 
     assert {"interval": "30 s", "barriers": "unaligned"} == best(table, SETTINGS, "cost").setting
+
+
+def test_a_setting_without_a_value_where_others_have_one_is_the_worst():
+    """What was not caught up within the run took longer than all that were; its mean over the other worlds is no better for it."""
+    table = results()
+    table.loc[(table["window"] == "busy") & (table["interval"] == "10 s"), "cost"] = math.nan
+
+    found = best(table, SETTINGS, "cost", [Limit("cost", at_most=100)])
+
+    assert ({"interval": "30 s", "barriers": "unaligned"}, 15.0, 2) == (found.setting, found.value, found.within_limits)
+    assert {4: 2, 6: 2} == means(table, SETTINGS, ["cost"])["cost n"].value_counts().to_dict()
+    assert {6} == set(means(table, SETTINGS, ["cost"])["worlds"])
+
+
+def test_where_no_setting_has_a_value_none_is_worse():
+    """A world in which nothing happens, e.g. a window without failure, tells nothing of any of them."""
+    table = results()
+    table.loc[table["window"] == "busy", "cost"] = math.nan
+
+    assert {"interval": "10 s", "barriers": "unaligned"} == best(table, SETTINGS, "cost").setting
