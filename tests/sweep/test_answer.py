@@ -1,5 +1,7 @@
 """What a sweep file wants to know, told from the results."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -50,6 +52,31 @@ def test_the_sentence(results):
     among = "among the 1 of 2 settings that keep throughput_change of at least -5.0 %"
     assert told.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
     assert told.endswith("interval 30 s. In 100 % of resampled sets of worlds it is the best as well.")
+
+
+def test_an_answer_for_each_value(results):
+    """Tables begin with it; what matters is asked of all together."""
+    asked = replace(ASKED, by="window")
+    means, apart, shares = sections(asked, results)
+
+    assert ["window", "interval", "end_to_end_p99_ms", "throughput_change"] == means.header
+    assert [["quiet", "10 s", "9 s"], ["quiet", "30 s", "4 s"], ["busy", "10 s", "9.7 s"], ["busy", "30 s", "4.7 s"]] == [
+        [*row[:2], row[2].partition(" ±")[0]] for row in means.rows
+    ]
+    assert [["quiet", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"], ["busy", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]] == apart.rows
+    assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
+    quiet, busy = sentence(asked, results).splitlines()
+    assert quiet.startswith("window quiet: Least end_to_end_p99_ms, 4 s on")
+    assert busy.startswith("window busy: Least end_to_end_p99_ms, 4.7 s on")
+
+
+def test_a_mean_says_what_it_leaves_out(results):
+    """Worlds without a value, e.g. those in which the job was not caught up within the run; of one world there is no interval."""
+    results.loc[(results["window"] == "busy") & (results["interval"] == "30 s"), "end_to_end_p99_ms"] = float("nan")
+    means = sections(ASKED, results)[0]
+
+    assert ["9.4 s ± 402 ms", "4 s ± 2.5 ms (n=3)"] == [row[1] for row in means.rows]
+    assert "9 s" == sections(ASKED, results[:1])[0].rows[0][1]
 
 
 def test_when_nothing_will_do(results):

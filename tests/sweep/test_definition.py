@@ -39,6 +39,15 @@ def test_every_combination(asked):
     assert [10**9] * 6 + [2 * 10**9] * 6 == [scenario.checkpoint.interval_ns for scenario in found.scenarios]
 
 
+def test_what_all_runs_have_in_common(asked):
+    """Another value than the scenario's, in place of a list, too; it is no axis.  What stands on the command line goes before it."""
+    found = asked("set: {checkpoint.barriers: aligned, run.duration: 3 s}\nvary: {checkpoint.interval: [1 s, 2 s]}")
+
+    assert [("checkpoint.interval", "1 s"), ("checkpoint.interval", "2 s")] == [axis for one in found.scenarios for axis in one.axes]
+    assert {3 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in asked("set: {run.duration: 3 s}", "run.duration=4 s").scenarios}
+
+
 def test_keys_that_change_together(asked):
     found = asked("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
 
@@ -85,6 +94,18 @@ def test_windows_of_a_table_change_what_they_name(asked, tmp_path):
     assert Fraction(75) == found.scenarios[2].job.vertices[0].source.rates[0].per_second
 
 
+def test_windows_are_sorted_by_a_column_of_their_table(asked, tmp_path):
+    """Only the one that is asked for; it is neither a setting nor a key that might matter."""
+    (tmp_path / "w.csv").write_text("window,from_s,mean,load\nnight,0,105,low\nnoon,5.5,155,high\n")
+    found = asked(W + ", length: 2 s, file: w.csv}\nanswer: {by: load, show: [completed]}")
+
+    assert ["low", "low", "high", "high"] == axes(found, "load")
+    assert ["window", "load", "checkpoint.barriers"] == [axis for axis, _ in found.scenarios[0].axes]
+    assert ("load", ("checkpoint.barriers",), ("window", "checkpoint.barriers")) == (
+        found.question.by, found.question.settings, found.question.varied,
+    )  # fmt: skip
+
+
 def test_a_scenario_is_a_sweep_over_its_own_lists(asked, tmp_path):
     asked("")
     found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
@@ -101,6 +122,11 @@ def test_overrides_hold_for_all_runs(asked):
     [
         ("vary: {checkpoint.intervall: [1 s]}", "sweep.yaml:4:8: checkpoint.intervall: unknown key 'intervall' (did"),
         ("vary: {checkpoint.interval: [1 s, 10]}", "sweep.yaml:4:8: checkpoint.interval: a duration needs a unit"),
+        (
+            "set: {checkpoint.interval: 1 s}\nvary: {checkpoint.interval: [1 s]}",
+            "sweep.yaml:4:7: set.checkpoint.interval: 'checkpoint.interval' varies",
+        ),
+        ("set: {checkpoint.interval: 1}", "sweep.yaml:4:7: checkpoint.interval: a duration needs a unit"),
         ("vary: {checkpoint.interval: []}", "sweep.yaml:4:8: vary.checkpoint.interval: is empty"),
         ("vary: {checkpoint.interval: 1 s}", "sweep.yaml:4:8: vary.checkpoint.interval: expected a list"),
         ("axes: {}", "sweep.yaml:4:1: axes: unknown key 'axes': write vary:"),
@@ -164,6 +190,8 @@ def test_a_question(asked):
         ("limits: {completed: '> 1 s'}", "sweep.yaml:5:38: answer.limits.completed"),
         ("limits: {complete: '> 1'}", "'complete' is no column"),
         ("settings: [checkpoint.timeout]", "'checkpoint.timeout' does not vary"),
+        ("by: checkpoint.timeout", "'checkpoint.timeout' neither varies beside the settings nor is it a column of a table of windows"),
+        ("by: checkpoint.barriers, settings: [checkpoint.barriers]", "'checkpoint.barriers' neither varies beside"),
         ("against: {checkpoint.interval: 1 s}", "names one value of each setting: checkpoint.interval, checkpoint.barriers"),
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
     ],

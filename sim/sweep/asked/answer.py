@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -18,14 +18,15 @@ __all__ = ["Question", "sections", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`settings` are compared, everything else that was varied is what they are compared in."""
+    """`settings` are compared, everything else that was varied is what they are compared in; each value of `by` has its own answer."""
 
     settings: tuple[str, ...]
     show: tuple[str, ...]
-    varied: tuple[str, ...]  # all axes
+    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
     least: str = ""
     limits: tuple[Limit, ...] = ()
     against: tuple[tuple[str, str], ...] = ()
+    by: str = ""
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[Section]:
@@ -43,9 +44,24 @@ def sections(question: Question, results: pd.DataFrame) -> list[Section]:
 
 
 def sentence(question: Question, results: pd.DataFrame) -> str:
-    """The best setting, what it gives and how sure that is; empty if the question asks for none."""
+    """The best setting, what it gives and how sure that is, one line for each value of `by`; empty if the question asks for none."""
     if not question.least:
         return ""
+    return "\n".join(f"{question.by} {value}: {_best(question, rows)}" if value else _best(question, rows)
+                     for value, rows in _groups(question, results))  # fmt: skip
+
+
+def _groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(value of `by`, its rows), in the order of the plan."""
+    if not question.by:
+        yield "", results
+        return
+    rows = results[results["strategy"] != "none"]
+    for value in rows[question.by].dropna().unique():
+        yield value, rows[rows[question.by] == value]
+
+
+def _best(question: Question, results: pd.DataFrame) -> str:
     found: Best = best(results, question.settings, question.least, question.limits)
     limits = " and ".join(_limit(limit) for limit in question.limits)
     if found.setting is None:
@@ -61,31 +77,55 @@ def sentence(question: Question, results: pd.DataFrame) -> str:
 
 
 def _means(question: Question, results: pd.DataFrame) -> Section:
-    table = means(results, question.settings, question.show)
     rows = [
-        [*_values(index), *(f"{text(column, row[column])} ± {_spread(column, row[f'{column} ±'])}" for column in question.show)]
-        for index, row in table.iterrows()
+        [*_key(value), *_values(index), *(_mean(column, row) for column in question.show)]
+        for value, some in _groups(question, results)
+        for index, row in means(some, question.settings, question.show).iterrows()
     ]
-    return Section("On the mean over all worlds, with 95 % confidence", [*question.settings, *question.show], rows)
+    return Section("On the mean over all worlds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
+
+
+def _mean(column: str, row: pd.Series[float]) -> str:
+    return f"{text(column, row[column])}{_sure(column, row[f'{column} ±'])}" + _of(row[f"{column} n"], row["worlds"])
 
 
 def _differences(question: Question, results: pd.DataFrame) -> Section:
     reference: Mapping[str, str] = dict(question.against)
-    tables = {column: differences(results, question.settings, column, reference) for column in question.show}
-    most = max(int(table["worlds"].max()) for table in tables.values())
+    groups = {
+        value: {column: differences(some, question.settings, column, reference) for column in question.show}
+        for value, some in _groups(question, results)
+    }
+    most = {value: max(int(table["worlds"].max()) for table in tables.values()) for value, tables in groups.items()}
     rows = [
-        [*_values(index), *(_apart(column, table.iloc[i], most) for column, table in tables.items())]
+        [*_key(value), *_values(index), *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
+        for value, tables in groups.items()
         for i, index in enumerate(next(iter(tables.values())).index)
         if _values(index) != list(reference.values())  # it does not differ from itself
     ]
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
-    title = f"Difference to {against}, world by world ({most} of them; n where fewer have both values)"
-    return Section(title, [*question.settings, *question.show], rows)
+    counts = " to ".join(map(str, sorted({min(most.values()), max(most.values())})))
+    title = f"Difference to {against}, world by world ({counts} of them; n where fewer have both values)"
+    return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+
+
+def _key(value: str) -> list[str]:
+    """A cell of the first column, where there is one for `by`."""
+    return [value] if value else []
 
 
 def _apart(column: str, row: pd.Series[float], most: int) -> str:
-    told = f"{_signed(column, row['difference'])} ± {_spread(column, row['±'])}"
-    return told if row["worlds"] == most else f"{told} (n={row['worlds']:.0f})"
+    told = _signed(column, row["difference"])
+    return f"{told}{_sure(column, row['±'])}" + _of(row["worlds"], most)
+
+
+def _sure(column: str, spread: float) -> str:
+    """Half the interval; nothing where there is none, of one world."""
+    return f" ± {_spread(column, spread)}" if math.isfinite(spread) else ""
+
+
+def _of(count: float, worlds: float) -> str:
+    """Fewer than all have a value: the others may have been worse."""
+    return f" (n={count:.0f})" if 0 < count < worlds else ""
 
 
 def _values(index: object) -> list[str]:

@@ -18,7 +18,7 @@ from sim.sweep.asked.answer import Question
 from sim.sweep.asked.design import Point, combinations, override, sampled, text_of, together
 from sim.sweep.asked.document import Precision, Sweep
 from sim.sweep.asked.question import question
-from sim.sweep.asked.windows import windows
+from sim.sweep.asked.windows import Window, windows
 from sim.sweep.columns import MEASURED
 
 __all__ = ["Definition", "define"]
@@ -73,29 +73,30 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         hint = did_you_mean(given.precision.of, MEASURED)
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
     points, scenario = _points(given, reading), file.parent / given.scenario
-    cut = windows(given.windows, file.parent, scenario.parent, reading) if given.windows else [("", {})]
+    by = given.answer.by or "" if given.answer else ""
+    cut = windows(given.windows, file.parent, scenario.parent, reading, by) if given.windows else [Window("", {})]
     reading.stop_if_wrong()
     if (count := len(cut) * len(points)) > MAX_CELLS:
         reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
         reading.stop_if_wrong()
     ask = partial(_scenarios, scenario, given, overrides, reading)
-    found = [one for window, changes in cut for point in points for one in ask(window, changes, point)]
+    found = [one for window in cut for point in points for one in ask(window, point)]
     warnings = {problem: None for _, told in found for problem in told} | reading.warnings
     name, scenarios = file.name.removesuffix(file.suffix), [one for one, _ in found]
-    asked = _question(given, scenarios, reading) if given.answer else None
+    asked = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
     reading.stop_if_wrong()
     return Definition(
         name, first_comment(text), tuple(replace(one, name=name) for one in scenarios), given.precision, asked, tuple(sorted(warnings)),
     )  # fmt: skip
 
 
-def _question(given: Sweep, scenarios: Sequence[Scenario], reading: Reading) -> Question:
+def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
     values: dict[str, set[str]] = {}
     for scenario in scenarios:
         for axis, value in scenario.axes:
             values.setdefault(axis, set()).add(value)
     assert given.answer is not None  # noqa: S101 - else nobody asks
-    return question(given.answer, list(values), values, reading)
+    return question(given.answer, list(values), values, reading, labels=labels)
 
 
 def _points(given: Sweep, reading: Reading) -> list[Point]:
@@ -106,6 +107,8 @@ def _points(given: Sweep, reading: Reading) -> list[Point]:
     keys = [*varied, *(key for group in groups if group for key in group[0])]
     for key in {key for key in keys if keys.count(key) > 1}:
         reading.wrong((), f"'{key}' is varied twice")
+    for key in set(keys) & set(given.set_ or {}):
+        reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
     if (count := prod(map(len, groups)) * prod(map(len, varied.values()))) > MAX_CELLS:
         reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
         return []
@@ -116,9 +119,9 @@ def _points(given: Sweep, reading: Reading) -> list[Point]:
 
 
 def _scenarios(
-    file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: str, changes: Point, point: Point
+    file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: Window, point: Point
 ) -> Iterator[tuple[Scenario, tuple[Problem, ...]]]:
-    written = {override(key, value): key for key, value in (changes | point).items()}
+    written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
     if given.replications:
         written[override("run.replications", given.replications)] = "replications"
     try:
@@ -126,7 +129,8 @@ def _scenarios(
     except ScenarioError as error:
         told = {f"--set {text}": key for text, key in written.items()}
         raise ScenarioError(_placed(problem, told.get(problem.file), reading) for problem in error.problems) from None
-    chosen = (*(((_WINDOW, window),) if window else ()), *((key, text_of(value)) for key, value in point.items()))
+    named = ((_WINDOW, window.name), *window.labels) if window.name else ()
+    chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
     for scenario in study.scenarios:
         yield replace(scenario, axes=(*chosen, *scenario.axes)), study.warnings
 

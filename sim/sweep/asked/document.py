@@ -61,7 +61,8 @@ class Windows(Section):
     at: Annotated[list[Duration], Field(min_length=1)] | None = None
     """Where they begin, counted from the first row."""
     file: str | None = None
-    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; and any key of the scenario, e.g. `faults.0.at`, as a column."""
+    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; and any key of the scenario, e.g. `faults.0.at` or `run.duration`,
+    as a column."""
     most: Positive | None = None
     """Of these, evenly spread; default: all."""
 
@@ -82,6 +83,8 @@ class Answer(Section):
 
     settings: Annotated[list[str], Field(min_length=1)] | None = None
     """Keys somebody decides on; default: all that vary.  The others, and windows and replications, are what settings are compared in."""
+    by: str | None = None
+    """An answer for each value of this: another key that varies, or a column of the table of windows, e.g. `load` (low, high)."""
     show: Annotated[list[str], Field(min_length=1)]
     """Columns of the results."""
     least: str | None = None
@@ -100,6 +103,8 @@ class Sweep(Section):
     version: Positive | None = None
     scenario: str = Field(min_length=1)
     """A scenario file, relative to this one."""
+    set_: dict[str, Any] | None = None
+    """Keys of the scenario that have another value in all runs."""
     vary: dict[str, Values] | None = None
     """Keys of the scenario and their values: every combination of them."""
     together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None

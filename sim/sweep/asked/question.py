@@ -17,14 +17,23 @@ __all__ = ["question"]
 _HERE = "answer"
 
 
-def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading) -> Question:
-    """`axes`: what varies, windows included; `values`: as they are written.  Mistakes go to `reading`."""
-    settings = tuple(given.settings or [axis for axis in axes if axis != "window"])
+def question(
+    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()
+) -> Question:
+    """`axes`: what varies, windows included; `values`: as they are written; `labels`: axes that only say which group a window is of.
+
+    Mistakes go to `reading`.
+    """
+    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
+    if given.by is not None and (given.by not in axes or given.by in settings):
+        others = [axis for axis in axes if axis not in settings]
+        reading.wrong((_HERE, "by"), f"'{given.by}' neither varies beside the settings nor is it a column of a table of windows"
+                      f"{did_you_mean(given.by, others)}")  # fmt: skip
     for i, key in enumerate(given.settings or ()):
         if key not in axes:
             reading.wrong((_HERE, "settings", i), f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}")
     if not settings:
-        reading.wrong((_HERE,), "there is nothing to compare: nothing varies but the window")
+        reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
     asked: list[tuple[Path, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
     for place, column in [*asked, *([((_HERE, "least"), given.least)] if given.least else [])]:
         if column not in MEASURED:
@@ -36,7 +45,8 @@ def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], re
         if key in values and value not in values[key]:
             reading.wrong((_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}")
     ordered = tuple((key, against[key]) for key in settings if key in against)
-    return Question(settings, tuple(given.show), tuple(axes), given.least or "", _limits(given, reading), ordered)
+    varied = tuple(axis for axis in axes if axis not in labels)
+    return Question(settings, tuple(given.show), varied, given.least or "", _limits(given, reading), ordered, given.by or "")
 
 
 def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:

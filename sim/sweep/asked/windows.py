@@ -5,37 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.scenario.problems import Reading, did_you_mean
 from sim.scenario.trace import TraceError, columns_and_rows, length_ns
-from sim.sweep.asked.design import Point
+from sim.sweep.asked.design import Point, text_of
 from sim.sweep.asked.document import Windows
 from sim.units import format_duration, format_number
 
-__all__ = ["windows"]
+__all__ = ["Window", "windows"]
 
 NAME, FROM = "window", "from_s"
 """Columns of a table of windows; others that have a dot in their name are keys of the scenario."""
 
 
-def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading) -> list[tuple[str, Point]]:
-    """(name, changes) of each window; a mistake goes to `reading`."""
+class Window(NamedTuple):
+    """A run's piece of the trace."""
+
+    name: str
+    changes: Point
+    labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group it belongs to
+
+
+def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> list[Window]:
+    """Each of them; a mistake goes to `reading`.  `label`: a column of the table, if there, that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
         return []
     try:
         if given.file is not None:
-            found = list(_of_table(folder / given.file))
+            found = list(_of_table(folder / given.file, label))
         else:
-            found = [(format_duration(at_ns), {}, at_ns) for at_ns in given.at or _grid(given, folder)]
+            found = [(Window(format_duration(at_ns), {}), at_ns) for at_ns in given.at or _grid(given, folder)]
     except TraceError as error:
         reading.wrong(("windows", "file" if given.file is not None else "trace"), str(error))
         return []
     if given.most and len(found) > given.most:
         found = [found[i * len(found) // given.most] for i in range(given.most)]
     trace = relpath(folder / given.trace, scenario_folder)  # where a scenario looks for it
-    return [(name, {**_driven(given, trace, at_ns), **changes}) for name, changes, at_ns in found]
+    return [window._replace(changes={**_driven(given, trace, at_ns), **window.changes}) for window, at_ns in found]
 
 
 def _driven(given: Windows, trace: str, at_ns: int) -> Point:
@@ -59,7 +67,7 @@ def _grid(given: Windows, folder: Path) -> list[int]:
     return list(range(0, end_ns - given.length + 1, given.every or given.length))
 
 
-def _of_table(file: Path) -> Iterator[tuple[str, Point, int]]:
+def _of_table(file: Path, label: str) -> Iterator[tuple[Window, int]]:
     columns, rows = _table(file)
     for column in (NAME, FROM):
         if column not in columns:
@@ -76,7 +84,8 @@ def _of_table(file: Path) -> Iterator[tuple[str, Point, int]]:
             raise TraceError(f"{file}:{line}: '{row[FROM]}' is no time in seconds") from None
         if at_ns < 0:
             raise TraceError(f"{file}:{line}: {row[FROM]} s is before the first row of the trace")
-        yield name, {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}, at_ns
+        changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
+        yield Window(name, changes, ((label, text_of(row[label])),) if label in columns else ()), at_ns
     if not seen:
         raise TraceError(f"{file} has no windows")
 
