@@ -42,6 +42,7 @@ class Summary:
     sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints"]
     async_ms: Annotated[float, "asynchronous part, of the slowest subtask, median over checkpoints"]
     persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint"]
+    persisted_mean_bytes: Annotated[float, "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none"]
     checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint"]
     throughput_per_second: Annotated[float, "records served by the sinks"]
     bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream"]
@@ -95,6 +96,7 @@ def summarize(
         sync_ms=float(slowest["sync_duration"]),
         async_ms=float(slowest["async_duration"]),
         persisted_bytes=float(done["persisted_data"].median()),
+        persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
         throughput_per_second=_throughput(load, [edge for edge in edges if edge[1] not in without_records]),
         bottleneck=bottleneck,

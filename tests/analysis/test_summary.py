@@ -78,6 +78,17 @@ def test_replications_are_pooled(made, edges):
     assert (2, 200, 200) == (row.completed, row.end_to_end_p50_ms, row.async_ms)
 
 
+def test_a_burst_shows_in_the_mean_of_what_was_stored(made, edges):
+    """Two of three checkpoints met no back-pressure."""
+    run = made().load(busy=(0, 0, 0))
+    for at, stored in ((0, 0), (1000, 600), (2000, 0)):
+        run.checkpoint(at, 10, persisted=stored)
+
+    row = summarize([run.tables()], edges)
+
+    assert (0, 200) == (row.persisted_bytes, row.persisted_mean_bytes)
+
+
 def test_no_checkpoint_at_all(made, edges):
     """A baseline has a throughput and no durations."""
     row = summarize([made().load(busy=(0.1, 0.2, 0.3)).tables()], edges)
