@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
@@ -27,9 +27,17 @@ class _Scale(NamedTuple):
     """The horizontal axis: one of the settings."""
 
     name: str
+    at: int  # its place among the settings
     places: dict[str, float]  # value as written -> where it stands
     is_log: bool
     is_quantity: bool
+
+    def place(self, key: Sequence[str]) -> float:
+        return self.places[key[self.at]]
+
+    def without(self, key: Sequence[str]) -> tuple[str, ...]:
+        """The other settings."""
+        return (*key[: self.at], *key[self.at + 1 :])
 
     def moved(self, place: float, i: int, count: int) -> float:
         share = _DODGE * (i - (count - 1) / 2)
@@ -38,35 +46,53 @@ class _Scale(NamedTuple):
 
 
 def answer_picture(
-    results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str], limits: Sequence[Limit] = (), title: str = ""
+    groups: Mapping[str, pd.DataFrame], settings: Sequence[str], columns: Sequence[str], limits: Sequence[Limit] = (), title: str = ""
 ) -> Figure:
-    """One panel per column, the setting with most quantities (``10 s``, ``1 min``) on the horizontal axis, a line per value of the others.
+    """A row of panels per column shown, a column of them per group of rows.  The setting with most quantities (``10 s``, ``1 min``) lies on
+    the horizontal axis, every value of the others is a line.
 
-    `results`: rows of a sweep as `answers.means` takes them.  Bars are 95 % confidence intervals, dashed lines limits.
+    `groups`: by name, rows of a sweep as `answers.means` takes them.  Bars are 95 % confidence intervals, dashed lines limits.
     """
     from matplotlib.figure import Figure
 
-    table = means(results, settings, columns)
-    rows = [tuple(map(str, index if isinstance(index, tuple) else (index,))) for index in table.index]
-    scale = _scale(settings, rows)
-    at = settings.index(scale.name)
-    lines = list(dict.fromkeys(_without(row, at) for row in rows))
-    figure = Figure(figsize=(9, 1.2 + 2.6 * len(columns)), dpi=120, layout="constrained")
-    panels = figure.subplots(len(columns), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, column in zip(panels, columns, strict=True):
-        for i, line in enumerate(lines):
-            chosen = [k for k, row in enumerate(rows) if _without(row, at) == line]
-            chosen.sort(key=lambda k: scale.places[rows[k][at]])
-            places = [scale.moved(scale.places[rows[k][at]], i, len(lines)) for k in chosen]
-            style = {"color": COLOURS[i % len(COLOURS)], "marker": _MARKERS[i % len(_MARKERS)], "ls": "-" if scale.is_quantity else ""}
-            values, spreads = table[column].iloc[chosen], table[f"{column} ±"].iloc[chosen].fillna(0.0)
-            panel.errorbar(places, values, yerr=spreads, capsize=3, ms=5, lw=1.2, label=", ".join(line), **style)
-        _dressed(panel, column, [limit for limit in limits if limit.column == column])
-    _ticks(panels[-1], scale)
+    tables = {name: means(rows, settings, columns) for name, rows in groups.items()}
+    keys = list(dict.fromkeys(key for table in tables.values() for key in _keys(table)))
+    scale = _scale(settings, keys)
+    lines = list(dict.fromkeys(scale.without(key) for key in keys))
+    size = (4.5 + 4.5 * len(tables), 1.2 + 2.6 * len(columns))
+    figure = Figure(figsize=size, dpi=120, layout="constrained")
+    panels = figure.subplots(len(columns), len(tables), sharex=True, sharey="row", squeeze=False)
+    for column, row in zip(columns, panels, strict=True):
+        bounds = [limit for limit in limits if limit.column == column]
+        for (name, table), axes in zip(tables.items(), row, strict=True):
+            for i in range(len(lines)):
+                _line(axes, table, column, scale, i, lines)
+            _dressed(axes, column if axes is row[0] else "", bounds)
+            axes.set_title(name if column == columns[0] else "", fontsize="medium")
+            axes.yaxis.set_major_formatter(lambda value, _, column=column: text(column, value))
+    for axes in panels[-1]:
+        _ticks(axes, scale)
     if len(lines) > 1:
-        panels[0].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small", title=", ".join(_without(settings, at)))
-    panels[0].set_title(title, loc="left", fontsize="medium", wrap=True)
+        names = ", ".join(scale.without(settings))
+        panels[0, -1].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small", title=names)
+    figure.suptitle(title, x=0.01, ha="left", fontsize="medium", wrap=True)
     return figure
+
+
+def _keys(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The values of the settings, row by row."""
+    return [tuple(map(str, index if isinstance(index, tuple) else (index,))) for index in table.index]
+
+
+def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, lines: Sequence[tuple[str, ...]]) -> None:
+    """One value of the settings that do not lie on the axis: the i-th of the lines."""
+    keys = _keys(table)
+    chosen = sorted((k for k, key in enumerate(keys) if scale.without(key) == lines[i]), key=lambda k: scale.place(keys[k]))
+    places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
+    axes.errorbar(
+        places, table[column].iloc[chosen], yerr=table[f"{column} ±"].iloc[chosen].fillna(0.0), label=", ".join(lines[i]), capsize=3,
+        ms=5, lw=1.2, color=COLOURS[i % len(COLOURS)], marker=_MARKERS[i % len(_MARKERS)], ls="-" if scale.is_quantity else "",
+    )  # fmt: skip
 
 
 def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
@@ -74,11 +100,12 @@ def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
     values = {name: list(dict.fromkeys(row[i] for row in rows)) for i, name in enumerate(settings)}
     quantities = {name: places for name in settings if (places := _places(values[name]))}
     if not quantities:
-        return _Scale(settings[0], {value: float(i) for i, value in enumerate(values[settings[0]])}, is_log=False, is_quantity=False)
+        places = {value: float(i) for i, value in enumerate(values[settings[0]])}
+        return _Scale(settings[0], 0, places, is_log=False, is_quantity=False)
     name = max(quantities, key=lambda name: len(quantities[name]))
     places = quantities[name]
     is_log = min(places.values()) > 0 and max(places.values()) > 5 * min(places.values())
-    return _Scale(name, places, is_log, is_quantity=True)
+    return _Scale(name, settings.index(name), places, is_log, is_quantity=True)
 
 
 def _places(values: Sequence[str]) -> dict[str, float]:
@@ -92,16 +119,11 @@ def _places(values: Sequence[str]) -> dict[str, float]:
     return {value: float(number) for value, (_, number) in read.items() if number is not None}
 
 
-def _without(row: Sequence[str], at: int) -> tuple[str, ...]:
-    return (*row[:at], *row[at + 1 :])
-
-
 def _dressed(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
     for limit in limits:
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         axes.axhline(bound, color="#555555", ls="--", lw=1)
     axes.set_ylabel(column)
-    axes.yaxis.set_major_formatter(lambda value, _: text(column, value))
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -25,7 +25,7 @@ def lines(axes):
 
 def test_quantities_lie_on_the_axis_in_their_order():
     """10 s, 30 s, 1 min, however they were written down; one line per value of the other setting, one panel per column."""
-    figure = answer_picture(results(), ["barriers", "interval"], ["end_to_end_p50_ms", "persisted_bytes"], title="Which?")
+    figure = answer_picture({"": results()}, ["barriers", "interval"], ["end_to_end_p50_ms", "persisted_bytes"], title="Which?")
     durations = figure.axes[0]
 
     assert [[1001, 3001, 2001], [2001, 6001, 4001]] == [y for _, y in lines(durations)]
@@ -37,7 +37,7 @@ def test_quantities_lie_on_the_axis_in_their_order():
 
 def test_limits_are_lines_in_their_panel():
     columns = ["end_to_end_p50_ms", "persisted_bytes"]
-    figure = answer_picture(results(), ["interval", "barriers"], columns, [Limit("persisted_bytes", at_most=5e5)])
+    figure = answer_picture({"": results()}, ["interval", "barriers"], columns, [Limit("persisted_bytes", at_most=5e5)])
     dashed = [[line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes]
 
     assert [[], [5e5]] == dashed
@@ -46,7 +46,7 @@ def test_limits_are_lines_in_their_panel():
 @pytest.mark.parametrize("values", [("aligned", "unaligned"), ("10 s", "1 MB"), ("unlimited", "5/s")])
 def test_words_stand_side_by_side(values):
     """Values that are no quantities of one kind have no distance from each other, and no line between them."""
-    figure = answer_picture(results(values, ("aligned",)), ["interval"], ["end_to_end_p50_ms"])
+    figure = answer_picture({"": results(values, ("aligned",))}, ["interval"], ["end_to_end_p50_ms"])
     ((x, y),) = lines(figure.axes[0])
 
     assert ([0, 1], [1001, 2001]) == (x, y)
@@ -56,6 +56,17 @@ def test_words_stand_side_by_side(values):
 def test_it_can_be_drawn_without_a_spread():
     """One world has no interval of confidence."""
     image = io.BytesIO()
-    answer_picture(results().query("replication == 0"), ["interval", "barriers"], ["end_to_end_p50_ms"]).savefig(image, format="png")
+    answer_picture({"": results().query("replication == 0")}, ["interval", "barriers"], ["end_to_end_p50_ms"]).savefig(image, format="png")
 
     assert image.getvalue().startswith(b"\x89PNG")
+
+
+def test_groups_stand_side_by_side():
+    """The same axes, so that they can be compared; the settings of one may be missing in the other."""
+    groups = {"load low": results(), "load high": results(("10 s", "2 min"))}
+    figure = answer_picture(groups, ["interval", "barriers"], ["end_to_end_p50_ms", "persisted_bytes"])
+    low, high = figure.axes[:2]
+
+    assert ["load low", "load high"] == [low.get_title(), high.get_title()]
+    assert (3, 2) == (len(lines(low)[0][1]), len(lines(high)[0][1]))
+    assert (low.get_ylim(), low.get_xlim()) == (high.get_ylim(), high.get_xlim())

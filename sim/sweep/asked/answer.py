@@ -13,7 +13,7 @@ from sim.analysis.effects import effects
 from sim.analysis.measure import text
 from sim.analysis.stored import Section
 
-__all__ = ["Question", "sections", "sentence"]
+__all__ = ["Question", "groups", "sections", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ def sentence(question: Question, results: pd.DataFrame) -> str:
     if not question.least:
         return ""
     return "\n".join(f"{question.by} {value}: {_best(question, rows)}" if value else _best(question, rows)
-                     for value, rows in _groups(question, results))  # fmt: skip
+                     for value, rows in groups(question, results))  # fmt: skip
 
 
-def _groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(value of `by`, its rows), in the order of the plan."""
+def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(value of `by`, its rows), in the order of the plan; without `by` all rows, of ""."""
     if not question.by:
         yield "", results
         return
@@ -79,7 +79,7 @@ def _best(question: Question, results: pd.DataFrame) -> str:
 def _means(question: Question, results: pd.DataFrame) -> Section:
     rows = [
         [*_key(value), *_values(index), *(_mean(column, row) for column in question.show)]
-        for value, some in _groups(question, results)
+        for value, some in groups(question, results)
         for index, row in means(some, question.settings, question.show).iterrows()
     ]
     return Section("On the mean over all worlds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
@@ -91,14 +91,14 @@ def _mean(column: str, row: pd.Series[float]) -> str:
 
 def _differences(question: Question, results: pd.DataFrame) -> Section:
     reference: Mapping[str, str] = dict(question.against)
-    groups = {
+    tables_of = {
         value: {column: differences(some, question.settings, column, reference) for column in question.show}
-        for value, some in _groups(question, results)
+        for value, some in groups(question, results)
     }
-    most = {value: max(int(table["worlds"].max()) for table in tables.values()) for value, tables in groups.items()}
+    most = {value: max(int(table["worlds"].max()) for table in tables.values()) for value, tables in tables_of.items()}
     rows = [
         [*_key(value), *_values(index), *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
-        for value, tables in groups.items()
+        for value, tables in tables_of.items()
         for i, index in enumerate(next(iter(tables.values())).index)
         if _values(index) != list(reference.values())  # it does not differ from itself
     ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sim.analysis.answer_picture import answer_picture
 from sim.analysis.stored import Section
-from sim.sweep.asked.answer import sections, sentence
+from sim.sweep.asked.answer import groups, sections, sentence
 from sim.sweep.asked.definition import Definition, define
 from sim.sweep.cell import Row
 from sim.sweep.compare import run_folder
@@ -59,7 +59,8 @@ class Swept:
         question = self.definition.question
         if question is None or not self.sections:
             return None
-        return answer_picture(self._fine, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self._fine)}
+        return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
 
     @property
     def _fine(self) -> pd.DataFrame:
