@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sim.recordings.reader import RecordingError
 
-__all__ = ["JobLog", "LogCheckpoint", "read_logs"]
+__all__ = ["JobLog", "LogCheckpoint", "read_jobs", "read_logs"]
 
 LONGEST_LINE = 20_000
 DAY_MS = 86_400_000
@@ -72,27 +72,37 @@ class JobLog:
 
 def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
     """One log, or the parts it was rotated into, in any order.  RecordingError: no checkpoint lines, or several jobs and none chosen."""
-    source = ", ".join(path.name for path in paths)
+    found = read_jobs(paths)
+    wanted = job.lower() if job else ""
+    meant = [log for name, log in found.items() if name.startswith(wanted)]
+    if len(meant) != 1:
+        what = "has several jobs, choose one with --job" if meant else f"has no job {job!r}"
+        raise RecordingError(f"{_named(paths)}: {what}: {', '.join(found)}")
+    return meant[0]
+
+
+def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
+    """All jobs of a log that have checkpoints, by their ids.  RecordingError: there are none."""
+    source = _named(paths)
     jobs: dict[str, JobLog] = {}
     shared = JobLog(source, "")
     for path in paths:
         clock = _Clock()
         for line in _lines(path):
             _read(line, clock, jobs, shared, source)
-    wanted = job.lower() if job else ""
-    meant = [log for name, log in jobs.items() if name.startswith(wanted) and log.checkpoints]
-    known = ", ".join(name for name, log in jobs.items() if log.checkpoints)
-    if not known:
+    found = {name: log for name, log in jobs.items() if log.checkpoints}
+    if not found:
         raise RecordingError(
             f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): is it a JobManager's log, at level INFO?"
         )
-    if len(meant) != 1:
-        what = "has several jobs, choose one with --job" if meant else f"has no job {job!r}"
-        raise RecordingError(f"{source}: {what}: {known}")
-    log = meant[0]
-    log.options, log.version = shared.options, shared.version
-    log.vertices = shared.vertices if len(jobs) == 1 else {}
-    return log
+    for log in found.values():
+        log.options, log.version = shared.options, shared.version
+        log.vertices = shared.vertices if len(jobs) == 1 else {}
+    return found
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in paths)
 
 
 class _Clock:
