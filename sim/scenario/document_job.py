@@ -79,13 +79,13 @@ class Step(Section):
 
 
 class Trace(Section):
-    """Rates from a CSV file (also .csv.gz), relative to the scenario."""
+    """Rates from a CSV file (also .csv.gz) or a table of `ckptsim traces`, relative to the scenario."""
 
     trace: str = Field(min_length=1)
     column: str
     """Records per second."""
     time: str | None = None
-    """Column of the time stamps, seconds or ISO 8601; default: the first column."""
+    """Column of the time stamps, seconds or ISO 8601; default: the first column (of Parquet: t_s)."""
     every: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Axis[Number] | None = None

@@ -1,4 +1,4 @@
-"""Rates of a source from a CSV file: (start, records per second) steps."""
+"""Rates of a source from a CSV file, or from a table of `ckptsim traces`: (start, records per second) steps."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from sim.units import UnitError, format_duration, parse_number
 __all__ = ["TraceError", "columns_and_rows", "length_ns", "moment", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
+TIME = "t_s"
+"""The column of the time in tables of our own."""
 
 
 class TraceError(ValueError):
@@ -55,7 +57,7 @@ def _whole(
     `stamp` is not used here: another one is another file.
     """
     columns, rows = columns_and_rows(file)
-    time = time or (columns[0] if columns else "")
+    time = time or (TIME if _is_parquet(file) else columns[0] if columns else "")
     for name in (column, *([] if every_ns else [time])):
         if name not in columns:
             raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
@@ -87,12 +89,47 @@ def _stamp(file: FilePath) -> tuple[int, int]:
 
 
 def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
-    """(names in the first line, (line, row) of all others) of a CSV file.  TraceError: there is none."""
+    """(names in the first line, (line, row) of all others) of a CSV file; of Parquet, a file or a folder of them, as texts as well.
+
+    TraceError: there is none.
+    """
+    if _is_parquet(file):
+        return _parquet(file)
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_text_of(file), newline=None))
     try:
         return list(reader.fieldnames or []), _rows(reader, file)
     except csv.Error as error:
         raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+
+
+def _is_parquet(file: FilePath) -> bool:
+    return file.suffix == ".parquet" or file.is_dir()
+
+
+def _parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not file.exists():
+        raise TraceError(f"no such file: {file}")
+    parts = sorted(file.glob("*.parquet")) if file.is_dir() else [file]
+    if not parts:
+        raise TraceError(f"{file} is a folder without Parquet files")
+    try:
+        opened = [pq.ParquetFile(part) for part in parts]
+        groups = [part.metadata.row_group(i) for part in opened for i in range(part.metadata.num_row_groups)]
+        if sum(group.total_byte_size for group in groups) > MAX_BYTES:
+            raise TraceError(f"{file} is larger than {MAX_BYTES // 10**6} MB")
+        table = pa.concat_tables([part.read() for part in opened])
+    except (pa.ArrowException, OSError) as error:
+        raise TraceError(f"{file} is no Parquet file: {str(error).splitlines()[0]}") from None
+    names = table.column_names
+    texts = [[_text(value) for value in table.column(name).to_pylist()] for name in names]
+    return names, ((line, dict(zip(names, row, strict=True))) for line, row in enumerate(zip(*texts, strict=True), start=1))
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value != value else str(value)  # noqa: PLR0124 - not a number is no value
 
 
 def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:

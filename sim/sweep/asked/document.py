@@ -46,23 +46,24 @@ class Windows(Section):
 
     source: str
     """The vertex whose rate the trace gives."""
-    trace: str = Field(min_length=1)
-    """CSV file, relative to the sweep file."""
-    column: str
+    trace: Annotated[str, Field(min_length=1)] | None = None
+    """CSV file or table of rates, relative to the sweep file; default: the one that the table of windows names."""
+    column: str | None = None
+    """Default: rate."""
     time: str | None = None
-    """Column of the time stamps; default: the first."""
+    """Column of the time stamps; default: t_s, or the first."""
     step: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Number | None = None
-    length: Duration
-    """How long each run lasts."""
+    length: Duration | None = None
+    """How long each run lasts; default: as the table of windows says."""
     every: Duration | None = None
     """One after the other from the first row on, so far apart."""
     at: Annotated[list[Duration], Field(min_length=1)] | None = None
     """Where they begin, counted from the first row."""
     file: str | None = None
-    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; and any key of the scenario, e.g. `faults.0.at` or `run.duration`,
-    as a column."""
+    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; where `ckptsim traces windows` made it, `file` (the trace of each,
+    relative to the table) and `length_s`; and any key of the scenario, e.g. `faults.0.at` or `run.duration`, as a column."""
     most: Positive | None = None
     """Of these, evenly spread; default: all."""
 

@@ -15,8 +15,10 @@ from sim.units import format_duration, format_number
 
 __all__ = ["Window", "windows"]
 
-NAME, FROM = "window", "from_s"
+NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
 """Columns of a table of windows; others that have a dot in their name are keys of the scenario."""
+RATE = "rate"
+"""The column of a source's rate where nobody names one: that of our own tables."""
 
 
 class Window(NamedTuple):
@@ -27,79 +29,95 @@ class Window(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group it belongs to
 
 
+class _Piece(NamedTuple):
+    begin_ns: int
+    length_ns: int | None = None  # None: as the sweep file says
+    trace: Path | None = None
+
+
 def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> list[Window]:
     """Each of them; a mistake goes to `reading`.  `label`: a column of the table, if there, that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
         return []
+    for name in ("trace", "length") if given.file is None else ():
+        if getattr(given, name) is None:
+            reading.wrong(("windows",), f"{name} is missing")
+            return []
     try:
         if given.file is not None:
-            found = list(_of_table(folder / given.file, label))
+            found = list(_of_table(folder / given.file, given, label))
         else:
-            found = [(Window(format_duration(at_ns), {}), at_ns) for at_ns in given.at or _grid(given, folder)]
+            found = [(Window(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in given.at or _grid(given, folder)]
     except TraceError as error:
         reading.wrong(("windows", "file" if given.file is not None else "trace"), str(error))
         return []
     if given.most and len(found) > given.most:
         found = [found[i * len(found) // given.most] for i in range(given.most)]
-    trace = relpath(folder / given.trace, scenario_folder)  # where a scenario looks for it
-    return [window._replace(changes={**_driven(given, trace, at_ns), **window.changes}) for window, at_ns in found]
+    return [window._replace(changes={**_driven(given, piece, folder, scenario_folder), **window.changes}) for window, piece in found]
 
 
-def _driven(given: Windows, trace: str, at_ns: int) -> Point:
+def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) -> Point:
     """The source's rate is this piece of the trace."""
-    rate: dict[str, Any] = {"trace": trace, "column": given.column, "from": format_duration(at_ns)}
+    trace = piece.trace if given.trace is None else folder / given.trace
+    length_ns = piece.length_ns if given.length is None else given.length
+    assert trace is not None and length_ns is not None  # noqa: S101, PT018 - else it is a problem
+    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": given.column or RATE}  # where a scenario looks for it
+    rate["from"] = format_duration(piece.begin_ns)
     if given.time is not None:
         rate["time"] = given.time
     if given.step is not None:
         rate["every"] = format_duration(given.step)
     if given.scale is not None:
         rate["scale"] = format_number(given.scale)
-    return {f"job.{given.source}.source.rate": rate, "run.duration": format_duration(given.length)}
+    return {f"job.{given.source}.source.rate": rate, "run.duration": format_duration(length_ns)}
 
 
 def _grid(given: Windows, folder: Path) -> list[int]:
     """Windows that end before the trace does."""
+    assert given.trace is not None and given.length is not None  # noqa: S101, PT018 - else it is a problem
     file = folder / given.trace
-    end_ns = length_ns(file, given.column, given.time, given.step)
+    end_ns = length_ns(file, given.column or RATE, given.time, given.step)
     if given.length > end_ns:
         raise TraceError(f"{file} has rows of {format_duration(end_ns)}, less than one window of {format_duration(given.length)}")
     return list(range(0, end_ns - given.length + 1, given.every or given.length))
 
 
-def _of_table(file: Path, label: str) -> Iterator[tuple[Window, int]]:
-    columns, rows = _table(file)
-    for column in (NAME, FROM):
+def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, _Piece]]:
+    columns, rows = columns_and_rows(file)
+    needed = {NAME: "", FROM: ""}
+    if given.trace is None:
+        needed[FILE] = ": write trace: in the sweep file"
+    if given.length is None:
+        needed[LENGTH] = ": write length: in the sweep file"
+    for column, instead in needed.items():
         if column not in columns:
-            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
-    seen = set[str]()
+            has = f"{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}"
+            raise TraceError(f"{file} has no column '{column}'{instead or has}")
+    seen, traces = set[str](), set[str]()
     for line, row in rows:
         name = str(row[NAME])
         if name in seen:
             raise TraceError(f"{file}:{line}: the window '{name}' is there already")
         seen.add(name)
-        try:
-            at_ns = round(float(str(row[FROM])) * 1e9)
-        except (ValueError, OverflowError):
-            raise TraceError(f"{file}:{line}: '{row[FROM]}' is no time in seconds") from None
-        if at_ns < 0:
-            raise TraceError(f"{file}:{line}: {row[FROM]} s is before the first row of the trace")
+        traces.add(str(row.get(FILE) or ""))
+        if given.trace is not None and len(traces) > 1:
+            raise TraceError(f"{file}:{line}: windows of several traces, and the sweep file names one: leave trace: out")
+        if given.trace is None and not row[FILE]:
+            raise TraceError(f"{file}:{line}: '{name}' names no file")
         changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
-        yield Window(name, changes, ((label, text_of(row[label])),) if label in columns else ()), at_ns
+        length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
+        window = Window(name, changes, ((label, text_of(row[label])),) if label in columns else ())
+        yield window, _Piece(_nanoseconds(row[FROM], file, line), length, file.parent / str(row[FILE]) if FILE in columns else None)
     if not seen:
         raise TraceError(f"{file} has no windows")
 
 
-def _table(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    if file.suffix != ".parquet":
-        return columns_and_rows(file)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _nanoseconds(value: object, file: Path, line: int) -> int:
     try:
-        table = pq.read_table(file)
-    except FileNotFoundError:
-        raise TraceError(f"no such file: {file}") from None
-    except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"{file} is no Parquet file: {str(error).splitlines()[0]}") from None
-    return table.column_names, iter(enumerate(table.to_pylist(), start=1))
+        at_ns = round(float(str(value)) * 1e9)
+    except (ValueError, OverflowError):
+        raise TraceError(f"{file}:{line}: '{value}' is no time in seconds") from None
+    if at_ns < 0:
+        raise TraceError(f"{file}:{line}: {value} s is before the first row of the trace")
+    return at_ns
