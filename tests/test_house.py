@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
     "sweep": BELOW_CLI,
-    "traces": BELOW_CLI | {"recordings"},
+    "traces": BELOW_CLI | {"recordings", "sweep"},  # how the package gets to where Spark works
     "report": BELOW_CLI | {"recordings", "calibration"},
     "cli": BELOW_CLI | {"recordings", "calibration", "sweep", "report", "traces"},
     "__init__": {"scenario", "runtime", "sweep"},  # the front door: load, simulate, compare

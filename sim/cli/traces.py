@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sim.cli.errors import Code, UserError, output_folder, say, speaking
 from sim.cli.options import parsed
+
+if TYPE_CHECKING:
+    from sim.traces.asked import Asked
 
 __all__ = ["traces_app"]
 
@@ -17,26 +20,42 @@ traces_app = typer.Typer(help="Traces of load and failures: read them into table
 MasterOption = Annotated[str, typer.Option(metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://...")]
 
 
+def _option(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, show_default=False)
+
+
+MOST_SHOWN = 200
+"""Rows of the summary; a bucket may have a million files."""
+
+
 @traces_app.command("read")
 def read(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Of traces; also s3://, gs://, hdfs://.", show_default=False)],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Of traces, or one file; s3://, gs://, hdfs://.", show_default=False)],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the tables go.")] = "tables",
+    format_: Annotated[str | None, _option("--format", "NAME", "What all tables of text are. (Default: told by their columns.)")] = None,
+    time: Annotated[str | None, _option("--time", "COLUMN", "Of your own tables: the time; 0, 1, ... without names.")] = None,
+    time_unit: Annotated[str | None, _option("--time-unit", "UNIT", "Of numbers: s, ms, us, ns. (Default: their size tells.)")] = None,
+    value: Annotated[str | None, _option("--value", "COLUMN", "Of your own tables: the value.")] = None,
+    as_: Annotated[str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")] = None,
+    per: Annotated[str, typer.Option(metavar="DURATION", help="A value of --as rates counts so long.")] = "1 s",
     master: MasterOption = "local[*]",
 ) -> None:
-    """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost."""
+    """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost.
+
+    What a file is, its content tells. Rows that cannot be used stand in the table `quarantine`, with file, line and reason.
+    """
     with speaking():
-        from sim.cli.shown import show
+        asked = _asked(format_, time, time_unit, value, as_, per)
         from sim.sweep.spark.session import session
+        from sim.traces.listing import list_files
         from sim.traces.pipeline import read_traces
 
-        _must_be_writable(out)
+        files, told = list_files(folder, without=out)
+        if "://" not in out:
+            output_folder(Path(out))
         with session(master, "ckptsim traces") as spark:
-            counts = read_traces(spark, folder, out)
-        good, bad = counts[counts["kind"] != "quarantine"], counts[counts["kind"] == "quarantine"]
-        show(["trace", "table", "rows"], [[row["trace"], row["kind"], f"{row['count']}"] for _, row in good.iterrows()])
-        for _, row in bad.iterrows():
-            say(f"{row['trace']}: {row['count']} row{'s' if row['count'] > 1 else ''} in quarantine: {row['reason']}")
-        raise typer.Exit(Code.CELLS_FAILED if len(bad) else Code.FINE)
+            counts = read_traces(spark, files, out, asked)
+        raise typer.Exit(_summary(counts, told))
 
 
 @traces_app.command("windows")
@@ -59,14 +78,63 @@ def cut_windows(
         if cut not in CUTS:
             raise UserError(f"--cut: expected {', '.join(CUTS)}, not '{cut}'", Code.USAGE)
         length_s = parsed("--length", length, parse_duration) / 1e9
+        if length_s <= 0:
+            raise UserError("--length: a window of 0 s has nothing in it", Code.USAGE)
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
+        output_folder(out.parent)
         with session(master, "ckptsim traces") as spark:
-            found = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace).toPandas()
+            found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, beside=str(out.parent))
         replace_file(out, lambda path: found.to_csv(path, index=False, float_format="%.6g"))
+        for line in told:
+            say(line)
         print(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
 
 
-def _must_be_writable(out: str) -> None:
-    if "://" not in out:
-        output_folder(Path(out))
+def _asked(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Asked:
+    from sim.traces.asked import Asked, AskedError
+    from sim.units import parse_duration
+
+    unit_s = None if time_unit is None else parsed("--time-unit", f"1 {time_unit}", parse_duration) / 1e9
+    per_ns = parsed("--per", per, parse_duration)
+    if per_ns <= 0:
+        raise UserError("--per: a value counts longer than that", Code.USAGE)
+    try:
+        return Asked(format_, time, unit_s, value, as_, per_ns / 1e9)
+    except AskedError as error:
+        raise UserError(str(error), Code.USAGE) from None
+
+
+def _summary(counts: object, told: list[str]) -> Code:
+    """Tables on stdout; what is in none of them on stderr."""
+    import pandas as pd
+
+    from sim.cli.shown import show
+
+    assert isinstance(counts, pd.DataFrame)  # noqa: S101 - importing pandas takes a second
+    good, bad = counts[~counts["kind"].isin(["quarantine", "passed"])], counts[counts["kind"] == "quarantine"]
+    rows = [[row["trace"], row["kind"], f"{row['count']}"] for _, row in good.iterrows()]
+    if rows:
+        show(["trace", "table", "rows"], rows[:MOST_SHOWN])
+    if len(rows) > MOST_SHOWN:
+        say(f"and {len(rows) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces")
+    for line in told:
+        say(line)
+    passed = counts[counts["kind"] == "passed"].groupby("reason")["count"].sum()
+    for why, count in passed.items():
+        say(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
+    for _, row in bad.iloc[:MOST_SHOWN].iterrows():
+        say(f"{row['file']}: {_where(row)}{row['reason']}")
+    if len(bad) > MOST_SHOWN:
+        say(f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`")
+    if not rows:
+        return Code.INVALID_INPUT
+    return Code.CELLS_FAILED if len(bad) else Code.FINE
+
+
+def _where(row: object) -> str:
+    """Of rows in quarantine for one reason: how many, and the first of them."""
+    line, count = row["line"], row["count"]  # type: ignore[index]
+    if not line >= 1:  # the file as a whole
+        return ""
+    return f"{count} row{'s' if count > 1 else ''} in quarantine, {'the first in ' if count > 1 else ''}line {line:.0f}: "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +11,92 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.recordings import RecordingError, read_any
-from sim.traces.reading import batch, quarantined
+from sim.recordings.logs.reading import JobLog, read_jobs
+from sim.traces.reading import Source, quarantined, rows_batch
 
-__all__ = ["checkpoint_rows"]
-
-MOST_BYTES = 512 << 20
-"""Of a file of one job, as it lies there."""
+__all__ = ["labelled_windows", "log_rows", "recording_rows"]
 
 
-def checkpoint_rows(trace: str, stream: Any) -> Iterator[pa.RecordBatch]:
-    """The file is copied first: its readers want to look at it twice, and a bucket is far away."""
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
-        copy = Path(folder, "job")
-        data = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            yield quarantined(trace, f"is larger than {MOST_BYTES >> 20} MB")
-            return
-        copy.write_bytes(data)
-        try:
-            rows = read_any(copy).checkpoints_table()
-        except RecordingError as error:
-            yield quarantined(trace, str(error).replace(str(copy), "the file"))
-            return
-    yield batch("checkpoints", trace, pd.DataFrame({
+def recording_rows(source: Source, copy: Path) -> Iterator[pa.RecordBatch]:
+    """Of a recording, an archive of the history server, saved answers (a folder or a zip of them)."""
+    try:
+        rows = read_any(copy).checkpoints_table()
+    except RecordingError as error:
+        yield quarantined(source, str(error).replace(f"{copy}: ", "").replace(str(copy), "it"))
+        return
+    yield rows_batch("checkpoints", source, pd.DataFrame({
         "line": range(1, len(rows) + 1),
         "t_s": rows["trigger_timestamp"].astype(float) / 1e3,
         "id": rows["id"],
+        "type": rows["is_savepoint"].map({True: "SAVEPOINT", False: "CHECKPOINT"}),
         "status": rows["status"],
-        "end_to_end_duration_ms": rows["end_to_end_duration"].astype(float),
-        "checkpointed_size": rows["checkpointed_size"].astype(float),
+        "end_to_end_duration_ms": _known(rows["end_to_end_duration"]),
+        "checkpointed_size": _known(rows["checkpointed_size"]),
     }))  # fmt: skip
+
+
+def log_rows(source: Source, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Of one log or the parts it was rotated into.  Each job of a session cluster is a trace of its own."""
+    try:
+        jobs = read_jobs(parts)
+    except RecordingError as error:
+        yield quarantined(source, str(error).removeprefix(f"{', '.join(part.name for part in parts)}: "))
+        return
+    for name, log in sorted(jobs.items()):
+        yield from _log(source if len(jobs) == 1 else Source(f"{source.trace}/{name}", source.file), log)
+
+
+def _log(source: Source, log: JobLog) -> Iterator[pa.RecordBatch]:
+    points = sorted(log.checkpoints.values(), key=lambda point: point.id)
+    told = [point for point in points if point.triggered_ms >= 0]
+    if told:
+        yield rows_batch("checkpoints", source, pd.DataFrame({
+            "line": range(1, len(told) + 1),
+            "t_s": [point.triggered_ms / 1e3 for point in told],
+            "id": [point.id for point in told],
+            "type": ["SAVEPOINT" if point.is_savepoint else "CHECKPOINT" for point in told],
+            "status": [point.status for point in told],
+            "end_to_end_duration_ms": _known(pd.Series([point.duration_ms for point in told])),
+            "checkpointed_size": _known(pd.Series([point.size_bytes for point in told])),
+        }))  # fmt: skip
+    for point in points:
+        if point.triggered_ms < 0:
+            yield quarantined(source, f"checkpoint {point.id} ends in the log and does not begin in it")
+
+
+def labelled_windows(source: Source, copy: Path) -> Iterator[pa.RecordBatch] | None:
+    """A JSON object of file -> [[begin, end], ...]: anomalies somebody marked, as failures of what is named.  None: it is no such."""
+    try:
+        told = json.loads(copy.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or not told or not all(_is_windows(value) for value in told.values()):
+        return None
+    return _labelled(source, told)
+
+
+def _labelled(source: Source, told: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
+    marked = [(Path(name).name.partition(".")[0], *window) for name, windows in told.items() for window in windows]
+    rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
+    for column in ("begin", "end"):
+        moments = pd.to_datetime(rows[column], errors="coerce", utc=True, format="ISO8601")
+        rows[column] = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    rows["lasts_s"] = rows["end"] - rows["begin"]
+    good = rows[rows["lasts_s"] >= 0]
+    yield rows_batch("failures", source, pd.DataFrame({
+        "line": good.index + 1, "t_s": good["begin"], "lasts_s": good["lasts_s"], "what": "labelled anomaly", "run": good["run"],
+    }))  # fmt: skip
+    for _ in range(len(rows) - len(good)):
+        yield quarantined(source, "a window ends before it begins, or is no time")
+
+
+def _is_windows(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(moment, str) for moment in pair) for pair in value
+    )
+
+
+def _known(values: pd.Series[Any]) -> pd.Series[float]:
+    """-1: nobody knows."""
+    known = values.astype(float)
+    return known.where(known >= 0)

@@ -1,70 +1,130 @@
-"""The files below a folder or bucket, and how a task opens one of them.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://."""
+"""How a task reads one of the files below a folder or bucket: what it is, by its content, and its rows."""
 
 from __future__ import annotations
 
+import re
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
-from sim.traces.checkpoints import checkpoint_rows
-from sim.traces.lines import TraceFileError
+from sim.traces.asked import Asked
+from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
+from sim.traces.lines import GZIP, TraceFileError, unpacked
+from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.outages import outage_rows
-from sim.traces.reading import quarantined, read_rows, trace_name
+from sim.traces.reading import Source, quarantined, read_rows
 
-__all__ = ["TraceFile", "list_files", "rows_of"]
+__all__ = ["rows_of"]
 
-
-class TraceFile(NamedTuple):
-    root: str  # as the user wrote it
-    path: str  # below it
-
-
-def list_files(root: str) -> list[TraceFile]:
-    """Names only.  TraceFileError: there is nothing to read."""
-    try:
-        filesystem, base = _filesystem(root)
-        found = filesystem.get_file_info(pafs.FileSelector(base, recursive=True))
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise TraceFileError(f"{root}: {str(error).splitlines()[0]}") from None
-    paths = sorted(str(PurePosixPath(info.path).relative_to(base)) for info in found if info.type == pafs.FileType.File)
-    shown = [path for path in paths if not PurePosixPath(path).name.startswith((".", "_"))]
-    wanted = [TraceFile(root, path) for path in shown if path.endswith(tuple(_READERS))]
-    if not wanted:
-        raise TraceFileError(f"{root}: no files that end in {', '.join(_READERS)}")
-    return wanted
+MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
+"""Bytes of what is parsed as a whole, and of what is copied to be read line by line."""
+HEAD = 1 << 16
+ZIP = b"PK\3\4"
+_LOG_LINE = re.compile(rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE)
+_BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 
-def rows_of(file: TraceFile) -> Iterator[pa.RecordBatch]:
+def rows_of(file: TraceFile, asked: Asked = Asked()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """All rows of a file, those in quarantine as well; what cannot be read is one of these."""
-    trace = trace_name(file.path)
-    filesystem, base = _filesystem(file.root)
+    source = Source(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
     try:
-        with filesystem.open_input_stream(f"{base}/{file.path}", compression=None) as stream:
-            ending = next(ending for ending in _READERS if file.path.endswith(ending))
-            yield from _READERS[ending](trace, stream)
+        yield from _rows(source, file, asked)
+    except TraceFileError as error:
+        yield quarantined(source, str(error))
     except (OSError, pa.ArrowException) as error:
-        yield quarantined(trace, f"cannot be read: {str(error).splitlines()[0]}")
+        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        yield quarantined(source, f"cannot be read: {told}")
 
 
-def _filesystem(root: str) -> tuple[Any, str]:
-    if "://" in root:
-        found: tuple[Any, str] = pafs.FileSystem.from_uri(root)
-        return found
-    return pafs.LocalFileSystem(), str(Path(root).absolute())
+def _rows(source: Source, file: TraceFile, asked: Asked) -> Iterator[pa.RecordBatch]:
+    filesystem, base = filesystem_of(file.root)
+    places = [f"{base}/{path}" for path in file.paths]
+    if file.folder is not None:
+        yield from _answers(source, filesystem, base, file)
+        return
+    with filesystem.open_input_file(places[0]) as stream:
+        head = _head(stream)
+        stream.seek(0)
+        if head[:4] == b"PAR1":
+            yield from outage_rows(source, stream)
+            return
+        if not _is_log(file, head):
+            if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+                yield from _whole(source, stream)
+            elif head[:2] in _BYTE_ORDER:
+                yield quarantined(source, "is UTF-16: save it as UTF-8")
+            elif b"\0" in head:
+                yield quarantined(source, "is no text, and nothing else we know")
+            else:
+                yield from read_rows(source, stream, asked)
+            return
+    yield from _logs(source, filesystem, places)
 
 
-def _table(trace: str, stream: Any) -> Iterator[pa.RecordBatch]:
-    return read_rows(trace, stream, packed=False)
+def _head(stream: Any) -> bytes:
+    """The beginning of what is in a file, unpacked."""
+    data: bytes = stream.read(HEAD)
+    if data[:2] != GZIP:
+        return data
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data, HEAD)
+    except zlib.error:
+        return b""
 
 
-def _packed_table(trace: str, stream: Any) -> Iterator[pa.RecordBatch]:
-    return read_rows(trace, stream, packed=True)
+def _is_log(file: TraceFile, head: bytes) -> bool:
+    return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
 
 
-_READERS = {
-    ".csv": _table, ".csv.gz": _packed_table, ".parquet": outage_rows,
-    ".json": checkpoint_rows, ".json.gz": checkpoint_rows, ".log": checkpoint_rows, ".log.gz": checkpoint_rows,
-}  # fmt: skip
+def _whole(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+    """A document or archive, which is looked at as a whole."""
+    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
+        copy = Path(folder, "job")
+        _copy(stream, copy, MOST_JSON)
+        with copy.open("rb") as begin:
+            if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
+                raise TraceFileError("is a damaged zip")
+        yield from labelled_windows(source, copy) or recording_rows(source, copy)
+
+
+def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
+    """What can be read of a damaged part counts."""
+    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
+        copies = list[Path]()
+        for place in places:
+            copies.append(Path(folder, Path(place).name))
+            with filesystem.open_input_file(place) as stream:
+                try:
+                    _copy(stream, copies[-1], MOST_LOG)
+                except TraceFileError as error:
+                    yield quarantined(source, f"{copies[-1].name} {error}" if len(places) > 1 else str(error))
+        yield from log_rows(source, copies)
+
+
+def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
+    """A folder of saved answers, copied."""
+    left = MOST_JSON
+    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
+        for path in file.paths:
+            copy = Path(folder, path.removeprefix(file.folder or ""))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with filesystem.open_input_file(f"{base}/{path}") as stream:
+                left -= _copy(stream, copy, left)
+        yield from recording_rows(source, Path(folder))
+
+
+def _copy(stream: BinaryIO, to: Path, most: int) -> int:
+    """Unpacked; how many bytes.  TraceFileError: damaged, or too many; what came before is there."""
+    count = 0
+    with to.open("wb") as copy:
+        for block in unpacked(stream):
+            count += len(block)
+            if count > most:
+                raise TraceFileError(f"holds more than {most >> 20} MB: not read any further")
+            copy.write(block)
+    return count

@@ -1,37 +1,23 @@
-"""The formats of traces, told apart by the names of their columns, and what a row of each means.
+"""The formats of tables of text, told apart by the names of their columns, and what a row of each means.
 
-A format turns a block of rows, all texts, into columns of one table; which cells cannot be what they should be is told beside it.
+A format turns a block of rows, all texts, into rows of tables; which cells cannot be what they should be is told beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["FORMATS", "Format", "Parsed", "recognised"]
+from sim.traces.parsing import Format, Parsed, Rule, blank, first_of, first_wrong, never, number, seconds, time_of, unusable
 
-_TIMES = ("epoch_s", "timestamp", "date", "time", "t", "TIMESTAMP")
-_RATES = ("offered_rec_s", "rate", "throughput_rec_s", "messages", "requests", "value")
-_LAGS = ("consumer_lag_rec", "lag")
+__all__ = ["FORMATS", "TASK_EVENT_COLUMNS", "events", "rates", "recognised", "speeds"]
 
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    rows: pd.DataFrame  # columns of the table; index as the texts'
-    wrong: pd.Series[str]  # why a row is none; empty: it is one
-    silent: pd.Series[bool]  # nothing was observed: no row, and nothing wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    name: str
-    kind: str  # table, or arrivals
-    fits: Callable[[Sequence[str]], bool]
-    parse: Callable[[pd.DataFrame], Parsed]
-    ordered: bool = True  # time never goes back
+TIMES = ("epoch_s", "timestamp", "datetime", "date", "time", "t", "t_s")
+RATES = ("offered_rec_s", "rate", "throughput_rec_s", "throughput", "messages", "requests", "value")
+LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
+NOT_OBSERVED = "nothing was observed"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
@@ -39,119 +25,159 @@ def recognised(columns: Sequence[str]) -> Format | None:
     return next((format_ for format_ in FORMATS if format_.fits(columns)), None)
 
 
-def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    return next((name for name in names if name in columns), None)
-
-
-def _seconds(texts: pd.Series[str]) -> pd.Series[float]:
-    """Numbers, or dates; NaN: neither."""
-    numbers = pd.to_numeric(texts, errors="coerce")
-    if not numbers.isna().all():
-        return numbers.astype(float)
-    moments = pd.to_datetime(texts, errors="coerce", utc=True, format="ISO8601")
-    return (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-
-
-def _number(texts: pd.Series[str]) -> pd.Series[float]:
-    return pd.to_numeric(texts, errors="coerce").astype(float)
-
-
-def _blank(texts: pd.Series[str]) -> pd.Series[bool]:
-    return texts.str.strip() == ""
-
-
-def _wrong(*rules: tuple[str, pd.Series[bool]]) -> pd.Series[str]:
-    """The first rule that a row breaks."""
-    told = pd.Series("", index=rules[0][1].index, dtype=object)
-    for reason, broken in rules:
-        told = told.mask((told == "") & broken, reason)
-    return told
-
-
-def _unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[tuple[str, pd.Series[bool]]]:
-    """Texts that are no finite number from 0 on; blank ones may be."""
-    given = ~_blank(texts)
-    return [
-        (f"{name} is no number", given & values.isna()),
-        (f"{name} is not finite", given & _not_finite(values)),
-        (f"{name} is negative", given & (values < 0)),
-    ]
-
-
-def _time(texts: pd.DataFrame, column: str) -> tuple[pd.Series[float], list[tuple[str, pd.Series[bool]]]]:
-    time = _seconds(texts[column])
-    return time, [(f"{column} is no time", _not_finite(time))]
-
-
-def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
-    return values.isna() | values.isin([np.inf, -np.inf])
-
-
-def _rates(texts: pd.DataFrame) -> Parsed:
+def rates(texts: pd.DataFrame, *, time: str, rate: str | None, unit_s: float | None = None, per_s: float = 1.0) -> Parsed:
+    """A series of what arrived or was served, with latency and lag if they stand beside it.  A blank is kept as what was not observed."""
     columns = list(texts.columns)
-    time, rules = _time(texts, _first(_TIMES, columns) or columns[0])
-    found = {"rate": _first(_RATES, columns), "latency_ms": _first(("latency_ms",), columns), "lag": _first(_LAGS, columns)}
-    rows = pd.DataFrame({"t_s": time})
+    t_s, rules = time_of(texts, time, unit_s)
+    found = {"rate": rate, "latency_ms": first_of(LATENCIES, columns), "lag": first_of(LAGS, columns)}
+    rows = pd.DataFrame({"t_s": t_s})
     for name, column in found.items():
-        rows[name] = np.nan if column is None else _number(texts[column])
+        rows[name] = np.nan if column is None else number(texts[column])
         if column is not None:
-            rules += _unusable(column, texts[column], rows[name])
-    told = [column for column in found.values() if column is not None]
-    silent = pd.concat([_blank(texts[column]) for column in told], axis=1).all(axis=1)
-    return Parsed(rows, _wrong(*rules), silent)
+            rules += unusable(column, texts[column], rows[name])
+    rows["rate"] /= per_s
+    return Parsed({"rates": rows}, first_wrong(*rules), never(texts.index))
 
 
-def _arrivals(texts: pd.DataFrame) -> Parsed:
-    time, rules = _time(texts, _first(_TIMES, list(texts.columns)) or texts.columns[0])
-    return Parsed(pd.DataFrame({"t_s": time}), _wrong(*rules), pd.Series(False, index=texts.index))
+def arrivals(texts: pd.DataFrame, *, time: str, unit_s: float | None = None) -> Parsed:
+    t_s, rules = time_of(texts, time, unit_s)
+    return Parsed({"arrivals": pd.DataFrame({"t_s": t_s})}, first_wrong(*rules), never(texts.index))
+
+
+def speeds(texts: pd.DataFrame, *, time: str, speed: str, series: str | None, unit_s: float | None = None) -> Parsed:
+    t_s, rules = time_of(texts, time, unit_s)
+    value, told = _speed(texts, speed)
+    rows = pd.DataFrame({"t_s": t_s, "series": texts[series] if series else None, "speed": value})
+    return Parsed({"factors": rows}, first_wrong(*rules, *told), never(texts.index).mask(blank(texts[speed]), NOT_OBSERVED))
+
+
+def events(texts: pd.DataFrame, *, time: str, what: str | None = None, lasts: str | None = None, unit_s: float | None = None) -> Parsed:
+    """One failure a row.  How long it lasts is in seconds."""
+    t_s, rules = time_of(texts, time, unit_s)
+    lasts_s = number(texts[lasts]) if lasts else pd.Series(np.nan, index=texts.index)
+    if lasts:
+        rules += unusable(lasts, texts[lasts], lasts_s)
+    rows = pd.DataFrame({"t_s": t_s, "lasts_s": lasts_s, "what": texts[what] if what else "failure"})
+    return Parsed({"failures": rows}, first_wrong(*rules), never(texts.index))
+
+
+def _speed(texts: pd.DataFrame, column: str) -> tuple[pd.Series[float], list[Rule]]:
+    speed = number(texts[column])
+    return speed, [*unusable(column, texts[column], speed), (f"{column} is 0: no speed", speed == 0)]
+
+
+def _recognised_rates(texts: pd.DataFrame) -> Parsed:
+    columns = list(texts.columns)
+    return rates(texts, time=first_of(TIMES, columns) or columns[0], rate=first_of(RATES, columns))
+
+
+def _recognised_arrivals(texts: pd.DataFrame) -> Parsed:
+    return arrivals(texts, time=first_of(TIMES, list(texts.columns)) or texts.columns[0])
 
 
 def _task_events(texts: pd.DataFrame) -> Parsed:
-    """Google's cluster trace of 2011: microseconds; event type 0 is a submission."""
-    time, event = _number(texts.iloc[:, 0]) / 1e6, texts.iloc[:, 5]
-    wrong = _wrong(("time is no time", _not_finite(time)), ("event type is unknown", ~event.isin(list("012345678"))))
-    return Parsed(pd.DataFrame({"t_s": time}), wrong, event != "0")
+    """Google's cluster trace of 2011: microseconds; submissions arrive, tasks that are evicted, fail or are lost are failures."""
+    time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
+    what = event.map(_TASK_FAILURES)
+    wrong = first_wrong(
+        ("time is no time", time.isna() | time.isin([np.inf, -np.inf])),
+        ("time is negative", time < 0),
+        ("event type is unknown", ~event.isin(list("012345678"))),
+    )
+    failures = pd.DataFrame({"t_s": time, "lasts_s": np.nan, "what": what + " on machine " + machine.where(machine != "", "unknown")})
+    passed = never(texts.index).mask((event != "0") & what.isna(), "neither the submission of a task nor its failure")
+    return Parsed({"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failures[what.notna()]}, wrong, passed)
 
 
-def _speeds(texts: pd.DataFrame) -> Parsed:
-    time, rules = _time(texts, "starttime")
-    speed = _number(texts["value"])
-    rules += _unusable("value", texts["value"], speed)
-    rules.append(("value is 0: no speed", speed == 0))
-    rows = pd.DataFrame({"t_s": time, "series": texts["VM_id"], "speed": speed})
-    return Parsed(rows, _wrong(*rules), _blank(texts["value"]))
+def _azure(texts: pd.DataFrame) -> Parsed:
+    return speeds(texts, time="starttime", speed="value", series="VM_id")
+
+
+def _object_store(texts: pd.DataFrame) -> Parsed:
+    """Summaries of a benchmark: no times; usual is what the same operation reaches in the median."""
+    speed, rules = _speed(texts, "throughput_mb_s")
+    series = texts["store"] + " " + texts["operation"] + " of " + texts["object_mb"] + " MB, " + texts["clients"] + " clients"
+    rows = pd.DataFrame({"t_s": np.nan, "series": series, "speed": speed, "usual_of": series})
+    return Parsed({"factors": rows}, first_wrong(*rules), never(texts.index).mask(blank(texts["throughput_mb_s"]), NOT_OBSERVED))
 
 
 def _intervals(texts: pd.DataFrame) -> Parsed:
     """Node intervals of the Failure Trace Archive: event type 0 is down."""
-    begin, end = _number(texts["start_epoch_s"]), _number(texts["stop_epoch_s"])
-    rules = [("start_epoch_s is no time", begin.isna()), ("stop_epoch_s is no time", end.isna()), ("ends before it begins", end < begin)]
+    begin, rules = time_of(texts, "start_epoch_s")
+    end, more = time_of(texts, "stop_epoch_s")
+    event = texts["event_type"].str.strip()
+    rules += [*more, ("ends before it begins", end < begin), ("event type is unknown", ~event.isin(["0", "1"]))]
     rows = pd.DataFrame({"t_s": begin, "lasts_s": end - begin, "what": texts["node"]})
-    return Parsed(rows, _wrong(*rules), texts["event_type"].str.strip() != "0")
+    return Parsed({"failures": rows}, first_wrong(*rules), never(texts.index).mask(event == "1", "the node is up"))
 
 
 def _kills(texts: pd.DataFrame) -> Parsed:
-    time, rules = _time(texts, "kill_epoch_s")
-    what = "interval " + texts["chk_interval_ms"] + " ms" if "chk_interval_ms" in texts else "kill"
-    return Parsed(pd.DataFrame({"t_s": time, "lasts_s": np.nan, "what": what}), _wrong(*rules), pd.Series(False, index=texts.index))
+    """Of runs side by side, told apart by their interval: files of theirs are named chk<ms>."""
+    parsed = events(texts, time="kill_epoch_s")
+    rows = parsed.tables["failures"].assign(what="kill")
+    if "chk_interval_ms" in texts:
+        rows["run"] = "chk" + texts["chk_interval_ms"].str.strip()
+    return Parsed({"failures": rows}, parsed.wrong, parsed.passed)
 
 
-def _events(texts: pd.DataFrame) -> Parsed:
-    time, rules = _time(texts, "epoch_s")
-    rows = pd.DataFrame({"t_s": time, "lasts_s": np.nan, "what": texts["event"]})
-    return Parsed(rows, _wrong(*rules), pd.Series(False, index=texts.index))
+def _injected(texts: pd.DataFrame) -> Parsed:
+    return events(texts, time="epoch_s", what="event")
+
+
+def _workers(texts: pd.DataFrame) -> Parsed:
+    """One killed worker under several engines: seconds of the run at which its output stopped."""
+    is_failure = texts["metric"] == "failure_at_s"
+    t_s = seconds(texts["value"].where(is_failure, "0"), 1.0)
+    rows = pd.DataFrame({"t_s": t_s, "lasts_s": np.nan, "what": "worker killed: " + texts["engine"] + " " + texts["semantics"]})
+    passed = never(texts.index).mask(~is_failure, "no time of a failure")
+    return Parsed({"failures": rows}, first_wrong(("value is no time", t_s.isna())), passed)
+
+
+def _log_lines(texts: pd.DataFrame) -> Parsed:
+    """Lines of logs, as numbers."""
+    time, rules = time_of(texts, "trigger_epoch_ms", 1e-3)
+    rows = pd.DataFrame({"t_s": time, "type": "CHECKPOINT", "status": "COMPLETED"})
+    for name, column in (("id", "checkpoint_id"), ("end_to_end_duration_ms", "duration_ms"), ("checkpointed_size", "size_bytes")):
+        rows[name] = number(texts[column])
+        rules += unusable(column, texts[column], rows[name])
+    untimed = blank(texts["trigger_epoch_ms"])
+    rules[0] = (rules[0][0], rules[0][1] & ~untimed)
+    return Parsed({"checkpoints": rows}, first_wrong(*rules), never(texts.index).mask(blank(texts["duration_ms"]), NOT_OBSERVED))
+
+
+def _savepoints(texts: pd.DataFrame) -> Parsed:
+    time, rules = time_of(texts, "save_start_local")
+    rows = pd.DataFrame({"t_s": time, "type": "SAVEPOINT", "status": "COMPLETED", "end_to_end_duration_ms": number(texts["save_ms"])})
+    rules += unusable("save_ms", texts["save_ms"], rows["end_to_end_duration_ms"])
+    return Parsed({"checkpoints": rows}, first_wrong(*rules), never(texts.index))
 
 
 TASK_EVENT_COLUMNS = 13
+_TASK_FAILURES = {"2": "evicted", "3": "failed", "6": "lost"}
 
 _INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
+_OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
+_LOG_LINES = {"checkpoint_id", "trigger_epoch_ms", "size_bytes", "duration_ms"}
+_TOKENS = {"contexttokens", "generatedtokens"}
+"""What stands beside the arrivals of requests to a language model."""
+
+
+def _is_arrivals(names: Sequence[str]) -> bool:
+    """Times, and nothing else that could be a series."""
+    time = first_of(TIMES, names)
+    return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKENS
+
 
 FORMATS = (
-    Format("node intervals", "failures", lambda names: set(names) >= _INTERVALS, _intervals, ordered=False),
-    Format("kills", "failures", lambda names: "kill_epoch_s" in names, _kills, ordered=False),
-    Format("events", "failures", lambda names: {"epoch_s", "event"} <= set(names), _events, ordered=False),
-    Format("speeds", "factors", lambda names: {"value", "starttime", "VM_id"} <= set(names), _speeds, ordered=False),
-    Format("rates", "rates", lambda names: bool(_first(_TIMES, names) and _first(_RATES, names)), _rates),
-    Format("arrivals", "arrivals", lambda names: _first(_TIMES, names) is not None, _arrivals),
-    Format("cluster task events", "arrivals", lambda names: len(names) == TASK_EVENT_COLUMNS and names[0].isdigit(), _task_events),
+    Format("node-intervals", lambda names: set(names) >= _INTERVALS, _intervals),
+    Format("kills", lambda names: "kill_epoch_s" in names, _kills),
+    Format("events", lambda names: {"epoch_s", "event"} <= set(names), _injected),
+    Format("worker-failures", lambda names: {"engine", "semantics", "metric", "value"} <= set(names), _workers),
+    Format("speeds", lambda names: {"value", "starttime", "VM_id"} <= set(names), _azure),
+    Format("object-store", lambda names: set(names) >= _OBJECT_STORE, _object_store),
+    Format("log-lines", lambda names: set(names) >= _LOG_LINES, _log_lines),
+    Format("savepoints", lambda names: {"save_start_local", "save_ms"} <= set(names), _savepoints),
+    Format("rates", lambda names: bool(first_of(TIMES, names) and first_of(RATES, names)), _recognised_rates, ordered="rates"),
+    Format("arrivals", _is_arrivals, _recognised_arrivals, ordered="arrivals"),
+    Format("task-events", lambda names: len(names) == TASK_EVENT_COLUMNS and names[0].isdigit(), _task_events, ordered="arrivals"),
 )

@@ -6,13 +6,14 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["Line", "TraceFileError", "lines"]
+__all__ = ["BLOCK", "GZIP", "Line", "TraceFileError", "lines", "unpacked"]
 
 BLOCK = 1 << 20
 MOST_LINE = 1 << 16
 """Bytes; rows of numbers have hundreds."""
 MOST_EXPANSION, HARMLESS = 200, 100 << 20
 """gzip gains a factor of 5 to 50 on real tables and 1000 on bombs; up to 100 MB nobody minds."""
+GZIP = b"\x1f\x8b"
 
 
 class TraceFileError(ValueError):
@@ -22,13 +23,13 @@ class TraceFileError(ValueError):
 class Line(NamedTuple):
     number: int  # from 1
     text: str
-    whole: bool  # False: it was too long, `text` is its beginning
+    fault: str = ""  # why it is no row: `text` is its beginning
 
 
-def lines(stream: BinaryIO, *, packed: bool) -> Iterator[Line]:
+def lines(stream: BinaryIO) -> Iterator[Line]:
     """Without their ends.  TraceFileError: damaged, or a bomb."""
     number, kept, skipping = 0, b"", False
-    for block in _unpacked(stream) if packed else iter(lambda: stream.read(BLOCK), b""):
+    for block in unpacked(stream):
         *ended, rest = (kept + block).split(b"\n")
         for line in ended:
             number += 1
@@ -42,15 +43,30 @@ def lines(stream: BinaryIO, *, packed: bool) -> Iterator[Line]:
 
 
 def _line(number: int, data: bytes, *, cut: bool) -> Line:
-    whole = not cut and len(data) <= MOST_LINE
-    return Line(number, data[:MOST_LINE].decode("utf-8", errors="replace").rstrip("\r"), whole)
+    if cut or len(data) > MOST_LINE:
+        return Line(number, data[:MOST_LINE].decode("utf-8", errors="replace"), "the line is too long")
+    try:
+        return Line(number, data.decode("utf-8").rstrip("\r"))
+    except UnicodeDecodeError:
+        return Line(number, data.decode("utf-8", errors="replace").rstrip("\r"), "is not UTF-8")
 
 
-def _unpacked(stream: BinaryIO) -> Iterator[bytes]:
-    """gzip, member after member, a block at a time."""
+def unpacked(stream: BinaryIO) -> Iterator[bytes]:
+    """What is in a file, a block at a time, whether it is packed or not.  TraceFileError: damaged, or a bomb."""
+    first = stream.read(BLOCK)
+    if first[: len(GZIP)] == GZIP:
+        yield from _unpacked(first, stream)
+        return
+    while first:
+        yield first
+        first = stream.read(BLOCK)
+
+
+def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    """gzip, member after member."""
     taken = given = 0
     unpack, within = zlib.decompressobj(wbits=31), False
-    while data := stream.read(BLOCK):
+    while data:
         taken += len(data)
         while data:
             try:
@@ -64,5 +80,6 @@ def _unpacked(stream: BinaryIO) -> Iterator[bytes]:
             data, within = unpack.unconsumed_tail, not unpack.eof
             if unpack.eof:
                 data, unpack = unpack.unused_data, zlib.decompressobj(wbits=31)
+        data = stream.read(BLOCK)
     if within:
         raise TraceFileError("is truncated: what follows this row is missing")

@@ -1,71 +1,114 @@
 """A folder of traces -> typed tables, on Spark: one task per file, nothing but names and counts on the driver.
 
 `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then laid into their tables; a run that is
-interrupted leaves the tables of the one before.
+interrupted while it reads leaves the tables of the one before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from sim.traces.files import TraceFile, list_files, rows_of
-from sim.traces.tables import TABLES
+from sim.runtime.manifest import code_version
+from sim.sweep.spark import task as spark_task
+from sim.sweep.spark.session import ARCHIVE
+from sim.traces import task
+from sim.traces.asked import Asked
+from sim.traces.lines import TraceFileError
+from sim.traces.listing import TraceFile
+from sim.traces.tables import TABLES, UNION
 
-__all__ = ["read_traces"]
+__all__ = ["read_traces", "schema_of"]
 
 STAGING = "_staging"
+MOST_TASKS = 2000
+"""A task costs some 50 ms: files share them beyond."""
+MOST_GAP_S = 86_400
+"""Of arrivals: seconds without any are written one by one up to a day; beyond, the first and the last of them."""
 
 
-def read_traces(spark: Any, root: str, out: str) -> pd.DataFrame:
-    """Reads all files below `root`; how many rows there are of each trace, table and (in quarantine) reason.
+def read_traces(spark: Any, files: Sequence[TraceFile], out: str, asked: Asked = Asked()) -> pd.DataFrame:  # noqa: B008 - frozen
+    """How many rows there are of each trace, file, kind and reason, and the first line of them; kind `passed`: rows of no table.
 
-    TraceFileError: there is nothing to read.
+    TraceFileError: the tables cannot be written.
     """
-    files, out = list_files(root), out.rstrip("/")
+    out = out.rstrip("/")
     staging = f"{out}/{STAGING}"
-    rows = spark.range(0, len(files), 1, len(files)).mapInArrow(_reader(files), _schema())
-    rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
-    staged = spark.read.schema(_schema()).parquet(staging)
-    for name, columns in TABLES.items():
-        table = _counted(staged) if name == "rates" else staged.where(f"kind = '{name}'")
-        table = _with_factor(table) if name == "factors" else table
-        ordered = table.select(*(column.name for column in columns)).repartition("trace").sortWithinPartitions("trace", "line")
-        ordered.write.mode("overwrite").partitionBy("trace").parquet(f"{out}/{name}")
-    counts: pd.DataFrame = staged.groupBy("trace", "kind", "reason").count().orderBy("trace", "kind", "reason").toPandas()
-    _remove(spark, staging)
+    try:
+        rows = spark.range(0, len(files), 1, min(len(files), MOST_TASKS)).mapInArrow(_reader(files, asked), _schema())
+        rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
+        staged = spark.read.schema(_schema()).parquet(staging)
+        for name, columns in TABLES.items():
+            table = _counted(staged) if name == "rates" else staged.where(f"kind = '{name}'")
+            table = _with_factor(table) if name == "factors" else table
+            chosen = table.select(*(column.name for column in columns)).repartition("trace")
+            chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy("trace").parquet(f"{out}/{name}")
+        counts = _counts(staged)
+        _remove(spark, staging)
+    except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+        with suppress(Exception):
+            _remove(spark, staging)
+        raise TraceFileError(f"the tables cannot be written: {_said(error)}") from None
     return counts
 
 
-def _reader(files: list[TraceFile]) -> Any:
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
-        for numbers in batches:
-            for i in numbers.column("id").to_pylist():
-                yield from rows_of(files[i])
+def schema_of(table: str) -> str:
+    """In Spark's words; where no trace has rows of a table, there is nothing to infer it from."""
+    return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
 
-    return read
+
+_TIME = {name: [column.name for column in columns if column.name == "t_s"] for name, columns in TABLES.items()}
+_PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
+_TYPES = {"string": "string", "int64": "bigint", "double": "double"}
+
+
+def _reader(files: Sequence[TraceFile], asked: Asked) -> Any:
+    from pyspark import cloudpickle
+
+    for module in (task, spark_task):
+        cloudpickle.register_pickle_by_value(module)
+    return task.reader(pickle.dumps(list(files)), pickle.dumps(asked), partial(spark_task.bring, ARCHIVE, code_version()))
 
 
 def _schema() -> str:
-    types = {"string": "string", "int64": "bigint", "double": "double"}
-    columns = {column.name: types[str(column.type)] for table in TABLES.values() for column in table}
-    return ", ".join(f"{name} {kind}" for name, kind in {"kind": "string", **columns}.items())
+    return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in UNION)
+
+
+def _counts(staged: Any) -> pd.DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    keys = ["trace", "file", "kind", "reason"]
+    counted = staged.groupBy(*keys).agg(F.sum(F.coalesce("count", F.lit(1))).alias("count"), F.min("line").alias("line"))
+    found: pd.DataFrame = counted.orderBy(*keys).toPandas()
+    return found
 
 
 def _counted(staged: Any) -> Any:
     """Rates as they are, and arrivals counted per second, the seconds without any included."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
 
     arrivals = staged.where("kind = 'arrivals'").withColumn("second", F.floor("t_s"))
     per_second = arrivals.groupBy("trace", "second").agg(F.count("*").alias("n"), F.min("line").alias("first"))
-    ends = per_second.groupBy("trace").agg(F.min("second").alias("begin"), F.max("second").alias("end"))
-    seconds = ends.select("trace", F.explode(F.sequence("begin", "end")).alias("second"))
-    filled = seconds.join(per_second, ["trace", "second"], "left").select(
-        "trace", F.coalesce("first", F.lit(0)).alias("line"), F.col("second").cast("double").alias("t_s"),
-        F.coalesce("n", F.lit(0)).cast("double").alias("rate"), F.lit(None).cast("double").alias("latency_ms"),
-        F.lit(None).cast("double").alias("lag"),
+    following = F.lead("second").over(Window.partitionBy("trace").orderBy("second"))
+    per_second = per_second.withColumn("upcoming", F.coalesce(following, F.col("second") + 1))
+    upcoming = F.col("upcoming")
+    gap = upcoming - F.col("second") - 1
+    empty = (
+        F.when(gap == 0, F.array().cast("array<bigint>"))
+        .when(gap <= MOST_GAP_S, F.sequence(F.col("second") + 1, upcoming - 1))
+        .otherwise(F.array(F.col("second") + 1, upcoming - 1))
+    )
+    filled = per_second.withColumn("at", F.explode(F.concat(F.array("second"), empty))).select(
+        "trace", F.col("first").alias("line"), F.col("at").cast("double").alias("t_s"),
+        F.when(F.col("at") == F.col("second"), F.col("n")).otherwise(0).cast("double").alias("rate"),
+        F.lit(None).cast("double").alias("latency_ms"), F.lit(None).cast("double").alias("lag"),
     )  # fmt: skip
     return staged.where("kind = 'rates'").select(*(column.name for column in TABLES["rates"])).unionByName(filled)
 
@@ -73,12 +116,24 @@ def _counted(staged: Any) -> Any:
 def _with_factor(speeds: Any) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
-    usual = speeds.groupBy("trace").agg(F.percentile_approx("speed", 0.5, 10_000).alias("usual"))
-    return speeds.drop("factor").join(usual, "trace").withColumn("factor", F.col("usual") / F.col("speed"))
+    usual = speeds.groupBy("trace", "usual_of").agg(F.percentile_approx("speed", 0.5, 10_000).alias("usual"))
+    found = speeds.drop("factor").alias("s").join(
+        usual.alias("u"), (F.col("s.trace") == F.col("u.trace")) & F.col("s.usual_of").eqNullSafe(F.col("u.usual_of"))
+    )  # fmt: skip
+    return found.select("s.*", (F.col("usual") / F.col("speed")).alias("factor"))
+
+
+def _said(error: Exception) -> str:
+    """What Spark says in hundreds of lines, in one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if named := [line for line in lines if _PYTHON_ERROR.match(line)]:
+        return named[-1][:300]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0] if lines else type(error).__name__)[:300]
 
 
 def _remove(spark: Any, folder: str) -> None:
     """By the file system that Spark wrote it with."""
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no words for files
-    path = jvm.org.apache.hadoop.fs.Path(folder)
-    path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001
+    context = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no words for files
+    path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001

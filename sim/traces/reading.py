@@ -1,4 +1,4 @@
-"""One file -> its rows, block by block: those of its table, and those that are in quarantine with the reason.
+"""One table of text -> its rows, block by block: those of tables, and those that are in quarantine with the reason.
 
 Runs wherever a file is read; holds a block of it at a time.  A file that nobody recognises is one row in quarantine.
 """
@@ -6,130 +6,193 @@ Runs wherever a file is read; holds a block of it at a time.  A file that nobody
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sim.traces.formats import Format, recognised
+from sim.traces.asked import Asked
 from sim.traces.lines import Line, TraceFileError, lines
+from sim.traces.order import out_of_order
+from sim.traces.parsing import Format
 from sim.traces.tables import UNION
 
-__all__ = ["batch", "quarantined", "read_rows", "trace_name"]
+__all__ = ["Source", "passed_over", "quarantined", "read_rows", "rows_batch"]
 
-BLOCK_ROWS = 50_000
+BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
+"""What is held of a file: whichever is reached first."""
+HELD_BACK = 100
+"""Rows of a block that are judged with the next one: whether a time is ahead of those after it is seen by then."""
+LEAST_IN_ORDER, ENOUGH = 0.5, 10
+"""A series of which fewer rows are in order is none; of so many rows at least."""
 SHOWN = 200  # characters of a row in quarantine
+_DELIMITERS = ",;\t|"
 
 
-def trace_name(path: str) -> str:
-    """Of a file below the folder that is read: its path without the ending, of characters that are safe in any file system."""
-    for ending in (".gz", ".csv", ".json", ".log", ".parquet"):
-        path = path.removesuffix(ending)
-    parts = ["".join(c if c.isalnum() or c in "-_." else "_" for c in part).lstrip(".") for part in path.split("/")]
-    return "/".join(part or "_" for part in parts)
+class Source:
+    """Where rows come from: the name of the trace, and the file."""
+
+    def __init__(self, trace: str, file: str) -> None:
+        self.trace, self.file = trace, file
+
+    @property
+    def run(self) -> str | None:
+        """The run that a file of events belongs to, by its name."""
+        name = self.trace.rpartition("/")[2]
+        return name.removesuffix("_events") if name.endswith("_events") else None
 
 
-def read_rows(trace: str, stream: BinaryIO, *, packed: bool) -> Iterator[pa.RecordBatch]:
+def read_rows(source: Source, stream: BinaryIO, asked: Asked = Asked()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Batches of `sim.traces.tables.UNION`."""
-    told = lines(stream, packed=packed)
     try:
+        told = lines(stream)
         first = next(told, None)
+        if first is None or (not first.text.strip() and not first.fault):
+            first = next((line for line in told if line.text.strip()), None)
         if first is None:
-            yield _quarantine(trace, [(0, "the file is empty", "")])
+            yield quarantined(source, "the file is empty")
             return
-        columns = [name.strip().strip("\ufeff") for name in next(csv.reader([first.text]), [])]
-        format_ = recognised(columns) if first.whole else None
-        if format_ is None:
-            known = "its first line is too long" if not first.whole else f"no known format has the columns {', '.join(columns)[:SHOWN]}"
-            yield _quarantine(trace, [(first.number, known, first.text)])
+        if first.fault:
+            yield _quarantine(source, [(first.number, f"its first line: {first.fault}", first.text)])
             return
-        headless = all(_is_number(name) or not name for name in columns[:2])
+        delimiter = max(_DELIMITERS, key=first.text.count)
+        columns = [name.strip().strip("\ufeff") for name in _fields(first, delimiter) or []]
+        headless = all(_is_number(name) or not name for name in columns[:2]) or asked.names_columns_by_number(len(columns))
+        names = [str(i) for i in range(len(columns))] if headless else columns
+        twice = sorted({name for name in names if names.count(name) > 1})
+        format_ = asked.format_of(columns if headless and not asked.names_columns_by_number(len(columns)) else names)
+        if format_ is None or twice:
+            unknown = f"no known format has the columns {', '.join(columns)[:SHOWN]}"
+            why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
+            yield _quarantine(source, [(first.number, why, first.text)])
+            return
         rows = chain([first], told) if headless else told
-        yield from _Blocks(trace, format_, [str(i) for i in range(len(columns))] if headless else columns).read(rows)
+        yield from _Blocks(source, format_, names, delimiter).read(rows)
     except TraceFileError as error:
-        yield _quarantine(trace, [(-1, str(error), "")])
+        yield quarantined(source, str(error))
 
 
 class _Blocks:
     """Blocks of one file, in order: whether time goes on is known from the block before."""
 
-    def __init__(self, trace: str, format_: Format, columns: list[str]) -> None:
-        self.trace, self.format, self.columns = trace, format_, columns
+    def __init__(self, source: Source, format_: Format, columns: list[str], delimiter: str) -> None:
+        self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
         self.latest = -np.inf
+        self.blocks = self.rows = 0
 
     def read(self, rows: Iterable[Line]) -> Iterator[pa.RecordBatch]:
+        block, size = list[Line](), 0
+        broken: TraceFileError | None = None
         source = iter(rows)
         while True:
-            block, broken = list[Line](), None
             try:
-                for line in islice(source, BLOCK_ROWS):
-                    block.append(line)
+                line = next(source, None)
             except TraceFileError as error:  # what came before it counts
-                broken = error
-            if block:
-                yield from self._block(block)
-            if broken is not None:
-                raise broken
-            if not block:
-                return
+                line, broken = None, error
+            if line is not None:
+                block.append(line)
+                size += len(line.text)
+                if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
+                    continue
+            held = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            yield from self._block(block, held)
+            block = block[len(block) - held :]
+            size = sum(len(line.text) for line in block)
+            if line is None:
+                break
+        if broken is not None:
+            raise broken
+        if not self.rows:
+            yield quarantined(self.source, "there are no rows under the names of its columns")
 
-    def _block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[Line], held: int) -> Iterator[pa.RecordBatch]:
         bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
+        until = block[-held - 1].number if block else 0
         for line in block:
-            if not line.whole:
-                bad.append((line.number, "the line is too long", line.text))
-            elif (row := _fields(line)) is None:
+            self.rows += line.number <= until
+            if line.fault:
+                bad.append((line.number, line.fault, line.text))
+            elif (row := _fields(line, self.delimiter)) is None:
                 bad.append((line.number, "quotes are not closed", line.text))
             elif len(row) == len(self.columns):
                 good[line.number] = row
-            elif row:  # a blank line is none
-                bad.append((line.number, f"has {len(row)} fields, not {len(self.columns)}", ",".join(row)))
+            elif row and line.text.strip():  # a blank line is none
+                bad.append((line.number, f"has {len(row)} fields, not {len(self.columns)}", line.text))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
             parsed = self.format.parse(texts)
-            back = self._back(parsed.rows["t_s"], parsed.wrong == "")
-            wrong = parsed.wrong.mask((parsed.wrong == "") & ~parsed.silent & back, "time goes back")
-            bad += [(number, reason, ",".join(good[number])) for number, reason in zip(good, wrong, strict=True) if reason]
-            yield self._table(parsed.rows[(wrong == "") & ~parsed.silent])
-        if bad:
-            yield _quarantine(self.trace, sorted(bad))
+            wrong = self._in_order(parsed.tables, parsed.wrong, until)
+            usable = (wrong == "") & (parsed.passed == "") & (wrong.index <= until)
+            for kind, rows in parsed.tables.items():
+                if len(chosen := rows[usable.reindex(rows.index)]):
+                    yield self._table(kind, chosen)
+            broken = wrong[wrong != ""]
+            bad += [(line, why, self.delimiter.join(good[line])) for line, why in zip(broken.index.tolist(), broken, strict=True)]
+            told = parsed.passed[(wrong == "") & (parsed.passed != "") & (wrong.index <= until)].value_counts()
+            for why, count in told.items():
+                yield passed_over(self.source, str(why), int(count))
+        if bad := [row for row in sorted(bad) if row[0] <= until]:
+            yield _quarantine(self.source, bad)
+        self.blocks += 1
 
-    def _back(self, time: pd.Series[float], usable: pd.Series[bool]) -> pd.Series[bool]:
+    def _in_order(self, tables: Mapping[str, pd.DataFrame], wrong: pd.Series[str], until: int) -> pd.Series[str]:
         if not self.format.ordered:
-            return pd.Series(False, index=time.index)
-        before = time.where(usable).cummax().shift(fill_value=-np.inf).ffill().clip(lower=self.latest)
-        back = usable & (time <= before if self.format.kind == "rates" else time < before)
-        if (usable & ~back).any():
-            self.latest = float(time[usable & ~back].iloc[-1])
-        return back
+            return wrong
+        time = tables[self.format.ordered]["t_s"]
+        time = time[wrong.reindex(time.index) == ""]
+        strictly = self.format.ordered == "rates"
+        steps = np.diff(time.to_numpy(), prepend=self.latest)
+        if ((steps > 0) if strictly else (steps >= 0)).all():
+            told = dict[int, str]()
+        else:
+            told = out_of_order(time.tolist(), self.latest, strictly=strictly)
+        if self.blocks == 0 and len(time) >= ENOUGH and len(told) > (1 - LEAST_IN_ORDER) * len(time):
+            first = f"{len(told)} of the first {len(time)} rows are not in order"
+            raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
+        if told:
+            places = time.index[list(told)]
+            wrong = pd.Series(list(told.values()), index=places, dtype=object).reindex(wrong.index).fillna(wrong)
+        kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
+        self.latest = float(kept.iloc[-1]) if len(kept) else self.latest
+        return wrong
 
-    def _table(self, rows: pd.DataFrame) -> pa.RecordBatch:
-        return batch(self.format.kind, self.trace, rows.assign(line=rows.index))
+    def _table(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
+        if kind == "failures" and "run" not in rows and self.source.run is not None:
+            rows = rows.assign(run=self.source.run)
+        return rows_batch(kind, self.source, rows.assign(line=rows.index))
 
 
-def _fields(line: Line) -> list[str] | None:
+def _fields(line: Line, delimiter: str) -> list[str] | None:
+    if '"' not in line.text:
+        return line.text.split(delimiter)
     try:
-        return next(csv.reader([line.text], strict=True), [])
+        return next(csv.reader([line.text], strict=True, delimiter=delimiter), [])
     except csv.Error:
         return None
 
 
-def _quarantine(trace: str, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
+def _quarantine(source: Source, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
-    return batch("quarantine", trace, table.assign(text=table["text"].str[:SHOWN]))
+    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:SHOWN]))
 
 
-def quarantined(trace: str, reason: str, line: int = -1) -> pa.RecordBatch:
-    """One row; line -1: the file as a whole."""
-    return _quarantine(trace, [(line, reason, "")])
+def quarantined(source: Source, reason: str) -> pa.RecordBatch:
+    """The file as a whole, or what follows the rows before."""
+    return rows_batch("quarantine", source, pd.DataFrame({"reason": [reason], "text": [""]}))
 
 
-def batch(kind: str, trace: str, rows: pd.DataFrame) -> pa.RecordBatch:
+def passed_over(source: Source, why: str, count: int) -> pa.RecordBatch:
+    """So many rows that are right and say nothing to any table."""
+    return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
+
+
+def rows_batch(kind: str, source: Source, rows: pd.DataFrame) -> pa.RecordBatch:
     """Rows of one table, in all columns of all tables."""
-    told = {"kind": [kind] * len(rows), "trace": [trace] * len(rows), **{str(name): rows[name] for name in rows}}
+    same = {"kind": kind, "trace": source.trace, "file": source.file}
+    told = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}
     arrays = [
         pa.array(told[field.name], type=field.type, from_pandas=True) if field.name in told else pa.nulls(len(rows), field.type)
         for field in UNION

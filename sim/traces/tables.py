@@ -19,46 +19,51 @@ class Column(NamedTuple):
 
 
 _TRACE = Column("trace", pa.string(), "path of the file below the folder that was read, without its ending")
-_LINE = Column("line", pa.int64(), "where it stands in the file, from 1")
-_TIME = Column("t_s", pa.float64(), "seconds on the trace's own clock")
+_LINE = Column("line", pa.int64(), "where it stands in the file, from 1; null: the file as a whole")
+_TIME = Column("t_s", pa.float64(), "seconds on the trace's own clock; null: the file does not tell")
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "rates": (
         _TRACE, _LINE, _TIME,
-        Column("rate", pa.float64(), "records per second; of arrivals, counted per second"),
+        Column("rate", pa.float64(), "records per second, as the file has it; of arrivals, counted per second; null: not observed then"),
         Column("latency_ms", pa.float64(), "end to end, where the file tells"),
         Column("lag", pa.float64(), "records not yet consumed, where the file tells"),
     ),
     "factors": (
         _TRACE, _LINE, _TIME,
-        Column("series", pa.string(), "which machine"),
+        Column("series", pa.string(), "which machine, or which operation"),
         Column("speed", pa.float64(), "as measured"),
-        Column("factor", pa.float64(), "median speed of the trace / speed: how many times slower than usual"),
+        Column("factor", pa.float64(), "how many times slower than usual: median speed of the trace (of operations: the series) / speed"),
     ),
     "failures": (
         _TRACE, _LINE, _TIME,
         Column("lasts_s", pa.float64(), "null: the file does not tell"),
         Column("what", pa.string(), "node or kind of failure"),
+        Column("run", pa.string(), "traces of the same folder whose names end in it met the failure; null: all of them did"),
     ),
     "checkpoints": (
         _TRACE, _LINE, _TIME,
         Column("id", pa.int64(), "checkpoint id"),
+        Column("type", pa.string(), "CHECKPOINT or SAVEPOINT"),
         Column("status", pa.string(), "COMPLETED, FAILED or IN_PROGRESS"),
-        Column("end_to_end_duration_ms", pa.float64(), "trigger -> last acknowledgement"),
+        Column("end_to_end_duration_ms", pa.float64(), "trigger -> last acknowledgement; of logs and savepoints of others: -> completed"),
         Column("checkpointed_size", pa.float64(), "bytes written"),
     ),
     "quarantine": (
         _TRACE, _LINE,
+        Column("file", pa.string(), "path below the folder that was read"),
         Column("reason", pa.string(), "why the row is in no other table"),
         Column("text", pa.string(), "its beginning"),
     ),
 }  # fmt: skip
 
-KINDS = (*TABLES, "arrivals")
-"""What a row may be; arrivals are counted into rates."""
+KINDS = (*TABLES, "arrivals", "passed")
+"""What a row may be.  Arrivals are counted into rates; `passed` is no row but how many (`count`) of a file say nothing to any table."""
 
 UNION = pa.schema([
     pa.field("kind", pa.string()),
     *{column.name: pa.field(column.name, column.type) for columns in TABLES.values() for column in columns}.values(),
+    pa.field("usual_of", pa.string()),  # whose median speed is usual: a series', or (null) the trace's
+    pa.field("count", pa.int64()),
 ])  # fmt: skip
 """All columns of all tables: what reading a file gives, row by row."""

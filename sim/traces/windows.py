@@ -1,88 +1,160 @@
 """Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
 
-All of it on Spark, by trace and window: no trace has to fit anywhere.  What comes out is the table that `windows: {file: ...}` of a
-sweep file reads: `window` (a name), `from_s` (from the first row of the trace), and features.
+All of it on Spark, by trace and window: no trace has to fit anywhere, and a row is joined with the windows it may lie in, not with all.
+What comes out is the table that `windows: {file: ...}` of a sweep file reads: `window` (a name), `from_s` (from the first row of the
+trace), `length_s`, `file` (the trace's table of rates, relative to where the windows are kept), and features.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from os.path import relpath
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pandas as pd
 
 from sim.traces.lines import TraceFileError
+from sim.traces.pipeline import schema_of
 
-__all__ = ["CUTS", "FEATURES", "windows"]
+__all__ = ["CUTS", "FEATURES", "Cut", "windows"]
 
 FEATURES = {
     "rows": "observations",
+    "covered": "share of the window with observations, each as long as they are apart in the median of the trace",
     "mean": "of the rate, records/s",
+    "p95": "of the rate",
     "peak": "its largest value",
     "burst": "peak / mean: 1 is steady",
     "variation": "standard deviation / mean",
+    "trend": "what the rate gains from begin to end of a straight line through it, as a share of the mean",
     "load": "mean / mean of the whole trace",
     "failures": "how many begin in the window, of traces in the same folder",
+    "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
 }
+LEAST_COVERED = 0.5
+"""A window with fewer observations says little about the load: it is left out, and counted."""
 
 
-def windows(spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None) -> Any:
-    """A DataFrame: trace, window, from_s, length_s and the FEATURES, `count` per trace (default: all).
+class Cut(NamedTuple):
+    windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
+    told: list[str]  # what was left out; one line each
+
+
+def windows(
+    spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, beside: str = "."
+) -> Cut:
+    """`count` per trace (default: all).  `beside`: the folder that the paths in `file` start from.
 
     TraceFileError: no such trace, or no window of that length in any.
     """
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-    rates = spark.read.parquet(f"{tables}/rates").where("rate is not null")
+    tables = tables.rstrip("/")
+    rates = _table(spark, tables, "rates")
     if trace is not None:
         rates = rates.where(F.col("trace") == trace)
-    span = rates.groupBy("trace").agg(F.min("t_s").alias("begin"), F.max("t_s").alias("end"), F.avg("rate").alias("usual"))
-    span = span.where(F.col("end") - F.col("begin") >= length_s)
-    if span.isEmpty():
+    span = _span(rates).where((F.col("end") - F.col("begin") >= length_s) & F.col("usual").isNotNull()).cache()
+    asked = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
+    if not asked:
         wanted = f"the trace '{trace}'" if trace is not None else "any trace"
         raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {wanted}")
     failures = _failures(spark, tables, span)
-    cuts = _around(failures, span, length_s) if cut == "failures" else _grid(span, length_s)
-    inside = (F.col("t_s") >= F.col("from")) & (F.col("t_s") < F.col("from") + length_s)
-    described = (
-        rates.join(cuts, "trace").where(inside).groupBy("trace", "from", "begin", "usual")
-        .agg(F.count("*").alias("rows"), F.avg("rate").alias("mean"), F.max("rate").alias("peak"), F.stddev_pop("rate").alias("spread"))
-        .withColumn("burst", F.col("peak") / F.col("mean")).withColumn("variation", F.col("spread") / F.col("mean"))
-        .withColumn("load", F.col("mean") / F.col("usual"))
-    ).where("mean > 0")  # fmt: skip
-    within = described.select("trace", "from").join(failures, "trace").where(inside)
-    seen = within.groupBy("trace", "from").agg(F.count("*").alias("failures"))
-    full = described.join(seen, ["trace", "from"], "left").fillna(0, ["failures"]).withColumn("from_s", F.col("from") - F.col("begin"))
-    chosen = CUTS[cut](full, count)
-    name = F.format_string("%.0f s", F.col("from_s"))
-    return chosen.withColumn("window", name).withColumn("length_s", F.lit(float(length_s))).select(
-        "trace", "window", "from_s", "length_s", *FEATURES
-    ).orderBy("trace", "from_s")  # fmt: skip
+    cuts = _around(failures, span, length_s) if cut == "failures" else _grid(rates, span, length_s)
+    full = _described(rates, failures, cuts, length_s).cache()
+    told = []
+    if sparse := (cuts.count() if cut == "failures" else asked) - full.count():
+        told.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
+    found = CUTS[cut](full, count).select("trace", "from_s", *FEATURES).orderBy("trace", "from_s").toPandas()
+    if found.empty:
+        raise TraceFileError(f"{tables}: no windows: " + (told[0] if told else f"none of {length_s:g} s around a failure"))
+    several = len(set(found["trace"])) > 1
+    names = [f"{row.trace} {row.from_s:.10g} s" if several else f"{row.from_s:.10g} s" for row in found.itertuples()]
+    found.insert(0, "window", names)
+    found.insert(3, "length_s", float(length_s))
+    found.insert(4, "file", [_place(tables, name, beside) for name in found["trace"]])
+    return Cut(found, told)
 
 
-def _grid(span: Any, length_s: float) -> Any:
-    """One after the other; the last one ends before the trace does."""
+def _table(spark: Any, tables: str, name: str) -> Any:
+    return spark.read.schema(schema_of(name)).parquet(f"{tables}/{name}")
+
+
+def _place(tables: str, trace: str, beside: str) -> str:
+    """Where a trace's rates lie; names of traces hold nothing but `/` that Spark would write otherwise."""
+    place = f"{tables}/rates/trace={quote(trace, safe='')}"
+    return place if "://" in place else relpath(place, beside)
+
+
+def _span(rates: Any) -> Any:
+    """Of each trace: begin, end, mean rate, and how far apart its rows usually are."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    last = F.floor((F.col("end") - F.col("begin")) / length_s) - 1
-    numbered = span.withColumn("k", F.explode(F.sequence(F.lit(0).cast("bigint"), last)))
-    return numbered.withColumn("from", F.col("begin") + F.col("k") * length_s)
+    apart = F.lead("t_s").over(Window.partitionBy("trace").orderBy("t_s")) - F.col("t_s")
+    return rates.withColumn("apart", apart).groupBy("trace").agg(
+        F.min("t_s").alias("begin"), F.max("t_s").alias("end"), F.avg("rate").alias("usual"),
+        F.percentile_approx("apart", 0.5).alias("step"),
+    )  # fmt: skip
+
+
+def _grid(rates: Any, span: Any, length_s: float) -> Any:
+    """One after the other, where there are rows at all; the last one ends before the trace does."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    stretch = F.floor((F.col("t_s") - F.col("begin")) / length_s)
+    found = rates.join(span, "trace").withColumn("k", stretch).where((F.col("k") + 1) * length_s <= F.col("end") - F.col("begin"))
+    return found.select(*span.columns, (F.col("k") * F.lit(float(length_s))).alias("from_s")).distinct()
 
 
 def _around(failures: Any, span: Any, length_s: float) -> Any:
     """A window per failure that begins a third of its length before it, whole windows only."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    placed = failures.withColumnRenamed("t_s", "failed").join(span, "trace").withColumn("from", F.col("failed") - length_s / 3)
-    return placed.where((F.col("from") >= F.col("begin")) & (F.col("from") + length_s <= F.col("end"))).dropDuplicates(["trace", "from"])
+    placed = failures.join(span, "trace").withColumn("from_s", F.col("t_s") - F.col("begin") - length_s / 3).drop("t_s")
+    return placed.where((F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))).dropDuplicates(
+        ["trace", "from_s"]
+    )
 
 
 def _failures(spark: Any, tables: str, span: Any) -> Any:
-    """Of each trace: those of traces in the same folder, while it lasts."""
+    """Of each trace: those of traces in the same folder that it met, while it lasts."""
     from pyspark.sql import functions as F  # noqa: N812
 
     folder = F.regexp_replace("trace", "[^/]*$", "")
-    told = spark.read.parquet(f"{tables}/failures").select(folder.alias("folder"), "t_s")
-    within = (F.col("t_s") >= F.col("begin")) & (F.col("t_s") <= F.col("end"))
-    return span.withColumn("folder", folder).join(told, "folder").where(within).select("trace", "t_s")
+    told = _table(spark, tables, "failures").select(folder.alias("folder"), "t_s", "run")
+    met = (F.col("t_s") >= F.col("begin")) & (F.col("t_s") <= F.col("end"))
+    met &= F.col("run").isNull() | F.expr("endswith(trace, run)")
+    return span.withColumn("folder", folder).join(told, "folder").where(met).select("trace", "t_s")
+
+
+def _described(rates: Any, failures: Any, cuts: Any, length_s: float) -> Any:
+    """The features of each window."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    stretch = F.floor(F.col("from_s") / length_s)
+    placed = cuts.withColumn("stretch", F.explode(F.array(stretch, stretch + 1)))  # a window lies in two at most
+    of = cuts.groupBy("trace").agg(F.first("begin").alias("of_begin"))
+
+    def inside(rows: Any) -> Any:
+        """Rows of a trace with each window they lie in, as `at`: seconds from its begin."""
+        timed = rows.join(of, "trace").withColumn("on_s", F.col("t_s") - F.col("of_begin"))
+        joined = timed.withColumn("stretch", F.floor(F.col("on_s") / length_s)).join(placed, ["trace", "stretch"])
+        return joined.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
+
+    seen = inside(failures).groupBy("trace", "from_s").agg(F.count("*").alias("failures"), F.min("at").alias("failure_s"))
+    told = inside(rates.where("rate is not null")).groupBy("trace", "from_s", "usual", "step").agg(
+        F.count("*").alias("rows"), F.avg("rate").alias("mean"), F.max("rate").alias("peak"), F.stddev_pop("rate").alias("spread"),
+        F.percentile_approx("rate", 0.95).alias("p95"), F.regr_slope("rate", "at").alias("slope"),
+    )  # fmt: skip
+    whole = told.where("mean > 0").withColumns({
+        "covered": F.least(F.lit(1.0), F.col("rows") * F.col("step") / length_s),
+        "burst": F.col("peak") / F.col("mean"),
+        "variation": F.col("spread") / F.col("mean"),
+        "trend": F.coalesce(F.col("slope"), F.lit(0.0)) * length_s / F.col("mean"),
+        "load": F.col("mean") / F.col("usual"),
+    })  # fmt: skip
+    return whole.where(F.col("covered") >= LEAST_COVERED).join(seen, ["trace", "from_s"], "left").fillna(0, ["failures"])
 
 
 def _first(order: str) -> Callable[[Any, int | None], Any]:
@@ -92,7 +164,7 @@ def _first(order: str) -> Callable[[Any, int | None], Any]:
 
         if count is None:
             return full
-        ranked = full.withColumn("rank", F.row_number().over(Window.partitionBy("trace").orderBy(F.expr(order), "from")))
+        ranked = full.withColumn("rank", F.row_number().over(Window.partitionBy("trace").orderBy(F.expr(order), "from_s")))
         return ranked.where(F.col("rank") <= count)
 
     return choose
@@ -105,17 +177,17 @@ def _spread(full: Any, count: int | None) -> Any:
 
     if count is None:
         return full
-    by_load = Window.partitionBy("trace").orderBy("mean", "from")
+    by_load = Window.partitionBy("trace").orderBy("mean", "from_s")
     classes = full.withColumn("class", F.ntile(count).over(by_load))
     within = Window.partitionBy("trace", "class")
-    ranked = classes.withColumn("rank", F.row_number().over(within.orderBy("mean", "from"))).withColumn("n", F.count("*").over(within))
+    ranked = classes.withColumn("rank", F.row_number().over(within.orderBy("mean", "from_s"))).withColumn("n", F.count("*").over(within))
     return ranked.where(F.col("rank") == F.floor((F.col("n") + 1) / 2))
 
 
 CUTS: dict[str, Callable[[Any, int | None], Any]] = {
-    "time": _first("`from`"),
+    "time": _first("from_s"),
     "bursts": _first("-burst"),
     "load": _spread,
-    "failures": _first("`from`"),
+    "failures": _first("from_s"),
 }
 """How windows are chosen: the earliest, the most bursty, one of each class of load, around failures."""

@@ -5,7 +5,6 @@ import gzip
 import pandas as pd
 import pytest
 
-from sim.scenario import ScenarioError
 from sim.sweep.asked.definition import define
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -24,15 +23,19 @@ run: {duration: 3 s}
 @pytest.fixture(scope="module")
 def spark():
     pytest.importorskip("pyspark")
-    from sim.sweep.spark.session import session
+    from sim.sweep.spark import session as room
 
-    with session("local[2]", "tests of traces") as found:
-        yield found
+    quick = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "_SETTINGS", room._SETTINGS | quick)  # JIT for large data costs more than it gains here
+        with room.session("local[2]", "tests of traces") as found:
+            yield found
 
 
 @pytest.fixture(scope="module")
 def tables(spark, tmp_path_factory):
-    """A load with a burst, a failure in it, arrivals, dirty rows, and a file nobody knows."""
+    """A load with a burst, failures in it and in another run, arrivals with a gap, speeds, dirty rows, and a file nobody knows."""
+    from sim.traces.listing import list_files
     from sim.traces.pipeline import read_traces
 
     folder = tmp_path_factory.mktemp("traces")
@@ -40,29 +43,39 @@ def tables(spark, tmp_path_factory):
     load = [100 + at + (900 if 60 <= at < 62 else 0) for at in range(120)]
     rows = "".join(f"{1000 + at},{rate}\n" for at, rate in enumerate(load))
     (folder / "a" / "load.csv").write_text(f"epoch_s,rate\n{rows}1050,3\n1200,-1\n")
-    (folder / "a" / "kills.csv").write_text("kill_epoch_s\n1045\n")
-    (folder / "arrivals.csv.gz").write_bytes(gzip.compress(b"TIMESTAMP,x\n0.1,1\n0.2,1\n0.9,1\n3.5,1\n"))
+    (folder / "a" / "kills.csv").write_text("chk_interval_ms,kill_epoch_s\n10,1085\n7,1025\n")
+    (folder / "a" / "all_kills.csv").write_text("kill_epoch_s\n1045\n")
+    (folder / "a" / "load_chk7.csv").write_text("epoch_s,rate\n1000,1\n1001,\n1050,3\n")
+    (folder / "1").write_text("value,starttime,VM_id\n9,1970-01-01,a\n3,1970-01-02,b\n9,1970-01-03,a\n")
+    (folder / "README.md").write_text("about")
+    (folder / "arrivals.csv.gz").write_bytes(gzip.compress(b"TIMESTAMP\n0.1\n0.2\n0.9\n3.5\n9e6\n"))
     (folder / "notes.csv").write_text("what,is,this\n1,2,3\n")
     out = tmp_path_factory.mktemp("tables")
-    counts = read_traces(spark, str(folder), str(out))
-    return out, counts
+    return out, read_traces(spark, list_files(str(folder)).files, str(out))
 
 
 def test_every_row_is_somewhere(tables):
     """Good ones in a table, others in quarantine with the reason; arrivals are counted per second, those without any as well."""
     out, counts = tables
 
-    told = {(row["trace"], row["kind"], row["reason"]): row["count"] for _, row in counts.fillna("").iterrows()}
+    told = {(row["trace"], row["kind"], row["reason"]): row["count"] for _, row in counts.fillna({"reason": ""}).iterrows()}
     assert {
-        ("a/kills", "failures", ""): 1,
+        ("1", "factors", ""): 3,
+        ("a/all_kills", "failures", ""): 1,
+        ("a/kills", "failures", ""): 2,
+        ("a/load_chk7", "rates", ""): 3,
         ("a/load", "quarantine", "rate is negative"): 1,
         ("a/load", "quarantine", "time goes back"): 1,
         ("a/load", "rates", ""): 120,
-        ("arrivals", "arrivals", ""): 4,
+        ("arrivals", "arrivals", ""): 5,
         ("notes", "quarantine", "no known format has the columns what, is, this"): 1,
     } == told
     rates = pd.read_parquet(out / "rates")
-    assert [3, 0, 0, 1] == rates[rates["trace"] == "arrivals"].sort_values("t_s")["rate"].tolist()
+    arrived = rates[rates["trace"] == "arrivals"]
+    assert [(0, 3), (1, 0), (2, 0), (3, 1), (4, 0), (8_999_999, 0), (9_000_000, 1)] == list(
+        arrived[["t_s", "rate"]].itertuples(index=False, name=None)
+    )
+    assert [1.0, 3.0, 1.0] == pd.read_parquet(out / "factors")["factor"].tolist()
     assert not (out / "_staging").exists()
 
 
@@ -74,36 +87,57 @@ def test_windows(spark, tables, cut, count, expected):
     """One after the other, the most bursty, one of each class of load, around a failure of the same folder."""
     from sim.traces.windows import windows
 
-    found = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load").toPandas()
+    found, told = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load")
 
     assert expected == found["from_s"].tolist()
+    assert [] == told
     assert found["failures"].sum() == (1 if cut in ("time", "load", "failures") else 0)
     if cut == "bursts":
         assert 1000 / (60 + 109.5 + 90) < found["burst"][0]
-        assert 20 == found["rows"][0]
+        assert [20, 1.0] == found[["rows", "covered"]].iloc[0].tolist()
+        assert 171 < found["p95"][0] < 1100
+    if cut == "time":
+        assert [pytest.approx((20 * 20 / 21 + 0.0) / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][:3].tolist()
+        assert found["failure_s"].dropna().tolist() == [5.0]
 
 
 def test_a_sweep_replays_them(spark, tables, tmp_path):
-    """The table of windows is what a sweep file reads."""
+    """The table of windows is what a sweep file reads: it names the table of rates, blanks and dirty rows and all."""
     from sim.traces.windows import windows
 
-    windows(spark, str(tables[0]), length_s=20, trace="a/load").toPandas().to_csv(tmp_path / "windows.csv", index=False)
+    windows(spark, str(tables[0]), length_s=20, trace="a/load", beside=str(tmp_path)).windows.to_csv(tmp_path / "windows.csv", index=False)
     (tmp_path / "job.yaml").write_text(JOB)
-    (tmp_path / "load.csv").write_text("epoch_s,rate\n" + "".join(f"{1000 + at},{at + 1}\n" for at in range(120)))
-    cut = "{source: source, trace: load.csv, column: rate, length: 20 s, file: windows.csv}"
-    (tmp_path / "sweep.yaml").write_text(f"scenario: job.yaml\nwindows: {cut}\n")
+    (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nwindows: {source: source, file: windows.csv}\n")
 
     asked = define(tmp_path / "sweep.yaml")
 
-    assert 5 == len(asked.scenarios)
-    assert [0.5, 10.5, 20.5] == [scenario.job.vertices[0].source.rates[0].per_second for scenario in asked.scenarios[:3]]
+    assert ["0 s", "20 s", "40 s", "60 s", "80 s"] == [dict(scenario.axes)["window"] for scenario in asked.scenarios]
+    assert {20 * 10**9} == {scenario.run.duration_ns for scenario in asked.scenarios}
+    per_subtask = [scenario.job.vertices[0].source.rates[0].per_second for scenario in asked.scenarios]
+    assert [50, 60, 70, 530, 90] == per_subtask
 
 
-def test_nothing_to_read(spark, tmp_path):
+def test_windows_with_few_observations_are_left_out(spark, tables):
+    """And counted; windows of several traces are told apart by them."""
+    from sim.traces.windows import windows
+
+    found, told = windows(spark, str(tables[0]), length_s=2, cut="bursts", count=1)
+
+    assert ["a/load 0 s", "arrivals 0 s"] == [name for name in found["window"] if not name.startswith("a/load_chk7")]
+    (left_out,) = told
+    assert left_out.startswith("45000")
+    assert "windows are left out" in left_out
+
+
+def test_tables_that_cannot_be_written_are_one_line(spark, tmp_path):
     from sim.traces.lines import TraceFileError
+    from sim.traces.listing import list_files
     from sim.traces.pipeline import read_traces
 
-    with pytest.raises(TraceFileError, match="no files that end in"):
-        read_traces(spark, str(tmp_path), str(tmp_path / "out"))
-    with pytest.raises(ScenarioError, match="no such file"):
-        define(tmp_path / "sweep.yaml")
+    (tmp_path / "load.csv").write_text("epoch_s,rate\n1,2\n")
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(TraceFileError) as refused:
+        read_traces(spark, list_files(str(tmp_path)).files, str(tmp_path / "out"))
+
+    assert str(refused.value).startswith("the tables cannot be written: ")
+    assert "\n" not in str(refused.value)

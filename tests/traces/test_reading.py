@@ -4,31 +4,34 @@ import gzip
 import io
 import zlib
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from sim.traces import lines as room
 from sim.traces import reading
-from sim.traces.reading import read_rows, trace_name
+from sim.traces.asked import Asked
+from sim.traces.reading import Source, read_rows
 
 
-def read(text, *, packed=False, trace="t"):
+def read(text, trace="t", **asked):
+    """Kind of row -> its table, with the columns that have anything in them."""
     data = text if isinstance(text, bytes) else text.encode()
-    table = pa.Table.from_batches(read_rows(trace, io.BytesIO(data), packed=packed)).to_pandas()
-    return {kind: rows.dropna(axis=1, how="all").drop(columns=["kind", "trace"]) for kind, rows in table.groupby("kind", sort=False)}
+    table = pa.Table.from_batches(read_rows(Source(trace, "t.csv"), io.BytesIO(data), Asked(**asked))).to_pandas()
+    same = ["kind", "trace", "file"]
+    return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False)}
 
 
-def reasons(text, **options):
-    return list(read(text, **options).get("quarantine", {"reason": []})["reason"])
+def reasons(text, **asked):
+    return list(read(text, **asked).get("quarantine", {"reason": []})["reason"])
 
 
 def test_rates_with_what_was_observed_beside_them():
-    """A blank is no observation: neither a row nor a fault."""
-    found = read("epoch_s,throughput_rec_s,latency_ms,consumer_lag_rec\n10,100.5,7,0\n11,,,\n12,90,,3\n")
+    """A blank is a row without an observation: when the trace begins does not depend on it."""
+    found = read("epoch_s,throughput_rec_s,latency_ms,consumer_lag_rec\n9,,,\n10,100.5,7,0\n12,90,,3\n")
 
     assert ["rates"] == list(found)
-    assert [[2, 10.0, 100.5, 7.0, 0.0]] == found["rates"].iloc[:1].to_numpy().tolist()
-    assert [10.0, 12.0] == found["rates"]["t_s"].tolist()
+    np.testing.assert_array_equal([[2, 9, np.nan, np.nan, np.nan], [3, 10, 100.5, 7, 0]], found["rates"].iloc[:2].to_numpy())
 
 
 @pytest.mark.parametrize(
@@ -39,15 +42,21 @@ def test_rates_with_what_was_observed_beside_them():
         ("TIMESTAMP,ContextTokens\n2023-11-16 18:17:03.9799600,4808\n", "arrivals", "t_s", [1700158623.97996]),
         ("value,runtime,starttime,VM_id\n190.0,85,2023-09-02 22:20:45.530,a\n95,1,2023-09-02 22:20:45,b\n", "factors", "speed", [190, 95]),
         ("system,node,event_type,start_epoch_s,stop_epoch_s,end_reason\n1,1.0,0,10,15,x\n1,1.0,1,15,90,y\n", "failures", "lasts_s", [5.0]),
-        ("chk_interval_ms,kill_epoch_s\n10000,77\n", "failures", "what", ["interval 10000 ms"]),
+        ("chk_interval_ms,kill_epoch_s\n10000,77\n", "failures", "run", ["chk10000"]),
         ("epoch_s,event,detail\n5,inject_delay,x\n", "failures", "what", ["inject_delay"]),
-        ("1000000,,1,2,3,0,u,0,2,0,0,0,1\n2000000,,1,2,3,1,u,0,2,0,0,0,1\n", "arrivals", "t_s", [1.0]),
+        ("1700000000123,7\n", "own", "t_s", [1700000000.123]),
+        ("Time;Value\n5;1\n", "rates", "rate", [1.0]),
+        ("engine,semantics,metric,key,value\nA,B,failure_at_s,,5.5\n", "failures", "what", ["worker killed: A B"]),
+        ("checkpoint_id,trigger_epoch_ms,size_bytes,duration_ms\n4,1500,7,9\n", "checkpoints", "end_to_end_duration_ms", [9]),
+        ("run,save_start_local,save_ms\na,1970-01-01 00:00:02.5,8\n", "checkpoints", "type", ["SAVEPOINT"]),
+        ("store,operation,object_mb,clients,throughput_mb_s\nm,Read,4,1,50\n", "factors", "usual_of", ["m Read of 4 MB, 1 clients"]),
     ],
 )
 def test_formats_are_told_by_their_columns(text, kind, column, expected):
-    found = read(text)
+    found = read(text, **({"time": "0", "value": "1"} if kind == "own" else {}))
+    kind = "rates" if kind == "own" else kind
 
-    assert [kind] == list(found)
+    assert [kind] == [name for name in found if name != "passed"]
     told = found[kind][column].tolist()
     assert expected == (told if isinstance(expected[0], str) else pytest.approx(told))
 
@@ -60,6 +69,7 @@ def test_formats_are_told_by_their_columns(text, kind, column, expected):
         ("3,inf", "rate is not finite"),
         ("soon,7", "t is no time"),
         ("1,7", "time goes back"),
+        ("99,7", "time is ahead of the rows after it"),
         ("2,7", "time goes back"),
         ("3,7,8", "has 3 fields, not 2"),
         ("3", "has 1 fields, not 2"),
@@ -73,6 +83,21 @@ def test_a_row_that_cannot_be_is_in_quarantine(row, reason):
     assert [1.0, 2.0, 9.0] == found["rates"]["t_s"].tolist()
     ((line, why, text),) = found["quarantine"].to_numpy().tolist()
     assert (4, reason, row) == (line, why, text)
+    assert [2, 3, 5] == found["rates"]["line"].tolist()
+
+
+def test_events_of_tasks():
+    """Submissions arrive; tasks that are evicted, fail or are lost are failures; how many others there are is told."""
+    rows = "".join(f"{at}000000,,1,2,{at},{event},u,0,2,0,0,0,1\n" for at, event in enumerate("0123456780"))
+    found = read(rows)
+
+    assert [0.0, 9.0] == found["arrivals"]["t_s"].tolist()
+    assert ["evicted on machine 2", "failed on machine 3", "lost on machine 6"] == found["failures"]["what"].tolist()
+    assert [("neither the submission of a task nor its failure", 5)] == list(found["passed"].itertuples(index=False, name=None))
+
+
+def test_events_belong_to_the_run_that_their_file_is_named_after():
+    assert ["1_base"] == read("epoch_s,event\n5,delay\n", trace="a/1_base_events")["failures"]["run"].tolist()
 
 
 def test_columns_in_another_order():
@@ -81,12 +106,38 @@ def test_columns_in_another_order():
 
 
 def test_blocks_know_each_other(monkeypatch):
-    """Whether time goes back does not depend on where a block ends."""
-    text = "t,rate\n" + "".join(f"{t},1\n" for t in (1, 2, 5, 3, 4, 6, 6, 7))
-    whole = reasons(text)
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 2)
+    """Which rows are out of order does not depend on where a block ends; each stands in quarantine once."""
+    times = [*range(1000), 5000, *range(1000, 2000), 1500, 1501, *range(2000, 2500)]
+    text = "t,rate\n" + "".join(f"{t},1\n" for t in times)
+    told = ["time is ahead of the rows after it", "time goes back", "time goes back"]
+    monkeypatch.setattr(reading, "HELD_BACK", 10)
+    for rows in (50_000, 117, 990):
+        monkeypatch.setattr(reading, "BLOCK_ROWS", rows)
+        found = read(text)
 
-    assert ["time goes back"] * 3 == whole == reasons(text)
+        assert told == found["quarantine"]["reason"].tolist()
+        assert [*range(2500)] == found["rates"]["t_s"].tolist()
+
+
+def test_swapped_columns_are_noticed():
+    """A series whose times hardly ever go on is none, whatever its columns are called; the same the other way round is read."""
+    rows = "".join(f"{1000 + at},{500 + at * 7919 % 100}\n" for at in range(300))
+
+    (why,) = reasons("rate,epoch_s\n" + rows)
+    assert why.startswith("time goes back: ")
+    assert "are columns swapped" in why
+    assert 300 == len(read("epoch_s,rate\n" + rows)["rates"])
+
+
+def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
+    """Lines may be long."""
+    monkeypatch.setattr(reading, "BLOCK_CHARACTERS", 100_000)
+    monkeypatch.setattr(reading, "HELD_BACK", 1)
+    text = "t,rate,note\n" + "".join(f"{t},1,{'x' * 1000}\n" for t in range(1000))
+    batches = list(read_rows(Source("t", "t.csv"), io.BytesIO(text.encode())))
+
+    assert 1000 == sum(len(batch) for batch in batches)
+    assert max(len(batch) for batch in batches) <= 100
 
 
 def test_a_line_of_any_length(monkeypatch):
@@ -98,23 +149,23 @@ def test_a_line_of_any_length(monkeypatch):
     assert [(3, "the line is too long", 200)] == [(line, why, len(text)) for line, why, text in found["quarantine"].to_numpy().tolist()]
 
 
-def test_packed_files(tmp_path):
+def test_packed_files():
     """One member after the other, as `cat a.gz b.gz` makes them."""
     data = gzip.compress(b"t,rate\n1,5\n") + gzip.compress(b"2,6\n")
 
-    assert [5.0, 6.0] == read(data, packed=True)["rates"]["rate"].tolist()
+    assert [5.0, 6.0] == read(data)["rates"]["rate"].tolist()
 
 
 def test_a_truncated_file_keeps_what_can_be_read():
     data = gzip.compress(("t,rate\n" + "".join(f"{t},{t * 7919 % 100_003}\n" for t in range(60_000))).encode())
-    found = read(data[: len(data) // 2], packed=True)
+    found = read(data[: len(data) // 2])
 
     assert len(found["rates"]) > 10_000
     assert ["is truncated: what follows this row is missing"] == found["quarantine"]["reason"].tolist()
 
 
 def test_what_only_looks_packed():
-    assert ["is damaged: not gzip from here on"] == reasons(b"\x1f\x8b" + b"nonsense" * 9, packed=True)
+    assert ["is damaged: not gzip from here on"] == reasons(b"\x1f\x8b" + b"nonsense" * 9)
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
@@ -122,12 +173,19 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(room, "HARMLESS", 1 << 20)
     bomb = gzip.compress(b"t,rate\n1,5\n" + b"0" * (1 << 24))
 
-    assert ["expands more than 200 times: not read any further"] == [why for why in reasons(bomb, packed=True) if "expands" in why]
+    assert ["expands more than 200 times: not read any further"] == [why for why in reasons(bomb) if "expands" in why]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("", "the file is empty"), ("a,b\n1,2\n", "no known format has the columns a, b"), ("\0\1\2", "no known format")],
+    [
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("a,b\n1,2\n", "no known format has the columns a, b"),
+        ("t,rate\n", "there are no rows under the names of its columns"),
+        ("t,rate,rate\n1,2,3\n", "has the column 'rate' twice"),
+        ("epoch_s,chk_interval_ms,job_uptime_s\n1,2,3\n", "no known format has the columns epoch_s"),
+    ],
 )
 def test_a_file_nobody_knows_is_named_once(text, told):
     (why,) = reasons(text)
@@ -135,22 +193,16 @@ def test_a_file_nobody_knows_is_named_once(text, told):
     assert why.startswith(told)
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("iot/chk10000.csv.gz", "iot/chk10000"),
-        ("../../etc/passwd.csv", "_/_/etc/passwd"),
-        ("a b/.hidden=x.csv", "a_b/hidden_x"),
-        ("c:\\windows.csv", "c__windows"),
-    ],
-)
-def test_names_of_traces_are_safe(path, expected):
-    """They become folders."""
-    assert expected == trace_name(path)
-
-
 def test_unpacking_holds_a_block_at_a_time():
     """However much one block of packed data gives."""
     data = zlib.compress(b"\n" * 10_000_000, wbits=31)
 
-    assert max(len(block) for block in room._unpacked(io.BytesIO(data))) <= room.BLOCK
+    assert max(len(block) for block in room.unpacked(io.BytesIO(data))) <= room.BLOCK
+
+
+def test_rows_in_a_foreign_encoding_are_named():
+    """Their neighbours are read."""
+    found = read("t,rate,note\n1,5,a\n2,6,é\n3,7,c\n".encode("latin-1"))
+
+    assert [1.0, 3.0] == found["rates"]["t_s"].tolist()
+    assert [(3, "is not UTF-8")] == list(found["quarantine"][["line", "reason"]].itertuples(index=False, name=None))

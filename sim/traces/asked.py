@@ -1,0 +1,67 @@
+"""What a user says about files that no format is recognised in, or not the right one: which column is the time, which the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sim.traces.formats import FORMATS, TIMES, arrivals, events, rates, recognised, speeds
+from sim.traces.parsing import Format, first_of
+
+__all__ = ["MEANINGS", "Asked", "AskedError"]
+
+MEANINGS = ("rates", "arrivals", "speeds", "failures")
+"""What the rows of a user's own table may be."""
+
+
+class AskedError(ValueError):
+    """What was asked cannot be; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All None: formats are recognised."""
+
+    format: str | None = None  # of all tables of text, whatever their columns are called
+    time: str | None = None  # column
+    unit_s: float | None = None  # of numbers in it; None: their size tells
+    value: str | None = None  # column
+    meaning: str | None = None
+    per_s: float = 1.0  # a value counts so many seconds
+
+    def __post_init__(self) -> None:
+        names = [format_.name for format_ in FORMATS]
+        if self.format is not None and self.format not in names:
+            raise AskedError(f"--format: expected {', '.join(names)}, not '{self.format}'")
+        if self.meaning is not None and self.meaning not in MEANINGS:
+            raise AskedError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
+        if self.value is None and (self.meaning in ("rates", "speeds") or (self.time is not None and self.meaning is None)):
+            raise AskedError("--value: say which column has the value, or --as arrivals or failures")
+        if self.format is not None and (self.time or self.value or self.meaning):
+            raise AskedError("--format: a format knows its columns; write either it or --time, --value, --as")
+
+    def format_of(self, columns: Sequence[str]) -> Format | None:
+        """How to read a table with these columns; None: nobody knows."""
+        if self.format is not None:
+            return next(format_ for format_ in FORMATS if format_.name == self.format)
+        own = self.time is not None or self.value is not None or self.meaning is not None
+        time = self.time or first_of(TIMES, columns)
+        if own and time in columns and (self.value is None or self.value in columns):
+            return self._own(time or columns[0])
+        return recognised(columns)
+
+    def names_columns_by_number(self, columns: int) -> bool:
+        """Of a table without a first line of names: counted from 0."""
+        return self.time is not None and self.time.isdigit() and int(self.time) < columns
+
+    def _own(self, time: str) -> Format:
+        meaning = self.meaning or "rates"
+        unit = self.unit_s
+        parse: Callable[..., object] = {
+            "rates": partial(rates, time=time, rate=self.value, unit_s=unit, per_s=self.per_s),
+            "arrivals": partial(arrivals, time=time, unit_s=unit),
+            "speeds": partial(speeds, time=time, speed=self.value or "", series=None, unit_s=unit),
+            "failures": partial(events, time=time, lasts=self.value, unit_s=unit),
+        }[meaning]
+        return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]

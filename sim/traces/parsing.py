@@ -1,0 +1,92 @@
+"""Columns of texts -> columns of numbers and times, and what is wrong with cells: what every format of tables needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Format", "Parsed", "Rule", "blank", "first_of", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
+
+Rule = tuple[str, pd.Series]
+"""(reason, which rows break it)"""
+
+_DIGITS_OF_UNIT = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""Epoch times from the year 1973 (in ms) to 5138 (in s) can only be one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A block of rows, indexed by line."""
+
+    tables: Mapping[str, pd.DataFrame]  # kind -> its rows, those with something wrong and those passed over as well
+    wrong: pd.Series[str]  # why a row is none; empty: it is one
+    passed: pd.Series[str]  # why a row that is right belongs to no table; empty: it does
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    name: str
+    fits: Callable[[Sequence[str]], bool]  # columns, as the first line names them
+    parse: Callable[[pd.DataFrame], Parsed]
+    ordered: str = ""  # the kind of table whose time never goes back
+
+
+def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
+    """The first of the names that is a column, however it is written."""
+    written = {column.lower(): column for column in reversed(columns)}
+    return next((written[name] for name in names if name in written), None)
+
+
+def seconds(texts: pd.Series[str], unit_s: float | None = None) -> pd.Series[float]:
+    """Numbers (without a unit: of the one their size tells), or dates; NaN: neither."""
+    numbers = number(texts)
+    if numbers.notna().sum() * 2 <= len(texts):
+        moments = pd.to_datetime(texts.str.strip(), errors="coerce", utc=True, format="ISO8601")
+        if moments.notna().sum() > numbers.notna().sum():
+            return (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    if unit_s is None:
+        usual = numbers.median()
+        unit_s = next((unit for least, unit in _DIGITS_OF_UNIT if usual >= least), 1.0)
+    return numbers * unit_s if unit_s >= 1 else numbers / round(1 / unit_s)  # 0.001 is not exact, 1000 is
+
+
+def number(texts: pd.Series[str]) -> pd.Series[float]:
+    return pd.to_numeric(texts, errors="coerce").astype(float)
+
+
+def blank(texts: pd.Series[str]) -> pd.Series[bool]:
+    return texts.str.strip() == ""
+
+
+def never(index: pd.Index) -> pd.Series[str]:
+    return pd.Series("", index=index, dtype=object)
+
+
+def first_wrong(*rules: Rule) -> pd.Series[str]:
+    """The first rule that a row breaks."""
+    told = never(rules[0][1].index)
+    for reason, broken in rules:
+        told = told.mask((told == "") & broken, reason)
+    return told
+
+
+def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
+    """Texts that are no finite number from 0 on; blank ones may be."""
+    given = ~blank(texts)
+    return [
+        (f"{name} is no number", given & values.isna()),
+        (f"{name} is not finite", given & _not_finite(values)),
+        (f"{name} is negative", given & (values < 0)),
+    ]
+
+
+def time_of(texts: pd.DataFrame, column: str, unit_s: float | None = None) -> tuple[pd.Series[float], list[Rule]]:
+    time = seconds(texts[column], unit_s)
+    return time, [(f"{column} is no time", _not_finite(time))]
+
+
+def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
+    return values.isna() | values.isin([np.inf, -np.inf])

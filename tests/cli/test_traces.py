@@ -1,0 +1,106 @@
+"""``ckptsim traces``: from a folder of files nobody vouches for to a sweep, with a message for each that is broken."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+from tests.cli.conftest import TINY
+
+ROWS = "".join(f"{1000 + at},{100 + at % 7}\n" for at in range(60))
+BROKEN = {
+    "truncated.csv.gz": gzip.compress(("t,rate\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at in range(30_000))).encode())[:60_000],
+    "swapped.csv": "rate,epoch_s\n" + "".join(f"{1000 + at},{500 + at * 7919 % 100}\n" for at in range(50)),
+    "negative.csv": "epoch_s,rate\n1,5\n2,-5\n3,5\n",
+    "back.csv": "epoch_s,rate\n1,5\n9,6\n2,5\n3,5\n",
+    "long.csv": "epoch_s,rate\n1,5\n2," + "9" * 3_000_000 + "\n3,5\n",
+    "bomb.json.gz": gzip.compress(b'{"a": "' + b"a" * (70 << 20), compresslevel=1),
+    "empty.csv": "",
+    "binary.csv": bytes(range(256)),
+    "foreign.csv": "epoch_s,rate,name\n1,5,a\n2,5,é\n".encode("latin-1"),
+    "wide.csv": "epoch_s,rate\n1,5\n".encode("utf-16"),
+    "document.json": json.dumps({"a": 1}),
+    "own.csv": "when,what\n1,5\n",
+    "x..%2F..%2Foutside.csv": "epoch_s,event\n1,x\n",
+    "good.csv.gz": gzip.compress(b"epoch_s,event\n1010,kill\n"),
+}
+TOLD = """\
+bomb.json.gz: holds more than 64 MB: not read any further
+back.csv: 1 row in quarantine, line 3: time is ahead of the rows after it
+binary.csv: is no text, and nothing else we know
+document.json: is JSON, but no recording of a Flink job: it has no field 'format'
+empty.csv: the file is empty
+foreign.csv: 1 row in quarantine, line 3: is not UTF-8
+good.csv, good.csv.gz: have one name; the later ones are good-1
+long.csv: 1 row in quarantine, line 3: the line is too long
+loop: is a link to a folder that is read anyway
+negative.csv: 1 row in quarantine, line 3: rate is negative
+own.csv: 1 row in quarantine, line 1: no known format has the columns when, what
+swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
+truncated.csv.gz: is truncated: what follows this row is missing
+wide.csv: is UTF-16: save it as UTF-8
+"""
+QUICK = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch):
+    """Broken files are told one by one and cost nothing but themselves; windows of the others are replayed."""
+    pytest.importorskip("pyspark")
+    from sim.sweep.spark import session
+
+    monkeypatch.setattr(session, "_SETTINGS", session._SETTINGS | QUICK)
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name, content in BROKEN.items():
+        (raw / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (raw / "good.csv").write_text("epoch_s,rate\n" + ROWS)
+    (raw / "loop").symlink_to(raw)
+
+    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", "--master", "local[2]")
+    assert set() == set(TOLD.splitlines()) ^ set(done.stderr.splitlines())
+    assert (4, len(TOLD.splitlines())) == (done.exit_code, done.stderr.count("\n"))
+    assert not (tmp_path.parent / "outside").exists()
+    assert {"good", "good-1", "negative", "back", "long", "truncated", "foreign", "x.._2F.._2Foutside"} == {
+        line.split()[0] for line in done.stdout.splitlines()[1:]
+    }
+
+    cut = ("traces", "windows", tmp_path / "tables", "--length", "3 s", "--trace", "good", "--count", "2", "--master", "local[2]")
+    done = ckptsim(*cut, "--cut", "load")
+    assert (0, "2 windows of 1 traces in windows.csv\n") == (done.exit_code, done.stdout)
+
+    (tmp_path / "job.yaml").write_text(TINY)
+    (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nwindows: {source: source, file: windows.csv}\n")
+    done = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "swept")
+    assert 0 == done.exit_code
+    assert (tmp_path / "swept").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("read", "nowhere"), 3, "nowhere: no such file or folder"),
+        (("read", "empty"), 3, "empty: no files of traces here"),
+        (("read", "file", "--out", "file"), 2, "--out: file: File exists"),
+        (("read", "file", "--out", "/proc/tables"), 2, "--out: /proc/tables: No such file or directory"),
+        (("read", "empty", "--format", "excel"), 2, "--format: expected node-intervals"),
+        (("read", "empty", "--time", "when"), 2, "--value: say which column"),
+        (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: a value counts longer than that"),
+        (("read", "empty", "--time-unit", "fortnight"), 2, "--time-unit: "),
+        (("windows", "empty"), 3, "empty: no tables of traces here: run `ckptsim traces read` first"),
+        (("windows", "empty", "--cut", "mood"), 2, "--cut: expected time, bursts, load, failures, not 'mood'"),
+        (("windows", "empty", "--length", "0 s"), 2, "--length: a window of 0 s has nothing in it"),
+    ],
+)
+def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, words, code, told):
+    """One line, before anything is started."""
+    monkeypatch.setattr("sim.sweep.spark.session.session", lambda *_: pytest.fail("Spark was started"))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    done = ckptsim("traces", *words)
+
+    assert (code, 1) == (done.exit_code, done.stderr.count("\n")), done.stderr
+    assert told in done.stderr
+    assert not os.listdir(tmp_path / "empty")
