@@ -4,18 +4,31 @@ import re
 from pathlib import Path
 
 from sim.scenario import loads
+from sim.sweep.asked.definition import define
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_the_scenarios_of_the_readme_load():
-    """Every YAML block is a scenario without a warning, and the first compares three strategies."""
-    studies = [loads(block) for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)]
+    """Every YAML block that is no sweep is a scenario without a warning, and the first compares three strategies."""
+    studies = [loads(block) for block in BLOCKS if "\nscenario:" not in block]
 
     assert [()] == [study.warnings for study in studies]
     assert len(studies[0].scenarios) == 3
     assert studies[0].question == "How would this job checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+
+
+def test_the_sweep_of_the_readme_can_be_run(tmp_path):
+    """From the checkout's folder, as it stands there."""
+    (block,) = [block for block in BLOCKS if "\nscenario:" in block]
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    (tmp_path / "sweep.yaml").write_text(block)
+    asked = define(tmp_path / "sweep.yaml")
+
+    assert ((), 12) == (asked.warnings, len(asked.scenarios))
+    assert ("checkpoint.interval",) == asked.question.settings
 
 
 def test_what_the_readme_names_is_there():
