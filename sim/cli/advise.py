@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, say, speaking
-from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, parsed
+from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
+from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, SetOption, parsed
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
-    from sim.model.scenario import Scenario
     from sim.sweep.advice.judgement import Limits
-    from sim.sweep.advice.words import Advised
+    from sim.sweep.advice.report import Report
+    from sim.sweep.advice.tries import Tries
+    from sim.sweep.local import Watch
+    from sim.sweep.plan import Cell
+    from sim.sweep.tally import Tally
 
 __all__ = ["advise_on"]
 
 WHAT = "A scenario, a recording, or what import reads: a folder of saved answers, an archive, logs."
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="Try settings on Spark instead of here.", show_default=False)]
+SECONDS = 90.0
 
 
 def _limit(name: str, what: str) -> typer.models.OptionInfo:
@@ -36,86 +45,122 @@ def advise_on(
     p99: Annotated[str | None, _limit("--p99", "Longest checkpoint, 99 %, e.g. '60 s'.")] = None,
     loss: Annotated[str | None, _limit("--loss", "Throughput that checkpoints may cost, e.g. '3 %'.")] = None,
     visible: Annotated[str | None, _limit("--visible", "Longest time until output of transactional sinks is visible, 99 %.")] = None,
-    mtbf: Annotated[str | None, _limit("--mtbf", "Mean time between failures, e.g. '12 h'.")] = None,
-    replications: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 3,
+    mtbf: Annotated[str | None, _limit("--mtbf", "Mean time between failures, e.g. '12 h'. (Default: a day, and marked UNKNOWN.)")] = None,
+    load: Annotated[
+        list[str] | None,
+        typer.Option("--load", metavar="[SOURCE=]FILE.csv[:COLUMN]", help="What arrives: a CSV of rates.", show_default=False),
+    ] = None,
+    overrides: SetOption = None,
+    replications: Annotated[int, typer.Option(min=1, help="At most so many runs of each setting.")] = 12,
+    budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time after which no setting runs more often.")] = "90 s",
+    unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     out: OutOption = None,
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     master: MasterOption = None,
 ) -> None:
-    """Try protocols and intervals on a job, undisturbed and with a failure, and recommend a setting that keeps your limits."""
+    """Try protocols and intervals on a job, undisturbed and with a failure, and recommend a setting that keeps your limits.
+
+    All runs are kept in the folder, with the job and a sweep file of what was tried; the same command goes on where it stopped.
+    """
     with speaking():
+        if jobs is not None and master is not None:
+            raise UserError("--jobs and --master exclude each other", Code.USAGE)
         from sim.sweep.advice.judgement import Limits
-        from sim.sweep.advice.words import advised
+        from sim.sweep.advice.tries import Tries
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
-        scenario, unknown = _job(source)
-        warn_outside(scenario.name, [scenario])
-        mtbf_ms = _duration("--mtbf", mtbf)
-        if mtbf_ms is None:
-            unknown = [*unknown, "how often does the job fail? Assumed: once a day; --mtbf says otherwise"]
-        folder = output_folder(Path("runs") / f"advise-{scenario.name}" if out is None else out)
-        results = _tried(scenario, limits, folder, replications, engine, jobs, master)
-        told = advised(scenario, results, limits=limits, mtbf_s=(mtbf_ms or 86_400_000) / 1e3, unknown=unknown)
-        _print(told)
-        raise typer.Exit(Code.FINE if told.advice.chosen else Code.EXPECTATION_FAILED)
+        mtbf_ms, budget_ms = _duration("--mtbf", mtbf), _duration("--budget", budget)
+        name, text = _read(source)
+        folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
+        tries = Tries(
+            folder, partial(_bar, folder), engine=engine.value, jobs=jobs, master=master, budget_s=(budget_ms or 0.0) / 1e3,
+        )  # fmt: skip
+        report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, tries)
+        table = tries.collected()
+        _print(report, folder, tries.spent_s(), as_json=as_json)
+        if told := _failed(table):
+            say(told)
+            raise typer.Exit(Code.CELLS_FAILED)
+        raise typer.Exit(Code.FINE if report.chosen else Code.EXPECTATION_FAILED)
 
 
-def _job(source: Path) -> tuple[Scenario, list[str]]:
-    """The job as it is set now, and what nobody knows about it."""
-    from sim.scenario import load, loads, write
+def _advised(
+    source: Path, text: str | None, folder: Path, limits: Limits, mtbf_ms: float | None, load: Sequence[str], overrides: Sequence[str],
+    most: int, unknowns: bool, tries: Tries,
+) -> Report:  # fmt: skip
+    from sim.sweep.advice.bench import job_file, prepared
+    from sim.sweep.advice.report import report
 
+    file = job_file(source, text, folder)
+    bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)
+    warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
+    return report(bench, limits, mtbf_ms, tries.run, folder, most=most, exhausted=tries.exhausted, vary=unknowns)
+
+
+def _read(source: Path) -> tuple[str, str | None]:
+    """The name of a job and, unless it is a scenario already, the text of one."""
     if source.suffix in (".yaml", ".yml"):
-        study = load(source)
-        if len(study.scenarios) > 1:
-            axes = ", ".join(axis.name for axis in study.axes)
-            raise UserError(f"{source}: lists several values of {axes}: give the one that is set today", Code.INVALID_INPUT)
-        return study.scenarios[0], []
-    from sim.recordings import Measured, read_any, to_document
+        return source.stem, None
+    from sim.recordings import Inference, Recording, infer, read_source, to_document
+    from sim.scenario import write
 
-    recording = read_any(source)
-    imported = to_document(recording)
+    read = read_source([source])
+    imported: Any = to_document(read) if isinstance(read, Recording) else infer(read)
     for lost in imported.not_modelled:
         say(f"not modelled: {lost}")
-    unknown = list(recording.inference.unknown) if isinstance(recording, Measured) else []
-    return loads(write(imported.document, imported.question, imported.comments), name=recording.name).scenarios[0], unknown
+    if isinstance(imported, Inference) and not isinstance(read, Recording):
+        say(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN")
+    named = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
+    return named, write(imported.document, imported.question, imported.comments)
 
 
-def _tried(
-    scenario: Scenario, limits: Limits, folder: Path, replications: int, engine: Engine, jobs: int | None, master: str | None
-) -> pd.DataFrame:
-    from sim.sweep.advice.trials import trials
-    from sim.sweep.plan import cells, with_baselines
-    from sim.sweep.runners import sweep
-    from sim.sweep.store import Store
-    from sim.sweep.tally import Tally
-
-    patience_ns = round(max(2 * (limits.recovery_ms or 0) * 1e6, 180e9))
-    steady, failing = trials(scenario, patience_ns=patience_ns, replications=replications)
-    planned, tally = [*with_baselines(cells(steady)), *cells(failing)], Tally()
-    store = Store(folder)
-    missing = store.missing(planned)
-    with bar("trying settings", sum(cell.scenario.run.duration_ns for cell in missing), len(missing), details=tally.text) as watch:
-        return sweep(planned, store, engine=engine.value, jobs=jobs, master=master, watch=watch, seen=tally.seen)
+@contextmanager
+def _bar(folder: Path, missing: Sequence[Cell], tally: Tally) -> Iterator[Watch]:
+    total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
+    with bar("trying settings", total_ns, len(missing), details=tally.text) as watch:
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
 
 
-def _print(told: Advised) -> None:
+def _failed(table: pd.DataFrame) -> str:
+    """What went wrong in runs; empty: nothing."""
+    failed, broken = table[table["status"] != "ok"], table[table["violations"] > 0]
+    if len(failed):
+        return f"{len(failed)} runs failed, the first: {failed.iloc[0]['error']}"
+    if len(broken):
+        return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
+    return ""
+
+
+def _print(report: Report, folder: Path, spent_s: float, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report.plain(), indent=1, allow_nan=False))
+        return
     from sim.cli.shown import show
 
-    for section in told.sections:
-        print(section.title)
-        show(section.header, section.rows)
-        print()
-    print("\n".join(told.sentences))
-    if told.configuration:
-        print(f"\n{told.configuration}", end="")
+    for part in report.parts:
+        if isinstance(part, str):
+            print(f"{part}\n")
+        else:
+            print(part.title)
+            show(part.header, part.rows)
+            print()
+    print(f"{folder}: the job, the sweep (sweep.yaml) and every run (results.parquet); {spent_s:.0f} s of processor time in all")
 
 
 def _duration(option: str, text: str | None) -> float | None:
     """ms."""
     from sim.units import parse_duration
 
-    return None if text is None else parsed(option, text, parse_duration) / 1e6
+    if text is None:
+        return None
+    if (found := parsed(option, text, parse_duration) / 1e6) <= 0:
+        raise UserError(f"{option}: expected more than nothing, not '{text}'", Code.USAGE)
+    return found
 
 
 def _share(option: str, text: str | None) -> float | None:

@@ -33,6 +33,7 @@ class Store:
         self.folder = folder
         self._cells = folder / "cells"
         self._cells.mkdir(parents=True, exist_ok=True)
+        self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep a batch."""
@@ -64,11 +65,12 @@ class Store:
         """By cell; of a cell that ran twice the row that succeeded.  A file nobody can read is as good as none: its cells run again."""
         found: dict[str, Row] = {}
         for path in sorted(self._cells.glob("*.parquet")):
-            try:
-                batch = pq.read_table(path).to_pylist()
-            except (pa.ArrowException, OSError):
-                continue
-            for row in batch:
+            if path not in self._batches:
+                try:
+                    self._batches[path] = pq.read_table(path).to_pylist()
+                except (pa.ArrowException, OSError):
+                    continue
+            for row in self._batches[path]:
                 if row["status"] == "ok" or row["cell"] not in found:
                     found[row["cell"]] = row
         return found

@@ -1,49 +1,98 @@
 """`ckptsim advise`: a job and its limits in, a setting out."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from sim.sweep.advice import trials
+from sim.cli import app
+from sim.sweep.advice import race, settings, trials
 
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Trials of seconds instead of minutes."""
-    monkeypatch.setattr(trials, "INTERVALS_NS", (2 * 10**9,))
-    monkeypatch.setattr(trials, "SETTLED_NS", 10**9)
-    monkeypatch.setattr(trials, "CHECKPOINTS", 2)
-    monkeypatch.setattr(trials, "PROTOCOLS", (trials.PROTOCOLS[0], trials.PROTOCOLS[-1]))
+S = 10**9
 
 
-@pytest.fixture
-def set_today(tiny):
-    """The tiny job with one setting, that of today."""
-    text = re.sub(r"barriers: \[[^\]]*\]", "barriers: aligned", tiny.read_text())
-    tiny.write_text(text)
-    return tiny
+JOB = """\
+# Does it matter how barriers travel?
+version: 1
+job:
+  source: {source: {rate: 100/s, record: 400 B}}
+  sink: {input: {source: hash}, service: 1 ms}
+checkpoint: {interval: 1 s, barriers: aligned}
+storage:
+  # UNKNOWN: How fast is it? Assumed: nothing.
+  bandwidth: 1 MB/s
+run: {duration: 3 s}
+"""
 
 
-def test_a_setting_and_what_to_paste(ckptsim, set_today, quick, tmp_path):
-    """Everything within limits: the job stays as it is.  A second call has nothing to run."""
-    words = ("advise", set_today, "--p99", "10 s", "--recovery", "1 min", "--replications", 2, "--jobs", 1, "--out", tmp_path / "out")
-    done = ckptsim(*words)
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """`asked(*words)` -> what advise says of a tiny job; all in one folder, so that what has run is there; trials take seconds."""
+    folder = tmp_path_factory.mktemp("advised")
+    (folder / "tiny.yaml").write_text(JOB)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "INTERVALS_NS", (2 * S,))
+        for name, ns in (("SETTLED_NS", S), ("OBSERVED_NS", 2 * S), ("PATIENCE_NS", 3 * S)):
+            patch.setattr(trials, name, ns)
+        patch.setattr(race, "PROTOCOLS", (settings.PROTOCOLS[0], settings.PROTOCOLS[-1]))
+        yield lambda *words: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *words])
+
+
+def test_a_setting_and_what_to_paste(asked):
+    """Everything within limits: the job stays as it is."""
+    done = asked("--p99", "10 s", "--recovery", "1 min")
 
     assert 0 == done.exit_code, done.stderr
-    kept = r"It keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
-    assert re.search(rf"Stay with aligned, every [0-9a-z ]+\. {kept}", done.stdout)
+    stay = r"Stay: today's setting, aligned, every 1 s, keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
+    assert re.search(stay, done.stdout)
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
-    before = sorted((tmp_path / "out" / "cells").iterdir())
-    assert done.stdout == ckptsim(*words).stdout
-    assert before == sorted((tmp_path / "out" / "cells").iterdir())
+    assert re.search(r"storage bandwidth +1 MB/s +100 kB/s \.\.\. 10 MB/s .* holds", done.stdout)
 
 
-def test_no_setting_will_do(ckptsim, set_today, quick):
-    done = ckptsim("advise", set_today, "--p99", "1 us", "--mtbf", "1 h", "--replications", 1, "--jobs", 1)
+def test_a_second_call_runs_nothing(asked):
+    """All rows are there, and say the same; for machines as well."""
+    first = asked("--p99", "10 s", "--recovery", "1 min")
+    before = sorted(Path(first.stdout.rpartition("\n\n")[2].partition(":")[0], "cells").iterdir())
+    told = json.loads(asked("--p99", "10 s", "--recovery", "1 min", "--json").stdout)
+
+    assert first.stdout == asked("--p99", "10 s", "--recovery", "1 min").stdout
+    assert before == sorted(before[0].parent.iterdir())
+    assert ("1 s", "aligned") == (told["advised"]["interval"], told["advised"]["protocol"])
+    assert {"setting", "protocol"} == set(told["confidence"])
+    assert ["storage bandwidth"] == [one["name"] for one in told["unknown"]]
+    assert told["today"] == told["advised"]
+
+
+def test_the_sweep_runs_again(asked):
+    """Every trial is found: there is nothing to run."""
+    out = asked("--p99", "10 s", "--recovery", "1 min").stdout.rpartition("\n\n")[2].partition(":")[0]
+    before = sorted(Path(out, "cells").iterdir())
+    done = CliRunner().invoke(app, ["sweep", f"{out}/sweep.yaml", "--out", out, "--jobs", "1"])
+
+    assert 0 == done.exit_code, done.stderr
+    told = re.search(r"(\d+) of (\d+) cells have a row", done.stdout)
+    assert told[1] == told[2]
+    assert before == sorted(Path(out, "cells").iterdir())
+
+
+def test_no_setting_will_do(asked):
+    """Which one is nearest, what it breaks, and what would have to be otherwise."""
+    done = asked("--p99", "1 us", "--mtbf", "1 h", "--replications", "1", "--no-unknowns")
 
     assert 1 == done.exit_code
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
+    assert re.search(r"Closest: .*, every \d s breaks checkpoints [\d.]+ ms instead of 0 ms", done.stdout)
+    assert "Even with checkpoint storage 10 times as fast none of the nearest settings would." in done.stdout
+    assert "how often does the job fail?" not in done.stdout
+
+
+def test_an_answer_is_no_longer_unknown(asked):
+    done = asked("--set", "storage.bandwidth=1 MB/s", "--mtbf", "1 d")
+
+    assert 0 == done.exit_code, done.stderr
     assert "UNKNOWN" not in done.stdout
 
 
@@ -51,8 +100,14 @@ def test_no_setting_will_do(ckptsim, set_today, quick):
     ("words", "code", "told"),
     [
         (["--p99", "60"], 2, "--p99: a duration needs a unit"),
+        (["--p99", "0 s"], 2, "--p99: expected more than nothing, not '0 s'"),
         (["--loss", "3"], 2, "--loss: "),
+        (["--loss", "130 %"], 2, "--loss: "),
+        (["--mtbf", "-1 h"], 2, "--mtbf: "),
+        (["--jobs", "2", "--master", "local[2]"], 2, "--jobs and --master exclude each other"),
         ([], 3, "lists several values of checkpoint.barriers: give the one that is set today"),
+        (["--set", "checkpoint.barriers=aligned", "--load", "nothing.csv"], 3, "no such file"),
+        (["--set", "checkpoint.barriers=aligned", "--set", "instances={count: 2}"], 3, "is about a chain of jobs: advice is about one"),
     ],
 )
 def test_what_cannot_be_asked(ckptsim, tiny, words, code, told):
@@ -60,3 +115,13 @@ def test_what_cannot_be_asked(ckptsim, tiny, words, code, told):
 
     assert code == done.exit_code
     assert told in done.stderr
+
+
+def test_what_is_no_job(ckptsim, tmp_path):
+    """One line, whatever the file is."""
+    (tmp_path / "notes.txt").write_text("Nothing of a job.\n")
+
+    for source, code in (("notes.txt", 3), ("none.json.gz", 3), (".", 3)):
+        done = ckptsim("advise", source)
+        assert code == done.exit_code
+        assert 1 == len(done.stderr.strip().splitlines()), done.stderr

@@ -32,3 +32,30 @@ def test_what_is_written_is_read_again(given):
 
     assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
     assert set(YAML(typ="safe").load(flink_text(scenario)))
+
+
+def test_what_else_was_changed():
+    """Said only where it is advised."""
+    network = "cluster: {profile: 1.20, network: {segment-size: 8 KiB, floating-buffers-per-gate: 2}}"
+    given = f"checkpoint: {{interval: 30 s, incremental: true, local-recovery: true, timeout: 2 min}}\n{network}"
+    scenario = loads(BASE + given).scenarios[0]
+    keys = [
+        "checkpoint.incremental", "checkpoint.local-recovery", "checkpoint.max-concurrent", "cluster.network.segment-size",
+        "cluster.network.floating-buffers-per-gate",
+    ]  # fmt: skip
+    pasted = "".join(f"  {line}\n" for line in flink_text(scenario, keys).splitlines())
+
+    again = loads(f"{BASE}cluster: {{profile: 1.20}}\nflink:\n{pasted}").scenarios[0]
+
+    assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
+    assert "incremental" not in flink_text(scenario)
+
+
+def test_older_flinks_have_older_names():
+    """Which every later one still reads."""
+    text = "checkpoint: {interval: 30 s, barriers: unaligned, incremental: true, local-recovery: true}\ncluster: {profile: 1.15}"
+    told = flink_text(loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"])
+
+    assert "execution.checkpointing.unaligned: true\n" in told
+    assert "state.backend.incremental: true\n" in told
+    assert "state.backend.local-recovery: true\n" in told

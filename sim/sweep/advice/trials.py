@@ -1,87 +1,105 @@
-"""What is tried to advise on a job: protocols x intervals, each once undisturbed, for what it costs, and once with a failure.
+"""How a setting is tried: a run undisturbed, for what it costs, and one with a failure.
 
 The failure comes late in an interval, when most has to be done again, and after the job has settled; the run then lasts long
-enough to see whether it recovers within the limit.
+enough to see whether it recovers within the limit.  Both are changes of the scenario, so that a sweep file can say them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sim.model.checkpoint import Barriers
-from sim.model.cluster import Debloat
-from sim.model.faults import Fault, Kill, When
-from sim.model.scenario import Scenario
-from sim.units import format_duration
+from sim.sweep.asked.design import Point, override
+from sim.units import format_duration, parse_duration
 
-__all__ = ["AXES", "INTERVALS_NS", "PROTOCOLS", "Protocol", "todays", "trials"]
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.sweep.advice.settings import Candidate
+
+__all__ = ["AXES", "FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
 
 _S = 1_000_000_000
-INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
 SETTLED_NS = 60 * _S
 """Queues are full and the protocol is in its stride."""
-CHECKPOINTS = 4
-"""Periods an undisturbed run sees."""
+PERIODS, OBSERVED_NS = 2, 60 * _S
+"""An undisturbed run sees at least so many intervals, and so long."""
 LATE = (9, 10)
 """The failure comes after this part of an interval: what is done again is most of it."""
+PATIENCE_NS = 180 * _S
 
-INTERVAL, PROTOCOL, TRIAL = AXES = ("interval", "protocol", "trial")
+WORLD, INTERVAL, PROTOCOL, TRIAL = AXES = ("world", "interval", "protocol", "trial")
 UNDISTURBED, FAILURE = "undisturbed", "failure"
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    name: str
-    barriers: Barriers
-    debloat: bool = False
+class Trial:
+    """One setting, in one world, undisturbed or not; `point` is the whole change of the scenario."""
 
-    def on(self, scenario: Scenario) -> Scenario:
-        network = scenario.cluster.network
-        shrinking = (network.debloat or Debloat()) if self.debloat else None
-        cluster = replace(scenario.cluster, network=replace(network, debloat=shrinking))
-        return replace(scenario, cluster=cluster, checkpoint=replace(scenario.checkpoint, barriers=self.barriers))
+    world: str
+    candidate: Candidate
+    kind: str
+    point: Point = field(hash=False)
 
-
-PROTOCOLS = (  # from what changes least about a job to what changes most
-    Protocol("aligned", Barriers("aligned")),
-    Protocol("aligned, debloating", Barriers("aligned"), debloat=True),
-    Protocol("aligned-timeout 1 s", Barriers("aligned-timeout", _S)),
-    Protocol("aligned-timeout 1 s, debloating", Barriers("aligned-timeout", _S), debloat=True),
-    Protocol("unaligned", Barriers("unaligned")),
-)
+    @property
+    def axes(self) -> tuple[tuple[str, str], ...]:
+        return (WORLD, self.world), (INTERVAL, self.candidate.interval), (PROTOCOL, self.candidate.protocol), (TRIAL, self.kind)
 
 
-def todays(scenario: Scenario) -> tuple[int | None, Protocol]:
-    """How the job is set now: the interval [ns] (None: no checkpoints) and the protocol."""
-    barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
-    known = [protocol for protocol in PROTOCOLS if (protocol.barriers, protocol.debloat) == (barriers, debloat)]
-    named = f"{barriers}, debloating" if debloat else str(barriers)
-    return scenario.checkpoint.interval_ns, known[0] if known else Protocol(named, barriers, debloat)
+def observed_s(interval: str) -> float:
+    """How long an undisturbed run is watched after it has settled."""
+    return _observed_ns(parse_duration(interval)) / 1e9
 
 
-def trials(scenario: Scenario, *, patience_ns: int, replications: int) -> tuple[list[Scenario], list[Scenario]]:
-    """Undisturbed runs, and those with a failure; `patience_ns`: how long a recovery may take to be seen.
+class Bench:
+    """The job to be tried: a scenario file, and what is different in every trial of it.
 
-    Actions and faults of the scenario are left out: they are not how it is set.
+    `worlds`: by name what is varied beside the setting, e.g. the piece of a load's trace; one without a change is the job as it is.
     """
-    now_ns, now = todays(scenario)
-    intervals = sorted({*INTERVALS_NS, *([now_ns] if now_ns else [])})
-    protocols = [*PROTOCOLS, *([now] if now not in PROTOCOLS else [])]
-    run = replace(scenario.run, replications=replications)
-    bare = replace(scenario, actions=(), faults=(), rescale=(), expect=(), run=run)
-    pairs = [_pair(bare, interval_ns, protocol, patience_ns) for interval_ns in intervals for protocol in protocols]
-    return [steady for steady, _ in pairs], [failed for _, failed in pairs]
+
+    def __init__(self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None) -> None:
+        self.file = file
+        self.common = common
+        self.patience_ns = max(patience_ns, PATIENCE_NS)
+        self.worlds = worlds or {"": {}}
+        self._loaded: dict[str, Scenario] = {}
+
+    def trials(self, candidate: Candidate, extra: Point | None = None, world: str | None = None) -> Iterator[Trial]:
+        """Both kinds, in all worlds or in one; `extra` comes last."""
+        for name in self.worlds if world is None else [world]:
+            for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
+                point = {**self.common, **self.worlds.get(name, {}), **(extra or {}), **candidate.point}
+                yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
+
+    def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
+        return [replace(one, run=replace(one.run, replications=replications)) for one in map(self.scenario, trials)]
+
+    def scenario(self, trial: Trial) -> Scenario:
+        """ScenarioError: the change makes no scenario."""
+        return replace(self.load(trial.point), axes=trial.axes)
+
+    def load(self, point: Point) -> Scenario:
+        from sim.scenario import load
+
+        changes = [override(key, value) for key, value in point.items()]
+        key = "\n".join(changes)
+        if key not in self._loaded:
+            self._loaded[key] = load(self.file, changes).scenarios[0]
+        return self._loaded[key]
+
+    def _undisturbed(self, interval_ns: int) -> Point:
+        return {
+            "run.duration": format_duration(SETTLED_NS + _observed_ns(interval_ns)), "run.warmup": format_duration(SETTLED_NS),
+            "faults": [],
+        }  # fmt: skip
+
+    def _failure(self, interval_ns: int) -> Point:
+        periods = max(-(-SETTLED_NS // interval_ns), 1)  # of them one at least completes before the failure
+        failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
+        fault = {"kill": "random-task", "at": format_duration(failure_ns)}
+        return {"run.duration": format_duration(failure_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
 
 
-def _pair(scenario: Scenario, interval_ns: int, protocol: Protocol, patience_ns: int) -> tuple[Scenario, Scenario]:
-    set_up = protocol.on(replace(scenario, checkpoint=replace(scenario.checkpoint, interval_ns=interval_ns)))
-    named = ((INTERVAL, format_duration(interval_ns)), (PROTOCOL, protocol.name))
-    steady_ns = SETTLED_NS + CHECKPOINTS * interval_ns
-    periods = -(-SETTLED_NS // interval_ns) + 1  # of them one at least completes before the failure
-    failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
-    fault = Fault(Kill(), When(at_ns=(failure_ns,)))
-    return (
-        replace(set_up, axes=(*named, (TRIAL, UNDISTURBED)), run=replace(set_up.run, duration_ns=steady_ns, warmup_ns=SETTLED_NS)),
-        replace(set_up, axes=(*named, (TRIAL, FAILURE)), faults=(fault,),
-                run=replace(set_up.run, duration_ns=failure_ns + patience_ns, warmup_ns=0)),
-    )  # fmt: skip
+def _observed_ns(interval_ns: int) -> int:
+    return max(PERIODS * interval_ns, OBSERVED_NS)

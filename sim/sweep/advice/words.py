@@ -1,136 +1,174 @@
-"""Advice in words: the tables and sentences an engineer would paste into a ticket, and the configuration to paste into Flink."""
+"""Advice in words: the tables and sentences an engineer would paste into a ticket."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-
-import pandas as pd
 
 from sim.analysis.answers import Limit
 from sim.analysis.stored import Section
-from sim.analysis.words import bytes_text, change_text, count_text, ms_text
-from sim.model.scenario import Scenario
-from sim.scenario.flink_text import flink_text
-from sim.sweep.advice.judgement import Advice, Limits, Setting, advise
-from sim.sweep.advice.trials import PROTOCOLS, todays
-from sim.units import format_duration, parse_duration
+from sim.analysis.theory import daly, renewal, young
+from sim.analysis.words import bytes_text, change_text, ms_text
+from sim.sweep.advice.against import differences
+from sim.sweep.advice.judgement import Choice, Limits, Setting
+from sim.sweep.advice.race import Race, excess
+from sim.units import parse_duration
 
-__all__ = ["Advised", "advised"]
+__all__ = ["against", "closest", "cost_s", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
-_WORDS = {"checkpoint_ms": "checkpoints", "loss": "throughput", "visible_ms": "output visible", "recovery_ms": "recovery"}
+LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
+COUNTED = 0.005
+"""Other choices that come out more rarely are not named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
-    advice: Advice
-    sections: Sequence[Section]
-    sentences: Sequence[str]
-    configuration: str  # empty: nothing is advised
+def verdict(race: Race, choice: Choice) -> list[str]:
+    """What to do, and how sure that is."""
+    limits, settings = race.limits, race.settings
+    asked = limits_text(limits)
+    chosen = race.chosen
+    if chosen is None:
+        return [f"No setting that was tried keeps the limits ({asked}).", *closest(settings, limits)]
+    today = None if race.today is None else race.today.name
+    if chosen.name == today:
+        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({asked})" if asked else f"{name_of(chosen.name)} is good"
+        told = f"Stay: {now}; nothing that was tried loses clearly less."
+    else:
+        told = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({asked})." if asked else " No limits were given.")
+    return [told, _sure(choice)]
 
 
-def advised(scenario: Scenario, results: pd.DataFrame, *, limits: Limits, mtbf_s: float, unknown: Sequence[str]) -> Advised:
-    """`scenario` is the job as it is set now; `results` are those of its trials."""
-    interval_ns, protocol = todays(scenario)
-    today = None if interval_ns is None else (format_duration(interval_ns), protocol.name)
-    unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in scenario.job.vertices)
-
-    def at(mtbf_s: float) -> Advice:
-        return advise(results, limits=limits, mtbf_s=mtbf_s, today=today, unlimited=unlimited)
-
-    advice = at(mtbf_s)
-    sentences = [_verdict(advice, limits)]
-    if advice.chosen:
-        others = {other: at(other).chosen for other in OTHER_MTBFS_S}
-        sentences += [_against_today(advice), _theory(advice, mtbf_s), _failures(advice.chosen, others)]
-    if unlimited:
-        sentences.append("A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace.")
-    sentences += [f"UNKNOWN: {question}" for question in unknown]
-    chosen = "" if advice.chosen is None else flink_text(_as_advised(scenario, advice.chosen))
-    return Advised(advice, [_table(advice)], [told for told in sentences if told], chosen)
-
-
-def _as_advised(scenario: Scenario, chosen: Setting) -> Scenario:
-    protocol = next(known for known in (*PROTOCOLS, todays(scenario)[1]) if known.name == chosen.protocol)
-    return protocol.on(replace(scenario, checkpoint=replace(scenario.checkpoint, interval_ns=parse_duration(chosen.interval))))
-
-
-def _table(advice: Advice) -> Section:
-    """Every setting; those that break a limit say which."""
-    header = ["interval", "protocol", "checkpoints p99", "in flight", "throughput", "recovery", "replayed", "time lost", "remarks"]
-    rows = [
-        [
-            one.interval, one.protocol, _ms(one.checkpoint_ms), bytes_text(one.persisted_bytes), change_text(-one.loss),
-            _ms(one.recovery_ms), count_text(one.replayed), _share(one.lost), ", ".join(_remarks(one, advice)),
-        ]
-        for one in advice.settings
-    ]  # fmt: skip
-    return Section("What was tried, on the mean of all replications", header, rows)
-
-
-def _remarks(one: Setting, advice: Advice) -> Iterator[str]:
-    if one is advice.chosen:
-        yield "advised"
-    if one is advice.today:
-        yield "today"
-    if one.breaks:
-        yield f"breaks: {', '.join(_WORDS[name] for name in one.breaks)}"
-
-
-def _verdict(advice: Advice, limits: Limits) -> str:
-    asked = ", ".join(f"{_WORDS[limit.column]} at most {_bound(limit)}" for limit in limits.of_means())
-    if advice.chosen is None:
-        return f"No setting that was tried keeps the limits ({asked}): look at what each breaks."
-    keeps = f" It keeps the limits ({asked})." if asked else " No limits were given."
-    stay = "Stay with" if advice.chosen is advice.today else "Use"
-    sure = f"{100 * advice.confidence:.0f} % of resampled replications advise the same protocol."
-    return f"{stay} {advice.chosen.protocol}, every {advice.chosen.interval}.{keeps} {sure}"
-
-
-def _against_today(advice: Advice) -> str:
-    now, then = advice.today, advice.chosen
-    if now is None:
-        return "Today there are no checkpoints: a failure begins the job anew."
-    if now is then or then is None:
-        return ""
-    changes = [
-        f"checkpoints p99 {_ms(now.checkpoint_ms)} -> {_ms(then.checkpoint_ms)}",
-        f"recovery {_ms(now.recovery_ms)} -> {_ms(then.recovery_ms)}",
-        f"throughput {change_text(-now.loss)} -> {change_text(-then.loss)}",
-        f"in-flight data stored {bytes_text(now.persisted_bytes)} -> {bytes_text(then.persisted_bytes)}",
-        f"time lost {_share(now.lost)} -> {_share(then.lost)}",
-    ]
-    return f"Against today ({now.protocol}, every {now.interval}): {', '.join(changes)}."
-
-
-def _theory(advice: Advice, mtbf_s: float) -> str:
-    theory = advice.theory
-    if theory is None or math.isnan(theory.young_s):
-        return "A checkpoint costs no throughput here, so Young and Daly would take as many as there can be; recovery decides."
+def _sure(choice: Choice) -> str:
+    others = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
+    next_ones = f"; else {', '.join(others)}" if others else ""
     return (
-        f"A checkpoint costs {_ms(1e3 * theory.cost_s)} of processing; with a failure every {_ms(1e3 * mtbf_s)} Young says every "
-        f"{_ms(1e3 * theory.young_s)}, Daly {_ms(1e3 * theory.daly_s)}, the renewal optimum {_ms(1e3 * theory.renewal_s)}."
+        f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.sure)} of cases, "
+        f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
     )
 
 
-def _failures(chosen: Setting, others: dict[float, Setting | None]) -> str:
+def closest(settings: Sequence[Setting], limits: Limits) -> list[str]:
+    """Which setting comes nearest, which limit it breaks and by how much."""
+    if not any(one.completed for one in settings):
+        return ["No checkpoint completes under any of them."]
+    near = min(settings, key=lambda one: excess(one, limits))
+    broken = [f"{LIMITED[limit.column]} {_value(limit.column, near)} instead of {_bound(limit)}"
+              for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
+    keeps = [f"{LIMITED[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
+    kept = f"; it keeps {', '.join(keeps)}" if keeps else ""
+    return [f"Closest: {name_of(near.name)} breaks {', '.join(broken)}{kept}."]
+
+
+def against(race: Race) -> Section | None:
+    """What changes; None: nothing does, or there is nothing to compare with."""
+    chosen, today = race.chosen, race.today
+    if chosen is None or today is None or chosen.name == today.name:
+        return None
+    rows = [one.row() for one in differences(race.trials, today.name, chosen.name)]
+    now = next(one for one in race.settings if one.name == today.name)
+    rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
+    title = f"Against today ({name_of(today.name)}), run by run, with 95 % confidence"
+    return Section(title, ["", "today", "advised", "difference"], rows)
+
+
+def tried(race: Race) -> Section:
+    """Every setting; those that break a limit say which."""
+    visible = any(math.isfinite(one.visible_ms) for one in race.settings)
+    header = ["setting", "runs", "checkpoints p99", "in flight", "throughput", "recovery"]
+    header += [*(["visible"] if visible else []), "time lost", "remarks"]
+    rows = [
+        [
+            name_of(one.name), str(one.runs), _ms(one.checkpoint_ms), bytes_text(one.persisted_bytes), change_text(-one.loss),
+            _ms(one.recovery_ms), *([_ms(one.visible_ms)] if visible else []), share(one.lost), "; ".join(_remarks(one, race)),
+        ]
+        for one in sorted(race.settings, key=lambda one: parse_duration(one.interval))
+    ]  # fmt: skip
+    return Section("What was tried, on the mean of all runs", header, rows)
+
+
+def _remarks(one: Setting, race: Race) -> Iterator[str]:
+    chosen = race.chosen
+    if chosen is not None and one.name == chosen.name:
+        yield "advised"
+    if race.today is not None and one.name == race.today.name:
+        yield "today"
+    if one.breaks:
+        yield f"breaks {', '.join(LIMITED[name] for name in one.breaks)}"
+
+
+def theory(chosen: Setting, mtbf_s: float) -> str:
+    """Closed forms beside the simulated optimum."""
+    cost = cost_s(chosen)
+    if cost <= 0:
+        return "A checkpoint costs no throughput here, so Young and Daly would take as many as there can be; what is replayed decides."
+    return (
+        f"A checkpoint costs {_ms(1e3 * cost)} of processing; with a failure every {_ms(1e3 * mtbf_s)} Young says every "
+        f"{_ms(1e3 * young(cost, mtbf_s))}, Daly {_ms(1e3 * daly(cost, mtbf_s))}, the renewal optimum {_ms(1e3 * renewal(cost, mtbf_s))}."
+    )
+
+
+def cost_s(chosen: Setting) -> float:
+    """Processing lost to one checkpoint; what is within the noise of the shortest runs is none."""
+    return chosen.loss * parse_duration(chosen.interval) / 1e9 if chosen.loss > 1e-4 else 0.0
+
+
+def failures(race: Race, chosen: Setting) -> str:
     """What would be advised if failures were rarer or more frequent."""
-    told = {mtbf_s: other for mtbf_s, other in others.items() if other is not None}
+    told = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.at(mtbf_s)) is not None}
     if {other.name for other in told.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
-    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {other.protocol}, every {other.interval}" for mtbf_s, other in told.items())
+    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in told.items())
     return f"How often the job fails matters: {'; '.join(each)}."
 
 
+def unknown_failures(race: Race) -> str:
+    """Nobody said how often the job fails."""
+    own = race.chosen
+    moved = []
+    for step in range(1, 21):  # from today's assumption up to ten times as often, as rarely
+        for power in (-step, step):
+            other = race.at(race.mtbf_s * 10 ** (power / 20))
+            if (None if other is None else other.name) != (None if own is None else own.name):
+                moved.append((power, other))
+    told = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    rarer, more_often = (next((one for one in moved if one[0] * sign > 0), None) for sign in (1, -1))
+    changes = [
+        f"{'more rarely' if power > 0 else 'more often'} than every {_ms(1e3 * race.mtbf_s * 10 ** (power / 20))} "
+        f"{name_of(None if other is None else other.name)}"
+        for power, other in filter(None, (more_often, rarer))
+    ]
+    if not changes:
+        return f"{told}From ten times as often to ten times as rarely the advice is the same."
+    return f"{told}If it fails {'; '.join(changes)} would be advised."
+
+
+def limits_text(limits: Limits) -> str:
+    return ", ".join(f"{LIMITED[limit.column]} at most {_bound(limit)}" for limit in limits.of_means())
+
+
+def name_of(name: tuple[str, str] | None) -> str:
+    return "no setting keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
+
+
+def share(value: float) -> str:
+    return "-" if not math.isfinite(value) else f"{100 * value:.2g} %"
+
+
+def value_text(column: str, value: float) -> str:
+    return share(max(value, 0.0)) if column == "loss" else _ms(value)
+
+
+def _value(column: str, setting: Setting) -> str:
+    return value_text(column, float(getattr(setting, column)))
+
+
 def _bound(limit: Limit) -> str:
-    return _share(limit.at_most) if limit.column == "loss" else _ms(limit.at_most)
+    return share(limit.at_most) if limit.column == "loss" else _ms(limit.at_most)
 
 
 def _ms(value: float) -> str:
     return "not seen" if math.isinf(value) else ms_text(value)
 
 
-def _share(value: float) -> str:
-    return "-" if not math.isfinite(value) else f"{100 * value:.2g} %"
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"

@@ -1,0 +1,121 @@
+"""Few runs of all settings, more of those that may still be the one: on a job that is not simulated but made up."""
+
+import pandas as pd
+import pytest
+
+from sim.scenario import ScenarioError
+from sim.sweep.advice.bench import prepared
+from sim.sweep.advice.judgement import Limits
+from sim.sweep.advice.race import Race
+from sim.sweep.advice.trials import Bench
+from sim.units import parse_duration
+
+JOB = """\
+# A job.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 30 s}
+run: {duration: 3 s}
+"""
+DAY_S = 86_400.0
+
+
+class MadeUp:
+    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s."""
+
+    def __init__(self, duration, spread=0.0):
+        self.duration, self.spread = duration, spread
+        self.asked = {}
+
+    def __call__(self, steady, failing):
+        rows = []
+        for scenario in (*steady, *failing):
+            self.asked[dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]] = scenario.run.replications
+            rows += [self.row(dict(scenario.axes), k) for k in range(scenario.run.replications)]
+        return pd.DataFrame(rows)
+
+    def row(self, axes, k):
+        seconds = parse_duration(axes["interval"]) / 1e9
+        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k)
+        return axes | {
+            "status": "ok", "strategy": "x", "replication": k, "throughput_per_second": 400.0, "throughput_change": 0.0, "failed": 0,
+            "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
+            "checkpointed_bytes": 1.0, "completed": 2, "persisted_bytes": 0.0, "downtime_ms": 5000.0,
+            "replayed_records": 400 * seconds, "caught_up_ms": 5000 + 1000 * seconds,
+        }  # fmt: skip
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+def race(job, run, most=12, mtbf_s=DAY_S, **limits):
+    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most)
+    found.whole()
+    return found
+
+
+def test_longer_intervals_are_not_run_for_nothing(job):
+    """A limit on recovery that one minute breaks is broken by ten as well."""
+    run = MadeUp({"aligned": 100.0})
+    found = race(job, run, recovery_ms=40_000)
+
+    assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.asked}
+    assert ["intervals of 3 min and more: recovery takes too long at 1 min already"] == found.given_up
+    assert ("30 s", "aligned") == found.chosen.name == found.today.name
+
+
+def test_long_intervals_are_run_where_nothing_speaks_against_them(job):
+    run = MadeUp({"aligned": 100.0})
+
+    assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.asked}
+
+
+def test_what_is_beaten_runs_once(job):
+    """Settings far from being chosen get no more runs; the choice and today's do."""
+    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0})
+    found = race(job, run, checkpoint_ms=1000)
+
+    assert ("30 s", "unaligned") == found.chosen.name
+    assert 3 == run.asked["30 s", "unaligned"] == run.asked["30 s", "aligned"]
+    assert 1 == run.asked["30 s", "aligned-timeout 1 s"]
+
+
+def test_a_close_race_goes_on_to_the_end(job):
+    """A limit that is kept by chance is not sure after any number of runs: they end where the user wants."""
+    run = MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
+    found = race(job, run, most=8, checkpoint_ms=1000)
+
+    assert 8 == run.asked["30 s", "aligned"]
+    assert found.choice().sure < 0.95
+
+
+def test_nothing_keeps_the_limits(job):
+    """What comes nearest is tried with one thing more."""
+    run = MadeUp({"aligned": 9000.0, "unaligned": 2000.0, "unaligned, segments of 8 KiB": 900.0})
+    found = race(job, run, checkpoint_ms=1000)
+
+    assert "unaligned, segments of 8 KiB" == found.chosen.protocol
+
+
+def test_what_makes_no_job_to_advise_on(job):
+    """One message each, before anything runs."""
+    job.write_text(JOB.replace("interval: 30 s", "interval: [30 s, 1 min]"))
+    with pytest.raises(ScenarioError, match=r"lists several values of checkpoint\.interval: give the one that is set today"):
+        prepared(job, (), (), recovery_ms=None)
+
+
+def test_ends_and_actions_are_left_out(job):
+    """A bounded source goes on, a savepoint is nobody's setting; what the user sets stays set."""
+    bounded = JOB.replace("rate: 200/s", "rate: 200/s, records: 100")
+    job.write_text(f"{bounded}actions: [{{savepoint: canonical, at: 1 s}}]\nexpect: {{checkpoints.completed: '> 1'}}\n")
+    bench = prepared(job, ["checkpoint.min-pause=2 s"], (), recovery_ms=None)
+    scenario = bench.load(bench.common)
+
+    assert scenario.job.vertices[0].source.total > 10**11
+    assert ((), (), 2 * 10**9) == (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns)
