@@ -6,8 +6,11 @@ import pytest
 from sim.scenario import ScenarioError
 from sim.sweep.advice.bench import prepared
 from sim.sweep.advice.judgement import Limits
+from sim.sweep.advice.needs import needs
 from sim.sweep.advice.race import Race
+from sim.sweep.advice.sensitivity import section, sensitivity
 from sim.sweep.advice.trials import Bench
+from sim.sweep.advice.unknowns import Unknown
 from sim.units import parse_duration
 
 JOB = """\
@@ -23,22 +26,26 @@ DAY_S = 86_400.0
 
 
 class MadeUp:
-    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s."""
+    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
 
-    def __init__(self, duration, spread=0.0):
-        self.duration, self.spread = duration, spread
+    `state`: every MB of it makes a checkpoint a second longer.
+    """
+
+    def __init__(self, duration, spread=0.0, *, state=False):
+        self.duration, self.spread, self.state = duration, spread, state
         self.asked = {}
 
     def __call__(self, steady, failing):
         rows = []
         for scenario in (*steady, *failing):
             self.asked[dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]] = scenario.run.replications
-            rows += [self.row(dict(scenario.axes), k) for k in range(scenario.run.replications)]
+            more_ms = scenario.job.vertices[-1].state.bytes / 1e3 if self.state else 0.0
+            rows += [self.row(dict(scenario.axes), k, more_ms) for k in range(scenario.run.replications)]
         return pd.DataFrame(rows)
 
-    def row(self, axes, k):
+    def row(self, axes, k, more_ms):
         seconds = parse_duration(axes["interval"]) / 1e9
-        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k)
+        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
         return axes | {
             "status": "ok", "strategy": "x", "replication": k, "throughput_per_second": 400.0, "throughput_change": 0.0, "failed": 0,
             "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
@@ -101,6 +108,43 @@ def test_nothing_keeps_the_limits(job):
     found = race(job, run, checkpoint_ms=1000)
 
     assert "unaligned, segments of 8 KiB" == found.chosen.protocol
+
+
+def test_what_nobody_knows_is_varied(job):
+    """With 1 MB of state aligned checkpoints take 2 s; 3 s are allowed: from 2 MB on unaligned ones, which take 1 s less, are advised."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck"))
+    run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
+    found = race(job, run, checkpoint_ms=3000)
+    size, service = Unknown(("job", "sink", "state", "size"), "1 MB", "How much?"), Unknown(("job", "sink", "service"), "1 ms", "How long?")
+    planned = {}
+    first, second = sensitivity(found, [service, size], {}, planned)
+
+    assert ("sink: state size", True, "above about 2.4 MB") == (first.name, first.changes, first.threshold)
+    assert ["100 kB", "10 MB"] == [value for value, _, _ in first.ends]
+    assert ("sink: service", False, "") == (second.name, second.changes, second.threshold)
+    assert ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"] == section([first, second]).rows[0][:4]
+    assert "holds" == section([first, second]).rows[1][-1]
+    assert planned
+
+
+def test_nobody_advises_a_detour(job):
+    """Of settings that are as far from the limits, the one that changes least is the nearest."""
+    run = MadeUp(dict.fromkeys(("aligned", "unaligned", "aligned-timeout 1 s"), 4000.0))
+
+    assert ("30 s", "aligned") == race(job, run, checkpoint_ms=1000).nearest.name
+
+
+def test_what_it_would_take(job):
+    """Storage and operators, by factors; a thing that has no quantity is not named."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
+    found, assumed = race(job, slow, checkpoint_ms=1000), {}
+
+    assert [
+        "Even with checkpoint storage 10 times as fast none of the nearest settings would.",
+        "Even with operators 10 times as fast none of the nearest settings would.",
+    ] == needs(found, {}, assumed)
+    assert {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"} == assumed
 
 
 def test_what_makes_no_job_to_advise_on(job):

@@ -70,8 +70,16 @@ class Race:
     def chosen(self) -> Setting | None:
         return choose(self.settings, self.changes)
 
-    def choice(self, mtbf_s: float | None = None) -> Choice:
-        return redrawn(self.trials, self.limits, mtbf_s or self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
+    @property
+    def nearest(self) -> Setting:
+        """To the limits; of those that are as near, the one that changes least."""
+        settings = self.settings
+        least = min(excess(one, self.limits) for one in settings)
+        near = [one for one in settings if excess(one, self.limits) <= least * (1 + SAME)]
+        return min(near, key=lambda one: (self.changes[one.name], one.lost))
+
+    def choice(self) -> Choice:
+        return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
 
     def at(self, mtbf_s: float) -> Setting | None:
         """What would be advised for failures more often or more rarely."""
@@ -121,13 +129,14 @@ class Race:
             self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*protocols, *more)], 1)
 
     def _extras(self) -> None:
-        """Nothing keeps the limits: one thing more, beside what comes nearest to them."""
-        near = min(self.settings, key=lambda one: excess(one, self.limits), default=None)
-        if near is None:
-            return
-        found = list(extras(self.scenario, self.protocols[near.protocol]))
-        self.protocols |= {protocol.name: protocol for protocol in found}
-        self.more([candidate(self.scenario, parse_duration(near.interval), protocol) for protocol in found], 1)
+        """Nothing keeps the limits: one thing more, beside what comes nearest to them and beside today's."""
+        bases = dict.fromkeys([self.nearest.name, *([self.today.name] if self.today else [])])
+        found = []
+        for interval, name in bases:
+            more = list(extras(self.scenario, self.protocols[name]))
+            self.protocols |= {protocol.name: protocol for protocol in more}
+            found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in more]
+        self.more(found, 1)
 
     def _until_sure(self) -> None:
         while True:

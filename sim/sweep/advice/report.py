@@ -80,6 +80,9 @@ def _remarks(race: Race) -> list[str | Section | None]:
         told.append("Today there are no checkpoints: a failure begins the job anew.")
     if race.unlimited:
         told.append("A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace.")
+    if len(race.bench.worlds) > 1:
+        names = " and ".join(f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items())
+        told.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
     if race.limits.visible_ms is not None and not any(math.isfinite(one.visible_ms) for one in race.settings):
         told.append("No sink is transactional: output is visible at once, whatever is set.")
     told += [f"Not run: {reason}." for reason in race.given_up]

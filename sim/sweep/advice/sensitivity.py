@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from sim.analysis.stored import Section
 from sim.analysis.words import NONE
 from sim.scenario import ScenarioError
 from sim.sweep.advice.judgement import Setting, Trials, choose, judged, measured
-from sim.sweep.advice.race import Race, excess
+from sim.sweep.advice.race import Race
 from sim.sweep.advice.settings import Candidate
 from sim.sweep.advice.trials import UNDISTURBED, Trial
 from sim.sweep.advice.unknowns import Unknown, plausible
@@ -57,7 +58,7 @@ class Sensitivity:
 def shortlist(race: Race) -> list[Candidate]:
     """The advised setting, or the one nearest to the limits, and those it would most easily be exchanged for."""
     settings = race.settings
-    chosen = race.chosen or min(settings, key=lambda one: excess(one, race.limits))
+    chosen = race.chosen or race.nearest
     intervals = sorted({parse_duration(one.interval) for one in settings})
     at = intervals.index(parse_duration(chosen.interval))
     near = intervals[max(at - 1, 0) : at + 2]
@@ -142,7 +143,9 @@ def _threshold(
                 inside = middle
             else:
                 outside = middle
-        told.append(f"{'below' if less else 'above'} about {inside.between(outside, 0.5, log=True).written()}")
+        middle = inside.between(outside, 0.5, log=True)
+        about = Quantity(middle.kind, Fraction(f"{float(middle.value):.2g}")).written()
+        told.append(f"{'below' if less else 'above'} about {about}")
     return " and ".join(told)
 
 

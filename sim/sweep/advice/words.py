@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sim.analysis.answers import Limit
 from sim.analysis.stored import Section
@@ -11,7 +11,7 @@ from sim.analysis.theory import daly, renewal, young
 from sim.analysis.words import bytes_text, change_text, ms_text
 from sim.sweep.advice.against import differences
 from sim.sweep.advice.judgement import Choice, Limits, Setting
-from sim.sweep.advice.race import Race, excess
+from sim.sweep.advice.race import Race
 from sim.units import parse_duration
 
 __all__ = ["against", "closest", "cost_s", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
@@ -24,11 +24,11 @@ COUNTED = 0.005
 
 def verdict(race: Race, choice: Choice) -> list[str]:
     """What to do, and how sure that is."""
-    limits, settings = race.limits, race.settings
+    limits = race.limits
     asked = limits_text(limits)
     chosen = race.chosen
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({asked}).", *closest(settings, limits)]
+        return [f"No setting that was tried keeps the limits ({asked}).", *closest(race)]
     today = None if race.today is None else race.today.name
     if chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({asked})" if asked else f"{name_of(chosen.name)} is good"
@@ -47,11 +47,11 @@ def _sure(choice: Choice) -> str:
     )
 
 
-def closest(settings: Sequence[Setting], limits: Limits) -> list[str]:
+def closest(race: Race) -> list[str]:
     """Which setting comes nearest, which limit it breaks and by how much."""
-    if not any(one.completed for one in settings):
+    if not any(one.completed for one in race.settings):
         return ["No checkpoint completes under any of them."]
-    near = min(settings, key=lambda one: excess(one, limits))
+    near, limits = race.nearest, race.limits
     broken = [f"{LIMITED[limit.column]} {_value(limit.column, near)} instead of {_bound(limit)}"
               for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
     keeps = [f"{LIMITED[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]

@@ -1,0 +1,21 @@
+"""`ckptsim advise` recommends what another recording shows to be better, and predicts its numbers."""
+
+import pytest
+
+from benchmarks.advice import PAIRS, RECORDINGS, told
+
+
+@pytest.mark.slow
+def test_the_other_recording_knows_better():
+    """Barriers of a join whose one side is slow: unaligned ones are advised, for their checkpoints are short, there and here."""
+    pair = next(one for one in PAIRS if one.today == "join-fastslow-aligned")
+    lines, is_right = told(pair, RECORDINGS)
+
+    assert is_right
+    p50 = next(line.split() for line in lines[-1].splitlines() if line.startswith("checkpoint p50"))
+    assert ["ms", "ms"] == p50[3::2]
+    assert abs(float(p50[2]) - float(p50[4])) < 60
+
+
+def test_every_pair_is_there():
+    assert [] == [name for pair in PAIRS for name in (pair.today, pair.better) if not (RECORDINGS / f"{name}.json.gz").exists()]
