@@ -35,6 +35,7 @@ class Consequences:
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
     delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean over all seconds of the run"]
     delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
+    ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
 
     @property
     def nothing_happened(self) -> bool:
@@ -67,6 +68,7 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
         lag_s=max(float(run["series"]["lag"].max()) for run in runs),
         delay_mean_s=float(delays.mean()),
         delay_p99_s=float(delays.quantile(0.99)),
+        ended_s=sum(durations_ms) / len(runs) / 1e3,
     )
 
 

@@ -33,6 +33,7 @@ class SlowTrace:
 
     machines: tuple[tuple[tuple[int, Fraction], ...], ...]  # each begins at 0
     length_ns: int
+    begin_ns: int | None = None  # nodes are the machines in turn, from that moment on; None: each is one of them, from a moment of its own on
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class SlowNodes:
     share: Fraction = Fraction(0)  # of the time of each node
     factor: int = 1
     lasts: Distribution = Distribution(1800 * _SECOND, "exponential")  # one slow episode; healthy ones are exponential
-    trace: SlowTrace | None = None  # instead of all of these; each node follows one machine from a moment of its own
+    trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, re
         reading.wrong((*here, "trace"), str(error))
         return []
     if given.lasts_column is None or not isinstance(target, StorageOutage | NetworkOutage | SlowTask):
-        return [Fault(target, When(tuple(at for at, _ in rows)))]
+        return [Fault(target, When(tuple(at for at, _ in rows)))] if rows else []
     return [Fault(replace(target, lasts_ns=lasts), When((at,))) for at, lasts in rows if lasts]
 
 
@@ -110,9 +110,11 @@ def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) ->
     if given.silent is not None and what != "task_manager":
         reading.wrong((*here, "silent"), "only a task-manager falls silent")
     if given.trace is None:
-        for key in ("column", "between", "unit", "where", "lasts_column"):
+        for key in ("column", "between", "unit", "where", "lasts_column", "from_"):
             if getattr(given, key) is not None:
-                reading.wrong((*here, key.replace("_", "-")), "only a trace has it")
+                reading.wrong((*here, key.strip("_").replace("_", "-")), "only a trace has it")
+    if given.from_ is not None and given.at is not None:
+        reading.wrong((*here, "from"), "is written beside at: write one of the two")
 
 
 def _target(given: doc.Fault, what: str, here: Path, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:

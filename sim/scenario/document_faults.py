@@ -104,6 +104,8 @@ class Fault(Section):
     """The column holds the times from one fault to the next."""
     unit: Duration | None = None
     """Of the numbers in the column; default: 1 s."""
+    from_: Duration | None = Field(None, alias="from")
+    """How far into the trace the run begins, counted from its earliest fault, in time of the run (see unit); default: see at."""
     where: dict[str, str | int | float] | None = None
     """Rows to take: column -> value."""
     lasts_column: str | None = None

@@ -46,6 +46,9 @@ class SlowSeries(Section):
     """Column of the time stamps, seconds or ISO 8601; default: the first column."""
     machine: str | None = None
     """Column that tells machines apart, each a series of its own."""
+    from_: Axis[Duration] | None = Field(None, alias="from")
+    """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
+    moment of its own on."""
 
 
 def _slow_kind(value: object) -> str:

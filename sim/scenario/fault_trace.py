@@ -20,7 +20,8 @@ _SECOND = 1_000_000_000
 def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     """(ns in the run, duration in ns or 0) of each row, in the order of time.
 
-    Times count from the earliest one, which happens `at` (default: at the start of the run); times between faults count from the start.
+    Times count from the earliest one, which happens `at` (default: at the start of the run), or from so long after it as `from` says,
+    and then there may be none; times between faults count from the start.
     """
     file, column, unit_ns = folder / (fault.trace or ""), fault.column or "", fault.unit or _SECOND
     begin_ns, rows = Fraction(fault.at or 0), list[tuple[Fraction, Fraction]]()
@@ -37,7 +38,8 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
         raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if fault.where else ''}")
     rows.sort()
     earliest_ns = Fraction(0) if fault.between == "true" else rows[0][0]
-    return [(round(at_ns - earliest_ns + begin_ns), round(lasts_ns)) for at_ns, lasts_ns in rows]
+    since_ns = [(round(at_ns - earliest_ns + begin_ns) - (fault.from_ or 0), round(lasts_ns)) for at_ns, lasts_ns in rows]
+    return [(at_ns, lasts_ns) for at_ns, lasts_ns in since_ns if at_ns >= 0]
 
 
 def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

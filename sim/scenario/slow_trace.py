@@ -10,7 +10,7 @@ from sim.model.storage import SlowTrace
 from sim.scenario.document_storage import SlowSeries
 from sim.scenario.problems import did_you_mean
 from sim.scenario.trace import TraceError, columns_and_rows, moment
-from sim.units import UnitError, parse_number
+from sim.units import UnitError, format_duration, parse_number
 
 __all__ = ["read_slowness"]
 
@@ -40,7 +40,10 @@ def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
     usual = _median([(speed, after - at) for told in machines.values() for (at, speed), (after, _) in pairwise(told)])
     length = max(told[-1][0] - told[0][0] for told in machines.values())
-    return SlowTrace(tuple(_steps(told, usual) for told in machines.values()), round(length * _SECOND))
+    length_ns, begin_ns = round(length * _SECOND), series.from_
+    if begin_ns is not None and begin_ns >= length_ns:
+        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
+    return SlowTrace(tuple(_steps(told, usual) for told in machines.values()), length_ns, begin_ns)
 
 
 def _steps(told: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:

@@ -61,17 +61,28 @@ class Episodes:
 
 
 class Series:
-    """A machine of the trace, from a moment of its own on."""
+    """A machine of the trace, from a moment of its own on or from the one that all begin at."""
 
     def __init__(self, trace: SlowTrace, seed: int, node: int) -> None:
-        machine = trace.machines[uniform(len(trace.machines), seed, "slow-node", node, number=0)]
+        machine = trace.machines[self._machine(trace, seed, node)]
         self._starts = [start for start, _ in machine]
         self._factors = [factor for _, factor in machine]
         self._length = trace.length_ns
-        self._offset = (uniform(1 << 31, seed, "slow-node", node, number=1) * trace.length_ns) >> 31
+        self._offset = self._begin(trace, seed, node)
 
     def at(self, now: int) -> tuple[Fraction, int | None]:
         round_, at = divmod(now + self._offset, self._length)
         i = bisect_right(self._starts, at) - 1
         end = self._starts[i + 1] if i + 1 < len(self._starts) else self._length
         return self._factors[i], round_ * self._length + end - self._offset
+
+    @staticmethod
+    def _machine(trace: SlowTrace, seed: int, node: int) -> int:
+        machines = len(trace.machines)
+        return uniform(machines, seed, "slow-node", node, number=0) if trace.begin_ns is None else node % machines
+
+    @staticmethod
+    def _begin(trace: SlowTrace, seed: int, node: int) -> int:
+        if trace.begin_ns is not None:
+            return trace.begin_ns
+        return (uniform(1 << 31, seed, "slow-node", node, number=1) * trace.length_ns) >> 31

@@ -101,6 +101,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:8:20: faults[0].every: write exactly one distribution",)),
     "impossible shape": (ending("faults: [{kill: b, every: {weibull: {mean: 5 s, shape: 0}}}]\n"), ("faults[0].every.weibull: must lie between 0.1 and 100",)),
     "column without a trace": (ending("faults: [{kill: b, at: 5 s, column: t}]\n"), ("s:8:29: faults[0].column: only a trace has it",)),
+    "fault that begins within nothing": (ending("faults: [{kill: b, at: 5 s, from: 1 s}]\n"), (
+        "s:8:29: faults[0].from: only a trace has it", "s:8:29: faults[0].from: is written beside at")),
     "fault trace that is not there": (ending("faults: [{kill: b, trace: none.csv, column: t}]\n"), ("s:8:20: faults[0].trace: no such file: none.csv",)),
     "unknown restart strategy": (ending("restart: {strategy: fixed}\n"), ("s:8:11: restart.strategy: expected none, fixed-delay, exponential-delay or failure-rate",)),
     "rescaled vertex that is none": (ending("rescale: {at: 5 s, parallelism: {c: 3}}\n"), ("s:8:34: rescale.parallelism.c: there is no vertex 'c'",)),

@@ -80,6 +80,15 @@ def test_a_trace_of_times_counts_from_its_earliest_row(tmp_path):
     assert (Fault(TaskManagerLost(), When((5 * S, 305 * S))),) == faults(line, folder=tmp_path)
 
 
+@pytest.mark.parametrize(("begin", "at_s"), [("0 s", (0, 10, 310)), ("10 s", (0, 300)), ("11 s", (299,)), ("1 h", ())])
+def test_a_run_begins_within_a_trace_of_faults(tmp_path, begin, at_s):
+    """Faults before it are over; a window without any is a world, too."""
+    (tmp_path / "kills.csv").write_text("t\n1010\n1000\n1310\n")
+    expected = (Fault(Kill("b"), When(tuple(at * S for at in at_s))),) if at_s else ()
+
+    assert expected == faults(f"kill: b, trace: kills.csv, column: t, from: {begin}", folder=tmp_path)
+
+
 def test_a_trace_of_times_between_faults_and_of_durations(tmp_path):
     """In the unit that is said; Parquet and compressed CSV alike."""
     rows = pd.DataFrame({"gap": [0, 1200, 600], "lasts": [500, 0, 250]})

@@ -128,6 +128,13 @@ def test_a_measured_series(tmp_path):
     assert ((0, 1), (20 * SECOND, 2)) == trace.machines[1]
 
 
+def test_a_run_begins_within_a_measured_series(tmp_path):
+    folder = series(tmp_path, "0,x,200", "10,x,200", "40,x,400")
+
+    assert 12 * SECOND == storage(SLOW.replace("vm}", "vm, from: 12 s}"), folder).dfs.slow.trace.begin_ns
+    assert "speed.csv has rows of 40 s: none from 40 s on" in refusal(SLOW.replace("vm}", "vm, from: 40 s}"), folder)
+
+
 @pytest.mark.parametrize(
     ("rows", "told"),
     [

@@ -72,3 +72,12 @@ def test_a_measured_series_repeats():
     assert {"1 4", "2"} == {" ".join(map(str, sorted({factor for _, _, factor in one}))) for one in told}
     assert {HOUR // 2, HOUR} == {end - begin for one in told for begin, end, _ in one[1:]}
     assert len({one[0][1] for one in told}) > 30
+
+
+def test_a_measured_series_begins_where_it_is_told_to():
+    """All nodes at the same moment, the machines in turn, whatever the seed."""
+    step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
+    options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR, begin_ns=HOUR // 3))
+    told = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
+
+    assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == told

@@ -94,6 +94,27 @@ def test_windows_of_a_table_change_what_they_name(asked, tmp_path):
     assert Fraction(75) == found.scenarios[2].job.vertices[0].source.rates[0].per_second
 
 
+def test_windows_may_change_anything_but_a_source(asked, tmp_path):
+    """Measured disks or failures have windows, too."""
+    (tmp_path / "w.csv").write_text("window,from_s,checkpoint.timeout\nquiet,0,1 min\nbusy,5.5,2 min\n")
+    found = asked("windows: {length: 2 s, file: w.csv}")
+
+    assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
+    assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+
+
+@pytest.mark.parametrize(("columns", "told"), [
+    ("window,from_s", "w.csv changes nothing of the scenario: write source: in the sweep file"),
+    ("window,from_s,file", "w.csv names traces: write source: in the sweep file"),
+])  # fmt: skip
+def test_windows_that_change_nothing_are_refused(asked, tmp_path, columns, told):
+    """Else all of them were the same run."""
+    (tmp_path / "w.csv").write_text(f"{columns}\nquiet,0{',t.csv' * columns.endswith('file')}\n")
+
+    with pytest.raises(ScenarioError, match=told):
+        asked("windows: {length: 2 s, file: w.csv}")
+
+
 def test_windows_are_sorted_by_a_column_of_their_table(asked, tmp_path):
     """Only the one that is asked for; it is neither a setting nor a key that might matter."""
     (tmp_path / "w.csv").write_text("window,from_s,mean,load\nnight,0,105,low\nnoon,5.5,155,high\n")
@@ -141,6 +162,9 @@ def test_overrides_hold_for_all_runs(asked):
         ("windows: {source: source, trace: u.csv, column: v, length: 1 s, every: 1 s}", "no such file"),
         ("windows: {source: nobody, trace: t.csv, column: v, length: 1 s, every: 1 s}", "there is no vertex 'nobody'"),
         (W + ", length: 1 s, file: t.csv}", "t.csv has no column 'window'"),
+        ("windows: {source: source, column: v, length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: trace is missing"),
+        ("windows: {length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: source is missing"),
+        ("windows: {trace: t.csv, length: 1 s, file: w.csv}", "sweep.yaml:4:11: windows.trace: is of a source: name it, too"),
         (f"vary: {{run.seed: {list(range(200))}, checkpoint.num-retained: {list(range(1, 201))}}}", "asks for 40000 combinations"),
     ],
 )  # fmt: skip

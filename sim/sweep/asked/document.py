@@ -44,8 +44,8 @@ class Sample(Section):
 class Windows(Section):
     """Pieces of a trace that a source of the job is driven by, each a run of its own.  One of every, at, file."""
 
-    source: str
-    """The vertex whose rate the trace gives."""
+    source: str | None = None
+    """The vertex whose rate the trace gives; default: none, and a table of windows says all that they change."""
     trace: Annotated[str, Field(min_length=1)] | None = None
     """CSV file or table of rates, relative to the sweep file; default: the one that the table of windows names."""
     column: str | None = None

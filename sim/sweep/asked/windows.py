@@ -40,10 +40,8 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
         return []
-    for name in ("trace", "length") if given.file is None else ():
-        if getattr(given, name) is None:
-            reading.wrong(("windows",), f"{name} is missing")
-            return []
+    if list(_missing(given, reading)):
+        return []
     try:
         if given.file is not None:
             found = list(_of_table(folder / given.file, given, label))
@@ -57,11 +55,27 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
     return [window._replace(changes={**_driven(given, piece, folder, scenario_folder), **window.changes}) for window, piece in found]
 
 
+def _missing(given: Windows, reading: Reading) -> Iterator[str]:
+    """Keys without which windows cannot be made, and keys that belong to a source where none is named."""
+    for name in ("source", "trace", "length") if given.file is None else ():
+        if getattr(given, name) is None:
+            reading.wrong(("windows",), f"{name} is missing")
+            yield name
+    for name in ("trace", "column", "time", "step", "scale"):
+        if given.source is None and getattr(given, name) is not None:
+            reading.wrong(("windows", name), "is of a source: name it, too")
+            yield name
+
+
 def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) -> Point:
     """The source's rate is this piece of the trace."""
     trace = piece.trace if given.trace is None else folder / given.trace
     length_ns = piece.length_ns if given.length is None else given.length
-    assert trace is not None and length_ns is not None  # noqa: S101, PT018 - else it is a problem
+    assert length_ns is not None  # noqa: S101 - else it is a problem
+    lasts = {"run.duration": format_duration(length_ns)}
+    if given.source is None:
+        return lasts
+    assert trace is not None  # noqa: S101 - else it is a problem
     rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": given.column or RATE}  # where a scenario looks for it
     rate["from"] = format_duration(piece.begin_ns)
     if given.time is not None:
@@ -70,7 +84,7 @@ def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) 
         rate["every"] = format_duration(given.step)
     if given.scale is not None:
         rate["scale"] = format_number(given.scale)
-    return {f"job.{given.source}.source.rate": rate, "run.duration": format_duration(length_ns)}
+    return {f"job.{given.source}.source.rate": rate, **lasts}
 
 
 def _grid(given: Windows, folder: Path) -> list[int]:
@@ -86,7 +100,9 @@ def _grid(given: Windows, folder: Path) -> list[int]:
 def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, _Piece]]:
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
-    if given.trace is None:
+    if given.source is None and (FILE in columns or not any("." in column for column in columns)):
+        raise TraceError(f"{file} {'names traces' if FILE in columns else 'changes nothing of the scenario'}: write source: in the sweep file")
+    if given.source is not None and given.trace is None:
         needed[FILE] = ": write trace: in the sweep file"
     if given.length is None:
         needed[LENGTH] = ": write length: in the sweep file"
@@ -103,7 +119,7 @@ def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, 
         traces.add(str(row.get(FILE) or ""))
         if given.trace is not None and len(traces) > 1:
             raise TraceError(f"{file}:{line}: windows of several traces, and the sweep file names one: leave trace: out")
-        if given.trace is None and not row[FILE]:
+        if FILE in needed and not row[FILE]:
             raise TraceError(f"{file}:{line}: '{name}' names no file")
         changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
         length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
