@@ -33,7 +33,7 @@ class SlowTrace:
 
     machines: tuple[tuple[tuple[int, Fraction], ...], ...]  # each begins at 0
     length_ns: int
-    begin_ns: int | None = None  # nodes are the machines in turn, from that moment on; None: each is one of them, from a moment of its own on
+    begin_ns: int | None = None  # nodes are the machines in turn, from then on; None: each is one of them, from a moment of its own on
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, 
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
     if given.source is None and (FILE in columns or not any("." in column for column in columns)):
-        raise TraceError(f"{file} {'names traces' if FILE in columns else 'changes nothing of the scenario'}: write source: in the sweep file")
+        what = "names traces" if FILE in columns else "changes nothing of the scenario"
+        raise TraceError(f"{file} {what}: write source: in the sweep file")
     if given.source is not None and given.trace is None:
         needed[FILE] = ": write trace: in the sweep file"
     if given.length is None:
