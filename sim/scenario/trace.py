@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -61,18 +62,25 @@ def _whole(
     for name in (column, *([] if every_ns else [time])):
         if name not in columns:
             raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
+        if columns.count(name) > 1:
+            raise TraceError(f"{file} has the column '{name}' twice")
+    if time == column and not every_ns:
+        raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
     steps: list[tuple[int, Fraction]] = []
     first: Fraction | None = None
-    start_ns = 0
+    start_ns, latest_ns = 0, -1
     for number, (line, row) in enumerate(rows):
         at = Fraction(every_ns * number, 10**9) if every_ns else moment(row[time], file, line)
         first = at if first is None else first
         start_ns = round((at - first) * 10**9)
-        if (text := (row[column] or "").strip()) == "":
+        if (written := row[column]) is None:
+            raise TraceError(f"{file}:{line}: has fewer fields than there are columns")
+        if (text := written.strip()) == "":
             continue
         rate = _rate(text, file, line)
-        if steps and start_ns <= steps[-1][0]:
+        if start_ns <= latest_ns:
             raise TraceError(f"{file}:{line}: time does not increase")
+        latest_ns = start_ns
         if not steps or rate != steps[-1][1]:
             steps.append((start_ns, rate))
     if not steps:
@@ -83,7 +91,7 @@ def _whole(
 def _stamp(file: FilePath) -> tuple[int, int]:
     try:
         told = file.stat()
-    except OSError:  # reading it says why
+    except (OSError, ValueError):  # reading it says why
         return 0, 0
     return told.st_mtime_ns, told.st_size
 
@@ -153,7 +161,7 @@ def _text_of(file: FilePath) -> str:
         return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise TraceError(f"no such file: {file}") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise TraceError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except ValueError as error:
         if isinstance(error, TraceError):

@@ -1,5 +1,9 @@
 """CSV files of others: what cannot be read is told with the file's line, whoever reads it."""
 
+import gzip
+from fractions import Fraction
+
+import pandas as pd
 import pytest
 
 from sim.scenario import ScenarioError, loads
@@ -79,3 +83,62 @@ def test_a_window_behind_the_end_is_refused(tmp_path):
         loads(BASE % "{trace: t.csv, column: v, from: 10 s}", "s", folder=tmp_path)
 
     assert "t.csv has rows of 9 s: none from 10 s on" in str(refused.value)
+
+
+PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at in range(9000))).encode())
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (PACKED[: len(PACKED) // 2], "cannot be read: Compressed file ended before the end-of-stream marker was reached"),
+        (PACKED[:1000] + bytes(200) + PACKED[1200:], "cannot be read: Error -3 while decompressing data"),
+        (PACKED[:-8] + bytes(8), "cannot be read: CRC check failed"),
+        (b"t,v\n1,2\n", "cannot be read: Not a gzipped file"),
+        (gzip.compress(b"t,v\n1,5\n3,5\n2,6\n"), ":4: time does not increase"),
+        (gzip.compress(b"v,t\n1,5\n2,6\n"), "the column 'v' cannot be both the time and the rate"),
+        (gzip.compress(b"t,v,v\n1,5,6\n"), "has the column 'v' twice"),
+        (gzip.compress(b"t,v\n1,5\n2\n"), ":3: has fewer fields than there are columns"),
+        (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is no CSV text"),
+        (gzip.compress(bytes(range(256))), "is no CSV text"),
+        (gzip.compress(b"t,v\n1,2" + bytes(300_000) + b"\n"), ":2: field larger than field limit"),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_a_damaged_trace_is_one_line(tmp_path, content, told):
+    (tmp_path / "t.csv.gz").write_bytes(content)
+    with pytest.raises(ScenarioError) as refused:
+        loads(BASE % "{trace: t.csv.gz, column: v}", "s", folder=tmp_path)
+
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("sim.scenario.trace.MAX_BYTES", 10**6)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"t,v\n1," + b"0" * 10**7))
+    with pytest.raises(ScenarioError, match=r"t\.csv\.gz is larger than 1 MB"):
+        loads(BASE % "{trace: t.csv.gz, column: v}", "s", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("self.csv", "cannot be read: Too many levels"), ("folder", "is a folder without Parquet files"), ("x.parquet", "is no Parquet file")],
+)
+def test_a_trace_that_is_no_file(tmp_path, name, told):
+    (tmp_path / "self.csv").symlink_to(tmp_path / "self.csv")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(ScenarioError, match=told):
+        loads(BASE % f"{{trace: {name}, column: v}}", "s", folder=tmp_path)
+
+
+def test_a_table_of_rates(tmp_path):
+    """As `ckptsim traces` writes it: a folder of Parquet; a blank keeps the rate before it."""
+    (tmp_path / "trace=a").mkdir()
+    rows = pd.DataFrame({"line": [2, 3, 4, 5], "t_s": [100.0, 101, 102, 103.5], "rate": [1.5, None, 2, 3]})
+    rows.to_parquet(tmp_path / "trace=a" / "part-0.parquet")
+    scenario = loads(BASE % "{trace: trace=a, column: rate}", "s", folder=tmp_path).scenarios[0]
+
+    expected = [(0, Fraction(3, 2)), (2 * 10**9, 2), (3_500_000_000, 3)]
+    assert expected == [(rate.start_ns, 2 * rate.per_second) for rate in scenario.job.vertices[0].source.rates]
