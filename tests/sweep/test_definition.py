@@ -127,6 +127,20 @@ def test_windows_are_sorted_by_a_column_of_their_table(asked, tmp_path):
     )  # fmt: skip
 
 
+def test_a_table_of_windows_may_name_the_traces(asked, tmp_path):
+    """As `ckptsim traces windows` writes it: relative to the table, with the length; what the sweep file says comes first."""
+    (tmp_path / "cut").mkdir()
+    for name, rate in (("a", 100), ("b", 300)):
+        (tmp_path / "cut" / f"{name}.csv").write_text(f"t_s,rate\n0,{rate}\n5,{2 * rate}\n9,1\n")
+    (tmp_path / "cut" / "w.csv").write_text("window,trace,from_s,length_s,file\na 5 s,a,5,2,a.csv\nb 0 s,b,0,2,b.csv\n")
+    found = asked("windows: {source: source, file: cut/w.csv}")
+
+    assert ["a 5 s", "b 0 s"] == axes(found, "window")[::2]
+    assert [100, 150] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2)]
+    assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert {3 * 10**9} == {one.run.duration_ns for one in asked("windows: {source: source, file: cut/w.csv, length: 3 s}").scenarios}
+
+
 def test_a_scenario_is_a_sweep_over_its_own_lists(asked, tmp_path):
     asked("")
     found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
@@ -165,6 +179,7 @@ def test_overrides_hold_for_all_runs(asked):
         ("windows: {source: source, column: v, length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: trace is missing"),
         ("windows: {length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: source is missing"),
         ("windows: {trace: t.csv, length: 1 s, file: w.csv}", "sweep.yaml:4:11: windows.trace: is of a source: name it, too"),
+        (W + ", every: 1 s}", "sweep.yaml:4:1: windows: length is missing"),
         (f"vary: {{run.seed: {list(range(200))}, checkpoint.num-retained: {list(range(1, 201))}}}", "asks for 40000 combinations"),
     ],
 )  # fmt: skip
@@ -184,6 +199,7 @@ def test_mistakes_are_told_where_they_stand(asked, below, told):
         ("window,from_s\na,99\n", "has rows of 10 s: none from 99 s on"),
         ("window,from_s\n", "w.csv has no windows"),
         ("window,start\na,1\n", "w.csv has no column 'from_s'"),
+        ("window,from_s,file\na,0,t.csv\nb,0,u.csv\n", "w.csv:3: windows of several traces, and the sweep file names one: leave"),
     ],
 )
 def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
@@ -191,6 +207,25 @@ def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
 
     with pytest.raises(ScenarioError) as refused:
         asked(W + ", length: 1 s, file: w.csv}")
+
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("window,from_s,length_s\na,0,1\n", "w.csv has no column 'file': write trace: in the sweep file"),
+        ("window,from_s,file\na,0,t.csv\n", "w.csv has no column 'length_s': write length: in the sweep file"),
+        ("window,from_s,length_s,file\na,0,1,\n", "w.csv:2: 'a' names no file"),
+        ("window,from_s,length_s,file\na,0,long,t.csv\n", "w.csv:2: 'long' is no time in seconds"),
+        ("window,from_s,length_s,file\na,0,1,u.csv\n", "no such file"),
+    ],
+)
+def test_tables_that_leave_out_what_the_sweep_file_does_not_say(asked, tmp_path, table, told):
+    (tmp_path / "w.csv").write_text(table)
+
+    with pytest.raises(ScenarioError) as refused:
+        asked("windows: {source: source, file: w.csv}")
 
     assert told in str(refused.value)
 
