@@ -22,7 +22,7 @@ def recording_rows(source: Source, copy: Path) -> Iterator[pa.RecordBatch]:
     try:
         rows = read_any(copy).checkpoints_table()
     except RecordingError as error:
-        yield quarantined(source, str(error).replace(f"{copy}: ", "").replace(str(copy), "it"))
+        yield quarantined(source, str(error).replace(f"{copy}: ", "").replace(str(copy), "it").removeprefix(f"{copy.name}: "))
         return
     yield rows_batch("checkpoints", source, pd.DataFrame({
         "line": range(1, len(rows) + 1),

@@ -72,7 +72,7 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
             try:
                 block = unpack.decompress(data, BLOCK)
             except zlib.error:
-                raise TraceFileError("is damaged: not gzip from here on") from None
+                raise TraceFileError("is damaged: what follows cannot be unpacked, and rows before it may be garbled") from None
             given += len(block)
             if given > HARMLESS and given > MOST_EXPANSION * taken:
                 raise TraceFileError(f"expands more than {MOST_EXPANSION} times: not read any further")

@@ -120,7 +120,7 @@ class _Blocks:
             elif len(row) == len(self.columns):
                 good[line.number] = row
             elif row and line.text.strip():  # a blank line is none
-                bad.append((line.number, f"has {len(row)} fields, not {len(self.columns)}", line.text))
+                bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
             parsed = self.format.parse(texts)

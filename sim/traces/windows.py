@@ -60,10 +60,10 @@ def windows(
         wanted = f"the trace '{trace}'" if trace is not None else "any trace"
         raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {wanted}")
     failures = _failures(spark, tables, span)
-    cuts = _around(failures, span, length_s) if cut == "failures" else _grid(rates, span, length_s)
-    full = _described(rates, failures, cuts, length_s).cache()
+    around = _around(failures, span, length_s) if cut == "failures" else None
+    full = _described(rates, failures, span, around, length_s).cache()
     told = []
-    if sparse := (cuts.count() if cut == "failures" else asked) - full.count():
+    if sparse := (asked if around is None else around.count()) - full.count():
         told.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
     found = CUTS[cut](full, count).select("trace", "from_s", *FEATURES).orderBy("trace", "from_s").toPandas()
     if found.empty:
@@ -98,13 +98,6 @@ def _span(rates: Any) -> Any:
     )  # fmt: skip
 
 
-def _grid(rates: Any, span: Any, length_s: float) -> Any:
-    """One after the other, where there are rows at all; the last one ends before the trace does."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    stretch = F.floor((F.col("t_s") - F.col("begin")) / length_s)
-    found = rates.join(span, "trace").withColumn("k", stretch).where((F.col("k") + 1) * length_s <= F.col("end") - F.col("begin"))
-    return found.select(*span.columns, (F.col("k") * F.lit(float(length_s))).alias("from_s")).distinct()
 
 
 def _around(failures: Any, span: Any, length_s: float) -> Any:
@@ -112,9 +105,8 @@ def _around(failures: Any, span: Any, length_s: float) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     placed = failures.join(span, "trace").withColumn("from_s", F.col("t_s") - F.col("begin") - length_s / 3).drop("t_s")
-    return placed.where((F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))).dropDuplicates(
-        ["trace", "from_s"]
-    )
+    whole = (F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))
+    return placed.where(whole).select("trace", "from_s").distinct()
 
 
 def _failures(spark: Any, tables: str, span: Any) -> Any:
@@ -128,19 +120,21 @@ def _failures(spark: Any, tables: str, span: Any) -> Any:
     return span.withColumn("folder", folder).join(told, "folder").where(met).select("trace", "t_s")
 
 
-def _described(rates: Any, failures: Any, cuts: Any, length_s: float) -> Any:
-    """The features of each window."""
+def _described(rates: Any, failures: Any, span: Any, around: Any, length_s: float) -> Any:
+    """The features of each window: of those around failures, or (None) of one after the other; the last one ends before the trace does."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    stretch = F.floor(F.col("from_s") / length_s)
-    placed = cuts.withColumn("stretch", F.explode(F.array(stretch, stretch + 1)))  # a window lies in two at most
-    of = cuts.groupBy("trace").agg(F.first("begin").alias("of_begin"))
-
     def inside(rows: Any) -> Any:
-        """Rows of a trace with each window they lie in, as `at`: seconds from its begin."""
-        timed = rows.join(of, "trace").withColumn("on_s", F.col("t_s") - F.col("of_begin"))
-        joined = timed.withColumn("stretch", F.floor(F.col("on_s") / length_s)).join(placed, ["trace", "stretch"])
-        return joined.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
+        """Rows with each window they lie in, as `at`: seconds from its begin."""
+        timed = rows.join(F.broadcast(span), "trace").withColumn("on_s", F.col("t_s") - F.col("begin"))
+        timed = timed.withColumn("stretch", F.floor(F.col("on_s") / length_s))
+        if around is None:
+            timed = timed.withColumn("from_s", F.col("stretch") * F.lit(float(length_s)))
+            timed = timed.where(F.col("from_s") + length_s <= F.col("end") - F.col("begin"))
+        else:
+            stretch = F.floor(F.col("from_s") / length_s)  # a window lies in two at most
+            timed = timed.join(around.withColumn("stretch", F.explode(F.array(stretch, stretch + 1))), ["trace", "stretch"])
+        return timed.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
 
     seen = inside(failures).groupBy("trace", "from_s").agg(F.count("*").alias("failures"), F.min("at").alias("failure_s"))
     told = inside(rates.where("rate is not null")).groupBy("trace", "from_s", "usual", "step").agg(

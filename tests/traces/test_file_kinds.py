@@ -135,7 +135,7 @@ def bomb(inner: bytes, times: int) -> bytes:
         (b"PK\3\4 no zip", "is a damaged zip"),
         (b"PAR1 no Parquet", "is no Parquet file, or a damaged one: "),
         (b"\x1f\x8b\x08\x00", "is truncated: what follows this row is missing"),
-        (b"\x1f\x8b" + b"nonsense" * 9, "is damaged: not gzip from here on"),
+        (b"\x1f\x8b" + b"nonsense" * 9, "is damaged: what follows cannot be unpacked"),
         (bomb(b'{"a": "' + b"a" * (1 << 20), 3), "holds more than 2 MB: not read any further"),
         (b"2024-01-01 10:00:00,000 INFO  x - hello\n", "no lines of checkpoints ('Triggering checkpoint'"),
     ],
