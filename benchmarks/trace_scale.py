@@ -78,8 +78,12 @@ class Use:
 
 
 def descendants(process: int) -> Iterator[int]:
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in map(int, read_path(task).split()):
+    try:
+        threads = list(Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has just ended
+        return
+    for thread in threads:
+        for child in map(int, read_path(thread / "children").split()):
             yield child
             yield from descendants(child)
 
@@ -101,9 +105,12 @@ def measured(words: list[str], cluster: Cluster | None) -> tuple[float, Use]:
     with tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen([sys.executable, "-m", "sim", *words], stdout=told, stderr=told)
         use = Use(process.pid, cluster)
-        while process.poll() is None:
-            use.look()
-            time.sleep(EVERY_S)
+        try:
+            while process.poll() is None:
+                use.look()
+                time.sleep(EVERY_S)
+        finally:
+            process.terminate()
         told.seek(0)
         if process.returncode:
             raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}: {told.read()[-2000:]}")
