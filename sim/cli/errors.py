@@ -21,6 +21,7 @@ NAMED = {
     "sim.traces.lines.TraceFileError": 3,
     "sim.sweep.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
+    "sim.sweep.store.NotKeptError": 4,
     "sim.sweep.spark.rows.ClusterError": 4,
     "sim.sweep.java.MissingDependencyError": 5,
 }

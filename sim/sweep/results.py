@@ -17,7 +17,7 @@ from sim.runtime.whole_file import replace_file
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, baseline
-from sim.sweep.store import Store
+from sim.sweep.store import Store, kept_in
 
 __all__ = ["collect"]
 
@@ -33,11 +33,12 @@ def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
     rows = [_row(cell, outcomes, bare[cell.id], shared) for cell in planned if cell.id in outcomes]
     columns = _HEAD | dict.fromkeys(axes, pa.string()) | {"strategy": pa.string()} | OUTCOME | {"throughput_change": pa.float64()}
     results = table(rows, columns)
-    replace_file(store.folder / "results.parquet", lambda path: pq.write_table(results, path))
     frame: pd.DataFrame = results.to_pandas()
-    replace_file(store.folder / "results.csv", lambda path: frame.to_csv(path, index=False))
     runs = table((outcomes[cell] for cell in sorted(bare) if cell in outcomes), {"cell": pa.string()} | PROVENANCE)
-    replace_file(store.folder / "runs.parquet", lambda path: pq.write_table(runs, path))
+    with kept_in(store.folder):
+        replace_file(store.folder / "results.parquet", lambda path: pq.write_table(results, path))
+        replace_file(store.folder / "results.csv", lambda path: frame.to_csv(path, index=False))
+        replace_file(store.folder / "runs.parquet", lambda path: pq.write_table(runs, path))
     return frame
 
 

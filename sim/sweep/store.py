@@ -7,6 +7,7 @@ may share a folder: what both have run is the same.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,24 @@ from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, distinct
 
-__all__ = ["Store"]
+__all__ = ["NotKeptError", "Store", "kept_in"]
 
 PATIENCE_S = 1.0
 """How long a finished row may wait for others before it is kept."""
+
+
+class NotKeptError(RuntimeError):
+    """A disk that is full or gone, a folder that nobody may write to any more; one line."""
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """NotKeptError if what is written meanwhile cannot be."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise NotKeptError(f"cannot keep results in {folder}: {why}; what was kept before stays, and the same command goes on") from None
 
 
 class Store:
@@ -36,10 +51,11 @@ class Store:
         self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep a batch."""
+        """Keep a batch, or NotKeptError."""
         name = hashlib.blake2b(repr(sorted((row["cell"], row["status"]) for row in rows)).encode(), digest_size=10).hexdigest()
         batch = table(rows, OUTCOME | PROVENANCE)
-        replace_file(self._cells / f"{name}.parquet", lambda path: pq.write_table(batch, path))
+        with kept_in(self.folder):
+            replace_file(self._cells / f"{name}.parquet", lambda path: pq.write_table(batch, path))
 
     @contextmanager
     def keeping(self) -> Iterator[Callable[[Row], None]]:

@@ -5,7 +5,7 @@ import pytest
 
 from sim.sweep import store as room
 from sim.sweep.plan import cells
-from sim.sweep.store import Store
+from sim.sweep.store import NotKeptError, Store
 
 
 def row(cell, **changes):
@@ -68,7 +68,7 @@ def test_no_partial_file_counts(planned, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(NotKeptError, match="No space left"):
         store.put([row(planned[0])])
 
     assert [] == list((tmp_path / "cells").iterdir())
