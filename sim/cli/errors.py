@@ -23,6 +23,7 @@ NAMED = {
     "sim.sweep.runners.TooManyFailuresError": 4,
     "sim.sweep.store.NotKeptError": 4,
     "sim.sweep.spark.rows.ClusterError": 4,
+    "sim.sweep.spark.masters.MasterError": 2,
     "sim.sweep.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""

@@ -38,6 +38,10 @@ MasterOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Run on Spark: local[*], spark://HOST:PORT, yarn or k8s://...; needs Java.", show_default=False),
 ]
+ConfOption = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's, as for spark-submit.", show_default=False),
+]
 FailFastOption = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first cell that fails: --max-failures 0.")]
 MaxFailuresOption = Annotated[int | None, typer.Option(min=0, help="Stop when more cells than this have failed.", show_default=False)]
 
@@ -51,6 +55,7 @@ def run_sweep(
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     master: MasterOption = None,
+    conf: ConfOption = None,
     seed: SeedOption = None,
     checks: ChecksOption = True,
     fail_fast: FailFastOption = False,
@@ -60,11 +65,15 @@ def run_sweep(
     with speaking():
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
+        if conf and master is None:
+            raise UserError("--conf is for Spark: say --master as well", Code.USAGE)
         from sim.sweep.asked.definition import define
         from sim.sweep.asked.swept import run_sweep as sweep
         from sim.sweep.axes import override
         from sim.sweep.compare import run_folder
+        from sim.sweep.spark.masters import checked
 
+        spark_settings = checked(master, conf or ()) if master is not None else None
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
         asked = define(file, changes)
@@ -73,7 +82,10 @@ def run_sweep(
         warn_outside(asked.name, asked.scenarios)
         folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
         most = 0 if fail_fast else max_failures
-        swept = sweep(asked, folder, engine=engine.value, jobs=jobs, master=master, watching=_watching, check=checks, max_failures=most)
+        swept = sweep(
+            asked, folder, engine=engine.value, jobs=jobs, master=master, conf=spark_settings, watching=_watching, check=checks,
+            max_failures=most,
+        )  # fmt: skip
         _answer(swept)
         raise typer.Exit(_told(swept.results, folder))
 
@@ -86,6 +98,11 @@ def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Ca
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
     if len(missing) < distinct:
         say(f"{distinct - len(missing)} of {distinct} cells are there already")
+    elif strangers := len(store.rows()):
+        say(
+            f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
+            f"and all {distinct} cells run"
+        )
     tally = Tally()
     with bar(store.folder.name, sum(cell.scenario.run.duration_ns for cell in missing), len(missing), details=tally.text) as watch:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ def sweep(
     engine: Engine = "compiled",
     jobs: int | None = None,
     master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     watch: Watch = nobody_watches,
     check: bool = True,
     max_failures: int | None = None,
@@ -47,7 +48,8 @@ def sweep(
     if missing := store.missing(planned):
         failed = 0
         with store.keeping() as keep:
-            for row in _local(missing, engine, jobs, watch, check) if master is None else _spark(missing, engine, master, watch, check):
+            rows = partial(_spark, master=master, conf=conf) if master is not None else partial(_local, jobs=jobs)
+            for row in rows(missing, engine, watch, check):
                 keep(row)
                 seen(row)
                 failed += row["status"] != "ok"
@@ -56,16 +58,18 @@ def sweep(
     return collect(store, planned)
 
 
-def _local(missing: Sequence[Cell], engine: Engine, jobs: int | None, watch: Watch, check: bool) -> Iterator[Row]:
+def _local(missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, jobs: int | None) -> Iterator[Row]:
     warm(engine)
     for _, row in each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died):
         yield row
 
 
-def _spark(missing: Sequence[Cell], engine: Engine, master: str, watch: Watch, check: bool) -> Iterator[Row]:
+def _spark(
+    missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, master: str, conf: Mapping[str, str] | None
+) -> Iterator[Row]:
     from sim.sweep.spark.rows import each_row
 
-    yield from each_row(missing, master=master, engine=engine, watch=watch, check=check)
+    yield from each_row(missing, master=master, engine=engine, watch=watch, check=check, conf=conf)
 
 
 def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:

@@ -1,11 +1,16 @@
 """`ckptsim sweep`: rows for many cells, and a second call that goes on."""
 
+import errno
+import os
 import re
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from sim.sweep import java
+from sim.runtime import manifest
+from sim.sweep import java, store
+from sim.sweep.store import Store
 
 
 def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
@@ -20,14 +25,19 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
     assert table.loc[table["strategy"] != "none", "throughput_change"].abs().max() < 0.05
 
 
-def test_a_second_call_goes_on(ckptsim, tiny, tmp_path):
-    """Nothing is left to do, unless the scenario changed."""
+def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
+    """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
     words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
     assert "" == ckptsim(*words).stderr
     assert "3 of 3 cells are there already\n" == ckptsim(*words).stderr
 
     tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
-    assert "" == ckptsim(*words).stderr
+    others = f"3 rows in {tmp_path / 'out'} are of other settings or another version of ckptsim: they stay, and all 3 cells run\n"
+    assert others == ckptsim(*words).stderr
+
+    monkeypatch.setattr(manifest, "code_version", lambda: "another")
+    assert others.replace("3 rows", "6 rows") == ckptsim(*words).stderr
+    assert 9 == len(Store(tmp_path / "out").rows())
 
 
 def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
@@ -111,3 +121,44 @@ def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
 
     assert 3 == done.exit_code
     assert "sweep.yaml:2:13: precision.of: 'complete' is no column of the results (did you mean 'completed'?)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--master", "mesos://head:5050"], 2, "--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not 'mesos://head:5050'"),
+        (["--master", "yarn", "--conf", "executor.memory=2g"], 2, "--conf: expected spark.KEY=VALUE, not 'executor.memory=2g'"),
+        (["--conf", "spark.executor.memory=2g"], 2, "--conf is for Spark: say --master as well"),
+        (["--master", "yarn"], 5, "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"),
+    ],
+)
+def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, words, code, told):
+    """One line, before anything is started."""
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+    done = ckptsim("sweep", tiny, *words)
+
+    assert (code, f"{told}\n", "") == (done.exit_code, done.stderr, done.stdout)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.ENOENT])
+def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, error):
+    """A full disk, a folder that was taken away: one line; what was kept before stays, and the next call runs the rest."""
+    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    real, written = pq.write_table, []
+
+    def full(table, path):
+        written.append(path)
+        if len(written) > 1:
+            raise OSError(error, "of Arrow's, longer")
+        real(table, path)
+
+    monkeypatch.setattr(store, "PATIENCE_S", 0)
+    monkeypatch.setattr(pq, "write_table", full)
+    done = ckptsim(*words)
+    monkeypatch.setattr(pq, "write_table", real)
+
+    reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
+    assert (4, reason) == (done.exit_code, done.stderr)
+    assert "1 of 3 cells are there already\n" == ckptsim(*words).stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,15 +91,16 @@ def run_sweep(
     engine: Engine = "compiled",
     jobs: int | None = None,
     master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     watching: Watching | None = None,
     check: bool = True,
     max_failures: int | None = None,
 ) -> Swept:
     """Run a sweep file (or a scenario with lists) and keep every row in `folder`; run again, it goes on where it was.
 
-    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: of a Spark cluster instead.  With a precision asked
-    for, of as many replications as that takes.  ScenarioError: what is wrong with the file.  TooManyFailuresError: more than
-    `max_failures` cells failed.
+    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: of a Spark cluster instead, with
+    `conf` for Spark's own settings.  With a precision asked for, of as many replications as that takes.  ScenarioError: what is wrong
+    with the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = asked if isinstance(asked, Definition) else define(Path(asked), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
@@ -108,7 +109,8 @@ def run_sweep(
         planned = with_baselines(cells(scenarios))
         with (watching or _unwatched)(planned, store) as (watch, seen):
             rows = sweep(
-                planned, store, engine=engine, jobs=jobs, master=master, watch=watch, check=check, max_failures=max_failures, seen=seen
+                planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
+                seen=seen,
             )  # fmt: skip
         if definition.precision is None or (wanted := tuple(more(scenarios, rows, definition.precision))) == tuple(scenarios):
             return Swept(definition, rows, store.folder)

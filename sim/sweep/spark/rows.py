@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sim.runtime.manifest import code_version
@@ -20,12 +22,12 @@ from sim.sweep.java import MissingDependencyError
 from sim.sweep.local import Watch
 from sim.sweep.plan import Cell
 from sim.sweep.spark import task as spark_task
-from sim.sweep.spark.session import ARCHIVE, session
+from sim.sweep.spark.session import ARCHIVE, reason, session
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["ClusterError", "each_row"]
+__all__ = ["ClusterError", "each_row", "rows_on"]
 
 AT_ONCE = 3
 """Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
@@ -33,7 +35,10 @@ TASK_S = 1.0
 """Cells of less share a task: Spark spends 40-60 ms on each."""
 MOST_CELLS = 64
 """... but not too many: what a killed executor loses is its tasks."""
-
+LOOK_S = 5.0
+"""How often to see whether there is a cluster still."""
+PATIENCE_S = 300.0
+"""How long to wait for an executor: queues of clusters move."""
 
 _KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
 """In Spark's words: what ran the task was killed."""
@@ -43,10 +48,18 @@ class ClusterError(RuntimeError):
     """The cluster is gone or cannot run anything; rows so far are kept.  One line."""
 
 
-def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
+def each_row(
+    planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True, conf: Mapping[str, str] | None = None
+) -> Iterator[Row]:
     """Rows as they come.  A cell that kills every worker it meets has an error for a row."""
-    with session(master) as spark, ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        jobs = _Jobs(spark, engine, check)
+    with session(master, conf=conf) as spark:
+        yield from rows_on(spark, planned, engine=engine, watch=watch, check=check)
+
+
+def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
+    """On a session that is there already."""
+    jobs = _Jobs(spark, engine, check)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
         finished = simulated_ns = 0
         try:
@@ -54,7 +67,8 @@ def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Wat
                 while left and len(running) < AT_ONCE:
                     batch, left = jobs.next_batch(left)
                     running[threads.submit(jobs.run, batch)] = batch
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done, _ = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+                jobs.look()
                 for job in done:
                     batch = running.pop(job)
                     yield from job.result()
@@ -62,8 +76,10 @@ def each_row(planned: Sequence[Cell], *, master: str, engine: Engine, watch: Wat
                     simulated_ns += sum(cell.scenario.run.duration_ns for cell in batch)
                     watch(finished, simulated_ns)
         except BaseException:
+            jobs.stopped = True
             threads.shutdown(wait=False, cancel_futures=True)
-            spark.sparkContext.cancelAllJobs()
+            with suppress(Exception):  # the context may be gone
+                spark.sparkContext.cancelAllJobs()
             raise
 
 
@@ -75,18 +91,34 @@ class _Jobs:
 
         cloudpickle.register_pickle_by_value(spark_task)
         self._spark, self._engine, self._check = spark, engine, check
-        self._slots = max(1, spark.sparkContext.defaultParallelism)
-        self._wall_s, self._cells = 0.0, 0
+        self._wall_s, self._cells, self._begun = 0.0, 0, 0
+        self._met = time.monotonic()  # when there was an executor
+        self.stopped = False
 
     def next_batch(self, left: list[Cell]) -> tuple[list[Cell], list[Cell]]:
-        size = self._slots * self._cells_per_task()
+        size = self._slots() * self._cells_per_task()
         return left[:size], left[size:]
+
+    def look(self) -> None:
+        """ClusterError once there has been no executor for too long: Spark itself would wait for ever, and say nothing."""
+        java = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark does not tell
+        if java is None or java.sc().isStopped():  # the jobs will say so
+            return
+        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is one of them
+            self._met = time.monotonic()
+        elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
+            raise ClusterError(
+                f"no executor for {waited_s:.0f} s: the cluster is full, or cannot start any (its logs say why); "
+                "the same command goes on from the rows that are kept"
+            )
 
     def run(self, batch: Sequence[Cell]) -> list[Row]:
         """Rows of a batch.  If the job fails for good, the two halves are tried on their own, down to the cell that does it."""
         try:
             rows = self._collect(batch)
-        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+        except Exception as error:
+            if self.stopped:
+                raise
             self._tell(error)
             if len(batch) == 1:
                 return [died(batch[0])]
@@ -97,8 +129,10 @@ class _Jobs:
         return rows
 
     def _collect(self, batch: Sequence[Cell]) -> list[Row]:
-        size = self._cells_per_task()
-        tasks = [pickle.dumps(batch[i : i + size]) for i in range(0, len(batch), size)]
+        count = min(len(batch), max(self._slots(), -(-len(batch) // MOST_CELLS)))
+        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost alike
+        self._begun += len(batch)
+        self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # of this thread
         run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
         done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
         return [json.loads(line["row"]) for line in done]
@@ -110,11 +144,16 @@ class _Jobs:
             raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
         from pyspark.errors import PythonException
 
-        if isinstance(error, PythonException):  # outside of any cell
-            raise MissingDependencyError(f"the executors cannot run cells: {str(error).strip().splitlines()[-1]}") from None
+        missing = re.search(r"Cannot run program .*", str(error))
+        if isinstance(error, PythonException) or missing:  # outside of any cell
+            raise MissingDependencyError(f"the executors cannot run cells: {missing[0] if missing else reason(str(error))}") from None
         if not any(word in str(error) for word in _KILLED):
-            reason = re.search(r"most recent failure: (.*)", str(error))
-            raise ClusterError(f"Spark cannot run cells: {reason[1] if reason else str(error).splitlines()[0]}") from None
+            why = re.search(r"most recent failure: (.*)", str(error))
+            raise ClusterError(f"Spark cannot run cells: {why[1] if why else reason(str(error))}") from None
+
+    def _slots(self) -> int:
+        """Now: executors come and go."""
+        return max(1, int(self._spark.sparkContext.defaultParallelism))
 
     def _cells_per_task(self) -> int:
         if not self._cells:

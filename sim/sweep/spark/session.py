@@ -3,70 +3,118 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from sim.sweep import java
+from sim.sweep.spark.masters import NOT_YET, settings
 
-__all__ = ["ARCHIVE", "session"]
+__all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
 
 ARCHIVE = "ckptsim"
 """Under this name executors find the package, unpacked."""
+LOG_LEVEL = "spark.log.level"
+"""Whoever sets it wants to see what Spark says."""
+KNOCK_S = 10.0
+"""A master that listens at all does it within this; Spark asks for a minute and more."""
 
-_NOT_YET = "PySpark does not yet fully support pandas"
-_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # writes over our bar
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
-    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{_NOT_YET}:FutureWarning",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
-}
-# Left alone Spark prefers an interface that may not be reachable.
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+MOST_WORDS = 200
+"""Characters of what Spark says."""
+
+_REASONS = (
+    re.compile(r"Application has been killed\. Reason: (.+)"),
+    re.compile(r'Exception in thread "main" [\w.$]+: (.+)'),
+    re.compile(r"^Caused by: [\w.$]+: (.+)", re.MULTILINE),
+    re.compile(r"^: [\w.$]+: (.+)", re.MULTILINE),
+    re.compile(r"^\S*(?:Error|Exception): (.+)", re.MULTILINE),
+)
+"""Where Spark says why it does not start, best first."""
 
 
 @contextmanager
-def session(master: str, name: str = "ckptsim sweep") -> Iterator[Any]:
-    """A session that is stopped whatever happens.  MissingDependencyError: no Spark, no Java, or no master that answers."""
-    warnings.filterwarnings("ignore", message=_NOT_YET)
+def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session that is stopped whatever happens.  `conf`: settings of the user's, which win.
+
+    MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no master that answers.
+    """
+    warnings.filterwarnings("ignore", message=NOT_YET)
+    wanted = settings(master, conf or {}, os.environ)
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
     java.prepare()
-    here = _is_here(master)
-    if here:
-        os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever `python3` is on PATH
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    else:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what the cluster's nodes have may have another path
+    _knock(master)
+    os.environ.update(wanted.environment)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in (_SETTINGS | (_LOOPBACK if here else {})).items():
+    for key, value in wanted.conf.items():
         builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-    except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
-        raise java.MissingDependencyError(f"no Spark at {master}: {str(error).strip().splitlines()[0][:200]}") from None
-    spark.sparkContext.setLogLevel("OFF")  # a lost executor is our story to tell
-    try:
-        with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:  # executors come for the package as long as there are new ones
-            if not master.startswith("local"):
-                _send_package(spark, Path(folder))
+    quiet = LOG_LEVEL not in wanted.conf
+    with tempfile.TemporaryDirectory(prefix="ckptsim-") as place:  # executors come for the package as long as there are new ones
+        folder = Path(place)
+        try:
+            with _stderr_to(folder / "spark.log", quiet):
+                spark = builder.getOrCreate()
+        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+            log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
+            raise java.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
+        try:
+            if quiet:
+                spark.sparkContext.setLogLevel("OFF")  # a lost executor is our story to tell
+            if wanted.sends:
+                _send_package(spark, folder)
             yield spark
+        finally:
+            spark.stop()
+
+
+def reason(*told: str) -> str:
+    """The one line of all that Spark has said that says why."""
+    for pattern in _REASONS:
+        for text in told:
+            if found := pattern.findall(text):
+                return str(found[-1]).strip()[:MOST_WORDS]
+    return next((line.strip()[:MOST_WORDS] for text in told[::-1] for line in text.splitlines() if line.strip()), "it does not say why")
+
+
+def _knock(master: str) -> None:
+    """MissingDependencyError if nothing listens at any of a standalone cluster's masters."""
+    if not master.startswith("spark://"):
+        return
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
+        except OSError as error:
+            why = error.strerror or str(error)
+        else:
+            return
+    raise java.MissingDependencyError(f"no Spark at {master}: {why}")
+
+
+@contextmanager
+def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
+    """What is started meanwhile writes there, as long as it lives: Java says things before it can be told not to."""
+    if not quiet:
+        yield
+        return
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log.open("wb") as stream:
+            os.dup2(stream.fileno(), 2)
+        yield
     finally:
-        spark.stop()
-
-
-def _is_here(master: str) -> bool:
-    return master.startswith("local") or urlsplit(master).hostname in ("127.0.0.1", "localhost", "::1")
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def _send_package(spark: Any, folder: Path) -> None:

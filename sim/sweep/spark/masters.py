@@ -1,0 +1,89 @@
+"""What a master calls for: Spark's settings and the environment of driver and executors.  Nothing is started here.
+
+Executors need Python and the packages (numpy, numba, pyarrow): the same virtual environment on all nodes, an archive of one
+(`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own package is
+sent to them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sim.sweep.java import MissingDependencyError
+
+__all__ = ["NOT_YET", "MasterError", "Settings", "checked", "settings"]
+
+NOT_YET = "PySpark does not yet fully support pandas"
+_PYTHON = "spark.pyspark.python"
+_ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # writes over our bar
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
+    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{NOT_YET}:FutureWarning",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
+# Left alone Spark prefers an interface that may not be reachable.
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_MASTERS = re.compile(r"local(-cluster)?(\[[^]]+])?|spark://[^/,]+:\d+(,[^/,]+:\d+)*|yarn|k8s://\S+")
+_OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
+
+
+class MasterError(ValueError):
+    """No such master, or a setting that cannot be; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`conf`: for the session.  `environment`: of the driver, before it starts.  `sends`: executors have to be sent our package."""
+
+    conf: Mapping[str, str]
+    environment: Mapping[str, str]
+    sends: bool
+
+
+def checked(master: str, words: Iterable[str]) -> dict[str, str]:
+    """``KEY=VALUE`` as in `spark-submit --conf`, for a master that can be; before anything else is done."""
+    if not _MASTERS.fullmatch(master):
+        raise MasterError(f"--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not '{master}'")
+    found = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (equals and key.startswith("spark.")):
+            raise MasterError(f"--conf: expected spark.KEY=VALUE, not '{word}'")
+        if key in _OURS:
+            raise MasterError(f"--conf: {key} cannot be set: {_OURS[key]}")
+        if (key, value) == ("spark.submit.deployMode", "cluster"):
+            raise MasterError("--conf: the driver runs here, where the rows are kept: spark.submit.deployMode has to be client")
+        found[key] = value
+    return found
+
+
+def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> Settings:
+    """For this master.  `own`: the user's settings, which win; `environment`: what the user has set there."""
+    checked(master, ())
+    if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
+        raise MissingDependencyError("--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration")
+    here = is_here(master)
+    wanted = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
+    if here:
+        wanted["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
+    return Settings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, wanted, sends=not master.startswith("local"))
+
+
+def is_here(master: str) -> bool:
+    """All on this machine: nothing needs to be reachable from elsewhere."""
+    return master.startswith("local") or urlsplit(master.partition(",")[0]).hostname in ("127.0.0.1", "localhost", "::1")
+
+
+def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
+    """What executors run; PySpark reads it from its own environment, whatever the setting says."""
+    if _PYTHON in own:
+        return own[_PYTHON]
+    if here:
+        return sys.executable  # else workers take whatever `python3` is on PATH
+    return environment.get("PYSPARK_PYTHON") or ("python3" if master.startswith("k8s") else sys.executable)

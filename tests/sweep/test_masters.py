@@ -1,0 +1,81 @@
+"""What each kind of master calls for, before anything is started."""
+
+import sys
+
+import pytest
+
+from sim.sweep.java import MissingDependencyError
+from sim.sweep.spark.masters import MasterError, checked, settings
+
+HADOOP = {"HADOOP_CONF_DIR": "/etc/hadoop"}
+LOOPBACK = {"spark.driver.host", "spark.driver.bindAddress"}
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "spark://127.0.0.1:7077", "spark://localhost:7077"])
+def test_what_is_here_stays_on_loopback(master):
+    """And runs this very Python, whatever else the environment names."""
+    wanted = settings(master, {}, {"PYSPARK_PYTHON": "/other/python"})
+
+    assert set(wanted.conf) >= LOOPBACK
+    assert {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} == dict(wanted.environment)
+
+
+@pytest.mark.parametrize("master", ["spark://head:7077", "spark://a:7077,b:7077", "yarn", "k8s://https://api:6443"])
+def test_a_cluster_elsewhere_is_not_pinned(master):
+    """Executors must be able to come back to the driver; our package is sent to them."""
+    wanted = settings(master, {}, HADOOP)
+
+    assert not LOOPBACK & set(wanted.conf)
+    assert "SPARK_LOCAL_IP" not in wanted.environment
+    assert wanted.sends
+
+
+@pytest.mark.parametrize(
+    ("master", "python"), [("spark://head:7077", sys.executable), ("yarn", sys.executable), ("k8s://https://api:6443", "python3")]
+)
+def test_executors_run_the_python_of_their_nodes(master, python):
+    """The same path as here, that of an image on Kubernetes, or what the user says: by setting rather than by environment."""
+    archive = {"spark.archives": "env.tar.gz#env", "spark.pyspark.python": "./env/bin/python"}
+
+    assert python == settings(master, {}, HADOOP).environment["PYSPARK_PYTHON"]
+    assert "/opt/python" == settings(master, {}, HADOOP | {"PYSPARK_PYTHON": "/opt/python"}).environment["PYSPARK_PYTHON"]
+    assert "./env/bin/python" == settings(master, archive, HADOOP | {"PYSPARK_PYTHON": "/opt/python"}).environment["PYSPARK_PYTHON"]
+    assert archive.items() <= settings(master, archive, HADOOP).conf.items()
+
+
+def test_the_user_s_settings_win():
+    wanted = settings("local[2]", {"spark.ui.enabled": "true", "spark.driver.host": "10.0.0.1"}, {})
+
+    assert ("true", "10.0.0.1") == (wanted.conf["spark.ui.enabled"], wanted.conf["spark.driver.host"])
+
+
+def test_nothing_is_sent_to_itself():
+    assert not settings("local[2]", {}, {}).sends
+    assert settings("spark://127.0.0.1:7077", {}, {}).sends
+
+
+@pytest.mark.parametrize("master", ["", "locale", "local[2", "spark://head", "spark:/head:7077", "mesos://head:5050", "YARN"])
+def test_a_master_nobody_knows(master):
+    """Is told at once, not by Java after half a minute."""
+    with pytest.raises(MasterError, match=r"--master: expected local\[\*\], spark://HOST:PORT, yarn or k8s://"):
+        checked(master, ())
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["spark.executor.memory", "executor.memory=2g", "=2g", "", "spark.master=yarn", "spark.app.name=x", "spark.submit.deployMode=cluster"],
+)
+def test_a_setting_that_cannot_be(word):
+    with pytest.raises(MasterError, match=r"^--conf: "):
+        checked("yarn", [word])
+
+
+def test_values_may_hold_anything():
+    words = ["spark.driver.extraJavaOptions=-Da=b -Dc=d", "spark.executorEnv.X="]
+
+    assert {"spark.driver.extraJavaOptions": "-Da=b -Dc=d", "spark.executorEnv.X": ""} == checked("yarn", words)
+
+
+def test_yarn_needs_the_cluster_s_configuration():
+    with pytest.raises(MissingDependencyError, match="HADOOP_CONF_DIR"):
+        settings("yarn", {}, {"HADOOP_CONF_DIR": ""})
