@@ -1,13 +1,19 @@
 """A sweep on a Spark cluster whose executor, Python worker and driver are killed in mid-run: what does it cost, and is a byte different?
 
-    python -m benchmarks.chaos SCENARIO [OPTIONS OF SWEEP ...]
+    python -m benchmarks.chaos SWEEP|SCENARIO [OPTIONS OF SWEEP ...] [--keep FOLDER]
 
 Runs `ckptsim sweep` three times: undisturbed on two local processes; on a standalone cluster (a master, two workers) until its
-driver is killed, an executor and a Python worker having been killed before; and once more, to the end.
+driver is killed, an executor and a Python worker having been killed before; and once more, to the end.  With --keep, what an earlier
+call left in the folder is taken up: what has no row yet runs.
+
+`scenarios/sweeps/khaos-windows.yaml` (two cores, shared): 2,304 cells; killed after so many rows: executor at 461, Python worker at 931,
+driver at 1471.  Recomputed: 2 cells by a second attempt of their task, at most 5 that were under way when the driver was killed, 0 that
+had a row.  Canonical rows and results the same bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -19,13 +25,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import event_log
 from benchmarks.standalone import standalone
+from sim.sweep.columns import OUTCOME, table
+from sim.sweep.store import Store
 
-__all__ = ["Damage", "disturbed"]
+__all__ = ["Damage", "canonical", "disturbed"]
 
-PATIENCE_S = 1800.0
+PATIENCE_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -34,26 +44,31 @@ class Damage:
 
     cells: int
     kept_at: dict[str, int]  # what was killed -> rows kept at that time
-    ran_twice: int  # rows of cells that had one already
-    retried: int  # rows from a second attempt of their task
-    same: bool  # results are those of the undisturbed sweep, byte for byte
+    retried: int  # rows from a second attempt of their task: an executor or a Python worker was killed
+    under_way: int  # cells that had begun, at most, and had no row when the driver was killed: they ran again
+    ran_twice: int  # cells that had a row already and ran again all the same
+    digests: tuple[str, str]  # of the canonical rows, undisturbed and disturbed
+    same: bool  # canonical rows and results are those of the undisturbed sweep, byte for byte
 
     def __str__(self) -> str:
         kills = ", ".join(f"{what} at {count}" for what, count in self.kept_at.items())
-        verdict = "results are the same bytes" if self.same else "RESULTS DIFFER"
+        verdict = "the same bytes" if self.same else "BYTES DIFFER"
         return (
-            f"{self.cells} cells; killed after so many rows: {kills}; {self.retried} rows from a second attempt, "
-            f"{self.ran_twice} cells ran again after the driver was killed: {verdict}"
+            f"{self.cells} cells; killed after so many rows: {kills}. Recomputed: {self.retried} cells by a second attempt of their task, "
+            f"at most {self.under_way} that were under way when the driver was killed, {self.ran_twice} that had a row. "
+            f"Canonical rows {self.digests[0]} and {self.digests[1]}: {verdict}"
         )
 
 
 def disturbed(options: Sequence[str], folder: Path) -> Damage:
     """`options`: what follows `ckptsim sweep`, without --out, --jobs and --master."""
-    _sweep([*options, "--jobs", "2", "--out", str(folder / "undisturbed")]).wait()
-    count = pq.read_metadata(folder / "undisturbed" / "results.parquet").num_rows
-    out = folder / "disturbed"
+    calm, out, told = folder / "undisturbed", folder / "disturbed", folder / "events"
+    if _sweep([*options, "--jobs", "2", "--out", str(calm)]).wait():
+        raise RuntimeError("the undisturbed sweep failed")
+    count = pq.read_metadata(calm / "results.parquet").num_rows
     with standalone(folder / "cluster") as cluster:
-        words = [*options, "--master", cluster.url, "--out", str(out)]
+        conf = [word for key, value in event_log.settings(told).items() for word in ("--conf", f"{key}={value}")]
+        words = [*options, "--master", cluster.url, *conf, "--out", str(out)]
         driver, kept = _sweep(words), {}
         victims: dict[str, Callable[[], list[int]]] = {
             "executor": cluster.executors, "Python worker": cluster.python_workers, "driver": lambda: [driver.pid],
@@ -63,16 +78,34 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
                 kept[what] = _reached(out, count * (i + 1) // 5, driver)
                 os.kill(_one_of(alive), signal.SIGKILL)
             driver.wait(PATIENCE_S)
+            kept["driver"] = len(_rows(out))
             if _sweep(words).wait(PATIENCE_S):
                 raise RuntimeError("the second sweep failed")
         finally:
             driver.kill()
     rows = _rows(out)
     times = Counter(row["cell"] for row in rows)
+    first, _ = event_log.logs(told)
+    rows_of = canonical(calm), canonical(out)
     return Damage(
-        cells=count, kept_at=kept, ran_twice=sum(times.values()) - len(times), retried=sum(row["attempt"] > 0 for row in rows),
-        same=all((out / name).read_bytes() == (folder / "undisturbed" / name).read_bytes() for name in ("results.parquet", "results.csv")),
+        cells=count, kept_at=kept, retried=sum(row["attempt"] > 0 for row in rows), under_way=first.begun - kept["driver"],
+        ran_twice=sum(times.values()) - len(times), digests=(_digest(rows_of[0]), _digest(rows_of[1])),
+        same=rows_of[0] == rows_of[1]
+        and all((out / name).read_bytes() == (calm / name).read_bytes() for name in ("results.parquet", "results.csv")),
     )  # fmt: skip
+
+
+def canonical(folder: Path) -> bytes:
+    """All rows of a sweep by cell, without host, times and attempt."""
+    rows = table((row for _, row in sorted(Store(folder).rows().items())), OUTCOME)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return sink.getvalue().to_pybytes()
+
+
+def _digest(rows: bytes) -> str:
+    return hashlib.blake2b(rows, digest_size=10).hexdigest()
 
 
 def _sweep(words: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -81,9 +114,10 @@ def _sweep(words: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def _reached(out: Path, count: int, driver: subprocess.Popen[bytes]) -> int:
     """Waits until so many rows are kept; how many there are then."""
-    end = time.monotonic() + PATIENCE_S
+    end, counts = time.monotonic() + PATIENCE_S, dict[Path, int]()
     while time.monotonic() < end and driver.poll() is None:
-        if (kept := len(_rows(out))) >= count:
+        counts |= {path: pq.read_metadata(path).num_rows for path in (out / "cells").glob("*.parquet") if path not in counts}
+        if (kept := sum(counts.values())) >= count:
             return kept
         time.sleep(0.2)
     raise RuntimeError(f"the sweep ended or stood still before {count} rows were kept")
@@ -103,6 +137,15 @@ def _one_of(alive: Callable[[], list[int]]) -> int:
     raise RuntimeError("nothing to kill")
 
 
-if __name__ == "__main__":
+def main(words: Sequence[str]) -> None:
+    """One sentence."""
+    if "--keep" in words:
+        at = words.index("--keep")
+        print(disturbed([*words[:at], *words[at + 2 :]], Path(words[at + 1]).absolute()))
+        return
     with tempfile.TemporaryDirectory(prefix="ckptsim-chaos-") as place:
-        print(disturbed(sys.argv[1:], Path(place)))
+        print(disturbed(words, Path(place)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

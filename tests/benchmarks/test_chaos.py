@@ -1,15 +1,20 @@
-"""A sweep on a real cluster, disturbed as badly as can be."""
+"""A sweep on a real cluster, disturbed as badly as can be: `python -m benchmarks.chaos` on a sweep file, small."""
 
 import pytest
 
-SCENARIO = """\
-# Does anything get lost?
+JOB = """\
 version: 1
 job:
   source: {source: {rate: 2k/s, record: 100 B}, parallelism: 2}
   sink: {input: {source: hash}, service: 100 us, parallelism: 2}
-checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
-run: {duration: 20 s, replications: 50}
+checkpoint: {interval: 1 s, barriers: aligned}
+run: {duration: 20 s}
+"""
+SWEEP = """\
+# Does anything get lost?
+scenario: job.yaml
+vary: {checkpoint.barriers: [aligned, unaligned]}
+replications: 50
 """
 
 
@@ -20,11 +25,14 @@ def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     pytest.importorskip("pyspark")
     from benchmarks.chaos import disturbed
 
-    scenario = tmp_path / "job.yaml"
-    scenario.write_text(SCENARIO)
-    damage = disturbed([str(scenario)], tmp_path)
+    (tmp_path / "job.yaml").write_text(JOB)
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(SWEEP)
+    damage = disturbed([str(sweep)], tmp_path)
 
     assert (150, True) == (damage.cells, damage.same), damage
+    assert damage.digests[0] == damage.digests[1]
     assert ["executor", "Python worker", "driver"] == list(damage.kept_at)
     assert damage.retried >= 1, damage
-    assert damage.ran_twice <= damage.cells // 5, damage
+    assert 0 <= damage.under_way <= damage.cells // 2, damage
+    assert damage.ran_twice == 0, damage
