@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from sim.sweep.java import MissingDependencyError
-from sim.sweep.spark.masters import MasterError, checked, settings
+from sim.sweep.spark.masters import MasterError, checked, must_fit, settings
 
 HADOOP = {"HADOOP_CONF_DIR": "/etc/hadoop"}
 LOOPBACK = {"spark.driver.host", "spark.driver.bindAddress"}
@@ -79,3 +79,19 @@ def test_values_may_hold_anything():
 def test_yarn_needs_the_cluster_s_configuration():
     with pytest.raises(MissingDependencyError, match="HADOOP_CONF_DIR"):
         settings("yarn", {}, {"HADOOP_CONF_DIR": ""})
+
+
+@pytest.mark.parametrize(("there", "fits"), [("4.3.0", True), ("4.3.1", True), ("3.5.1", False), (None, True)])
+def test_another_spark_is_told(tmp_path, there, fits):
+    """On a cluster's machines SPARK_HOME often is set."""
+    (tmp_path / "jars").mkdir()
+    if there:
+        (tmp_path / "jars" / f"spark-core_2.13-{there}.jar").touch()
+    environment = {"SPARK_HOME": str(tmp_path)}
+
+    if fits:
+        must_fit(environment, "4.3.0")
+    else:
+        with pytest.raises(MissingDependencyError, match=rf"has Spark {there}, PySpark here is 4\.3\.0: unset it, or pip install"):
+            must_fit(environment, "4.3.0")
+    must_fit({}, "4.3.0")

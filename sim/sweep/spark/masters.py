@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from sim.sweep.java import MissingDependencyError
 
-__all__ = ["NOT_YET", "MasterError", "Settings", "checked", "settings"]
+__all__ = ["NOT_YET", "MasterError", "Settings", "checked", "must_fit", "settings"]
 
 NOT_YET = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"
@@ -30,6 +31,7 @@ _ALWAYS = {
 # Left alone Spark prefers an interface that may not be reachable.
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _MASTERS = re.compile(r"local(-cluster)?(\[[^]]+])?|spark://[^/,]+:\d+(,[^/,]+:\d+)*|yarn|k8s://\S+")
+_CORE = re.compile(r"-(\d[\w.]*)\.jar$")
 _OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
 
 
@@ -73,6 +75,17 @@ def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]
     if here:
         wanted["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
     return Settings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, wanted, sends=not master.startswith("local"))
+
+
+def must_fit(environment: Mapping[str, str], version: str) -> None:
+    """MissingDependencyError if SPARK_HOME holds another Spark than this PySpark: it would be started, and fail in a hundred lines."""
+    home = environment.get("SPARK_HOME")
+    cores = [match[1] for jar in Path(home, "jars").glob("spark-core_*.jar") if (match := _CORE.search(jar.name))] if home else []
+    found = next(iter(cores), None)
+    if found and found.split(".")[:2] != version.split(".")[:2]:
+        raise MissingDependencyError(
+            f"SPARK_HOME={home} has Spark {found}, PySpark here is {version}: unset it, or pip install pyspark=={found}"
+        )
 
 
 def is_here(master: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.sweep import java
-from sim.sweep.spark.masters import NOT_YET, settings
+from sim.sweep.spark.masters import NOT_YET, must_fit, settings
 
 __all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
 
@@ -48,21 +50,23 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
     warnings.filterwarnings("ignore", message=NOT_YET)
     wanted = settings(master, conf or {}, os.environ)
     try:
+        from pyspark import SparkConf, SparkContext, __version__
         from pyspark.sql import SparkSession
     except ImportError:
         raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
+    must_fit(os.environ, __version__)
     java.prepare()
     _knock(master)
     os.environ.update(wanted.environment)
-    builder = SparkSession.builder.master(master).appName(name)
-    for key, value in wanted.conf.items():
-        builder = builder.config(key, value)
+    own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(wanted.conf.items()))
     quiet = LOG_LEVEL not in wanted.conf
     with tempfile.TemporaryDirectory(prefix="ckptsim-") as place:  # executors come for the package as long as there are new ones
         folder = Path(place)
         try:
             with _stderr_to(folder / "spark.log", quiet):
-                spark = builder.getOrCreate()
+                with _later():
+                    SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - half of what getOrCreate does
+                spark = SparkSession.builder.config(conf=own).getOrCreate()
         except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
             log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
             raise java.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
@@ -115,6 +119,22 @@ def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
     finally:
         os.dup2(ours, 2)
         os.close(ours)
+
+
+@contextmanager
+def _later() -> Iterator[None]:
+    """Ctrl-C counts at the end: a Java that is interrupted on its way up stays for ever, and nobody knows of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _send_package(spark: Any, folder: Path) -> None:
