@@ -28,11 +28,11 @@ DAY_S = 86_400.0
 class MadeUp:
     """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
 
-    `state`: every MB of it makes a checkpoint a second longer.
+    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job.
     """
 
-    def __init__(self, duration, spread=0.0, *, state=False):
-        self.duration, self.spread, self.state = duration, spread, state
+    def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0):
+        self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
         self.asked = {}
 
     def __call__(self, steady, failing):
@@ -47,7 +47,8 @@ class MadeUp:
         seconds = parse_duration(axes["interval"]) / 1e9
         ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
         return axes | {
-            "status": "ok", "strategy": "x", "replication": k, "throughput_per_second": 400.0, "throughput_change": 0.0, "failed": 0,
+            "status": "ok", "strategy": "x", "replication": k, "failed": 0,
+            "throughput_per_second": 400.0 * (1 - self.cost_s / seconds), "throughput_change": -self.cost_s / seconds,
             "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
             "checkpointed_bytes": 1.0, "completed": 2, "persisted_bytes": 0.0, "downtime_ms": 5000.0,
             "replayed_records": 400 * seconds, "caught_up_ms": 5000 + 1000 * seconds,
@@ -81,6 +82,16 @@ def test_long_intervals_are_run_where_nothing_speaks_against_them(job):
     run = MadeUp({"aligned": 100.0})
 
     assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.asked}
+
+
+def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
+    """A checkpoint takes half a second of processing and the job fails every 5 h: 136 s by renewal, so 2 min are tried."""
+    run = MadeUp({"aligned": 100.0}, cost_s=0.5)
+    found = race(job, run, mtbf_s=18_000.0, recovery_ms=200_000)
+
+    assert 0.5 == pytest.approx(found.cost_s)
+    assert "2 min" in {interval for interval, _ in run.asked}
+    assert 0.0 == race(job, MadeUp({"aligned": 100.0})).cost_s
 
 
 def test_what_is_beaten_runs_once(job):

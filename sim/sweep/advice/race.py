@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.sweep.advice.judgement import NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
-from sim.sweep.advice.settings import PROTOCOLS, Candidate, Protocol, candidate, extras, intervals, patient, todays
+from sim.sweep.advice.settings import NICE_NS, PROTOCOLS, Candidate, Protocol, candidate, extras, intervals, patient, todays
 from sim.sweep.advice.trials import Bench, Trial
 from sim.units import format_duration, parse_duration
 
@@ -29,6 +30,8 @@ FIRST = 3
 """Replications of those that stay in it: fewer say nothing of a spread."""
 CLEARLY = 1.15
 """How far a limit must be broken for longer intervals to be given up unseen."""
+COSTLY = 0.003
+"""Of throughput: what a run of minutes cannot give by chance."""
 SLACK = 0.8
 """Of what a longer interval is expected to cost: more is given up unseen."""
 
@@ -78,6 +81,16 @@ class Race:
         near = [one for one in settings if excess(one, self.limits) <= least * (1 + SAME)]
         return min(near, key=lambda one: (self.changes[one.name], one.lost))
 
+    @property
+    def cost_s(self) -> float:
+        """Processing lost to one checkpoint of the chosen protocol, at the interval where it shows best; 0: none shows."""
+        chosen = self.chosen
+        alike = [one for one in self.settings if chosen is not None and one.protocol == chosen.protocol]
+        dearest = max(alike, key=lambda one: one.loss, default=None)
+        if dearest is None or dearest.loss < COSTLY:
+            return 0.0
+        return dearest.loss * parse_duration(dearest.interval) / 1e9
+
     def choice(self) -> Choice:
         return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
 
@@ -91,6 +104,7 @@ class Race:
     def whole(self) -> None:
         """From nothing to a choice."""
         self._all_intervals()
+        self._optimum()
         if self.chosen is None:
             self._extras()
         self._until_sure()
@@ -127,6 +141,15 @@ class Race:
                 return
             more = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
             self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*protocols, *more)], 1)
+
+    def _optimum(self) -> None:
+        """Where a checkpoint costs more than chance, the interval that is best by the renewal argument is tried as well."""
+        chosen, cost_s = self.chosen, self.cost_s
+        if chosen is None or not cost_s:
+            return
+        optimum_s = renewal(cost_s, self.mtbf_s)
+        nearest = min(NICE_NS, key=lambda one: abs(math.log(one / 1e9 / optimum_s)))
+        self.more([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
 
     def _extras(self) -> None:
         """Nothing keeps the limits: one thing more, beside what comes nearest to them and beside today's."""

@@ -63,7 +63,7 @@ def report(
     if configured:
         parts.append(configured)
     if chosen is not None:
-        parts += [words.theory(chosen, race.mtbf_s), words.failures(race, chosen)]
+        parts += [words.theory(race), words.failures(race, chosen)]
     parts += _remarks(race)
     found = sensitivity(race, asked, _served(race, asked), planned) if vary else []
     parts += _unknown(race, asked, found, mtbf_ms)
@@ -112,10 +112,13 @@ def _unknown(race: Race, asked: Sequence[Unknown], found: Sequence[Sensitivity],
     if found:
         yield section(found)
     first = [one for one in found if one.changes or one.moves > math.log(2)]
+    told, matters = words.unknown_failures(race)
     if mtbf_ms is None:
-        yield words.unknown_failures(race)
+        yield told
     if first:
         yield f"Answer first: {first[0].question} ({first[0].name})"
+    elif matters and mtbf_ms is None:
+        yield "Answer first: how often does the job fail?"
     varied = {one.name for one in found}
     for one in asked:
         if one.is_setting:
@@ -144,10 +147,9 @@ def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> st
 
 
 def _told(race: Race, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
-    cost = math.nan if chosen is None else words.cost_s(chosen)
-    costs = chosen is not None and cost > 0
+    cost = race.cost_s
     rules = {"young": young, "daly": daly, "renewal": renewal}
-    closed = {name: rule(cost, race.mtbf_s) if costs else math.nan for name, rule in rules.items()}
+    closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}
     return {
         "advised": None if chosen is None else asdict(chosen),
         "today": None if race.today is None else next(asdict(one) for one in race.settings if one.name == race.today.name),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.model.scenario import Scenario
 
-__all__ = ["PROTOCOLS", "Candidate", "Protocol", "candidate", "extras", "intervals", "patient", "todays"]
+__all__ = ["NICE_NS", "PROTOCOLS", "Candidate", "Protocol", "candidate", "extras", "intervals", "patient", "todays"]
 
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))

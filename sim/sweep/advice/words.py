@@ -14,7 +14,7 @@ from sim.sweep.advice.judgement import Choice, Limits, Setting
 from sim.sweep.advice.race import Race
 from sim.units import parse_duration
 
-__all__ = ["against", "closest", "cost_s", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
+__all__ = ["against", "closest", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
@@ -96,20 +96,15 @@ def _remarks(one: Setting, race: Race) -> Iterator[str]:
         yield f"breaks {', '.join(LIMITED[name] for name in one.breaks)}"
 
 
-def theory(chosen: Setting, mtbf_s: float) -> str:
+def theory(race: Race) -> str:
     """Closed forms beside the simulated optimum."""
-    cost = cost_s(chosen)
-    if cost <= 0:
-        return "A checkpoint costs no throughput here, so Young and Daly would take as many as there can be; what is replayed decides."
+    cost, mtbf_s = race.cost_s, race.mtbf_s
+    if not cost:
+        return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
     return (
         f"A checkpoint costs {_ms(1e3 * cost)} of processing; with a failure every {_ms(1e3 * mtbf_s)} Young says every "
         f"{_ms(1e3 * young(cost, mtbf_s))}, Daly {_ms(1e3 * daly(cost, mtbf_s))}, the renewal optimum {_ms(1e3 * renewal(cost, mtbf_s))}."
     )
-
-
-def cost_s(chosen: Setting) -> float:
-    """Processing lost to one checkpoint; what is within the noise of the shortest runs is none."""
-    return chosen.loss * parse_duration(chosen.interval) / 1e9 if chosen.loss > 1e-4 else 0.0
 
 
 def failures(race: Race, chosen: Setting) -> str:
@@ -121,8 +116,8 @@ def failures(race: Race, chosen: Setting) -> str:
     return f"How often the job fails matters: {'; '.join(each)}."
 
 
-def unknown_failures(race: Race) -> str:
-    """Nobody said how often the job fails."""
+def unknown_failures(race: Race) -> tuple[str, bool]:
+    """Nobody said how often the job fails; and whether it matters."""
     own = race.chosen
     moved = []
     for step in range(1, 21):  # from today's assumption up to ten times as often, as rarely
@@ -138,8 +133,8 @@ def unknown_failures(race: Race) -> str:
         for power, other in filter(None, (more_often, rarer))
     ]
     if not changes:
-        return f"{told}From ten times as often to ten times as rarely the advice is the same."
-    return f"{told}If it fails {'; '.join(changes)} would be advised."
+        return f"{told}From ten times as often to ten times as rarely the advice is the same.", False
+    return f"{told}If it fails {'; '.join(changes)} would be advised.", True
 
 
 def limits_text(limits: Limits) -> str:
@@ -147,7 +142,7 @@ def limits_text(limits: Limits) -> str:
 
 
 def name_of(name: tuple[str, str] | None) -> str:
-    return "no setting keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
+    return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
 
 
 def share(value: float) -> str:
