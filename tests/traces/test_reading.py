@@ -149,6 +149,10 @@ def test_a_line_of_any_length(monkeypatch):
     assert [(3, "the line is too long", 200)] == [(line, why, len(text)) for line, why, text in found["quarantine"].to_numpy().tolist()]
 
 
+def test_a_line_that_is_too_long_for_a_row_and_not_for_a_block():
+    assert ["the line is too long"] == reasons("t,rate\n1,5\n2," + "9" * 100_000 + "\n3,6\n")
+
+
 def test_packed_files():
     """One member after the other, as `cat a.gz b.gz` makes them."""
     data = gzip.compress(b"t,rate\n1,5\n") + gzip.compress(b"2,6\n")
