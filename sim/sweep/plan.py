@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Storage
 from sim.model.directories import Directories
-from sim.model.faults import JobManagerDown, Kill, TaskManagerLost
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
 from sim.runtime.manifest import identity
@@ -82,8 +82,12 @@ def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
 
 
 def _sure_to_fail(scenario: Scenario) -> bool:
-    fatal = [fault.when for fault in scenario.faults if isinstance(fault.what, Kill | TaskManagerLost | JobManagerDown)]
-    return any(at_ns < scenario.run.duration_ns for when in fatal for at_ns in when.at_ns)
+    def fatal(fault: Fault) -> bool:
+        if isinstance(fault.what, NetworkOutage):
+            return fault.what.lasts_ns >= scenario.restart.heartbeat_timeout_ns
+        return isinstance(fault.what, Kill | TaskManagerLost | JobManagerDown)
+
+    return any(at_ns < scenario.run.duration_ns for fault in scenario.faults if fatal(fault) for at_ns in fault.when.at_ns)
 
 
 def _seed(seed: int, replication: int) -> int:

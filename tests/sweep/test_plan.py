@@ -62,4 +62,6 @@ def test_what_is_sure_to_fail_is_held_against_nothing(study):
     assert 0 == baselines("faults: [{kill: b, at: 1 s}]\n")
     assert 1 == baselines("faults: [{task-manager: 0, at: 3 s}]\n")
     assert 1 == baselines("faults: [{kill: b, every: {exponential: 1 h}}]\n")
+    assert 0 == baselines("faults: [{network: 0, lasts: 50 s, at: 1 s}]\n")
+    assert 1 == baselines("faults: [{network: 0, lasts: 49 s, at: 1 s}]\n")
     assert 1 == baselines("faults: [{storage: outage, lasts: 1 s, at: 1 s}]\n")
