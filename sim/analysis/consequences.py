@@ -33,7 +33,7 @@ class Consequences:
     caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts; NaN: not within the run"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
-    delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean over all seconds of the run"]
+    delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean of what is seen once a second"]
     delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
     ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
 

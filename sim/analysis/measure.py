@@ -33,12 +33,14 @@ def _share(text: object) -> float:
     return -float(units.parse_share(shown[1:])) if shown.startswith("-") else float(units.parse_share(shown))
 
 
+_NOTHING = 5e-7
+"""As a share: smaller ones are the rounding of sums."""
 _UNITS = (
     _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
     _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
     _Unit("_s", "s", lambda text: units.parse_duration(text) / 1e9, lambda value: ms_text(1e3 * value)),
     _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text),
-    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %"),
+    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %"),
     _Unit("_change", "", _share, change_text),
 )
 _NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text)
@@ -49,7 +51,9 @@ def text(column: str, value: float) -> str:
     if math.isnan(value) or math.isinf(value):
         return "-"
     unit = _of(column)
-    return unit.text(value) if value >= 0 or unit.ending == "_change" else f"-{unit.text(-value)}"
+    if value >= 0 or unit.ending == "_change":
+        return unit.text(value)
+    return told if (told := unit.text(-value)) == unit.text(0.0) else f"-{told}"  # nothing has no sign
 
 
 def unit(column: str) -> str:

@@ -142,7 +142,7 @@ def _spread(column: str, value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.0f} %"
+    return "-" if math.isnan(share) else f"{100 * max(share, 0.0):.0f} %"  # below 0 by rounding only
 
 
 def _limit(limit: Limit) -> str:
