@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.answers import BEGIN, END, SWEEPS
+from benchmarks.answers import BEGIN, END, SWEEPS, answer
 from sim.scenario.plain import first_comment
 from sim.sweep.asked.definition import define
 from sim.sweep.plan import cells, distinct, with_baselines
 
 FILES = sorted(SWEEPS.glob("*.yaml"))
+CHEAPEST = "khaos-iot-at-rest"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -32,3 +33,11 @@ def test_its_page_answers(file: Path):
     assert f"`ckptsim sweep scenarios/sweeps/{file.name}`" in answer
     assert first_comment(file.read_text()) in answer
     assert f"`{file.stem}.yaml`" in (SWEEPS / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_cheapest_answers_as_its_page_says(tmp_path):
+    """Run whole, it prints to the letter what the page has: pages are not out of date."""
+    page = (SWEEPS / f"{CHEAPEST}.md").read_text()
+
+    assert f"{BEGIN}\n```\n{answer(SWEEPS / f'{CHEAPEST}.yaml', tmp_path, 2)}\n```\n" in page
