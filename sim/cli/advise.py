@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
-from sim.cli.options import Engine, EngineOption, JobsOption, OutOption, SetOption, parsed
+from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
 
@@ -59,6 +59,7 @@ def advise_on(
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Try protocols and intervals on a job, undisturbed and with a failure, and recommend a setting that keeps your limits.
 
@@ -67,6 +68,7 @@ def advise_on(
     with speaking():
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
+        on_spark = spark_settings(master, conf)
         from sim.sweep.advice.judgement import Limits
         from sim.sweep.advice.tries import Tries
 
@@ -75,7 +77,8 @@ def advise_on(
         name, text = _read(source)
         folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
         tries = Tries(
-            folder, partial(_bar, folder), engine=engine.value, jobs=jobs, master=master, budget_s=(budget_ms or 0.0) / 1e3,
+            folder, partial(_bar, folder), engine=engine.value, jobs=jobs, master=master, conf=on_spark,
+            budget_s=(budget_ms or 0.0) / 1e3,
         )  # fmt: skip
         report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, tries)
         table = tries.collected()

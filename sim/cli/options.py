@@ -13,8 +13,8 @@ import typer
 from sim.cli.errors import Code, UserError
 
 __all__ = [
-    "ChecksOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption",
-    "in_environment", "parsed",
+    "ChecksOption", "ConfOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption",
+    "in_environment", "parsed", "spark_settings",
 ]  # fmt: skip
 
 
@@ -30,6 +30,10 @@ class Engine(StrEnum):
 
 
 ChecksOption = Annotated[bool, typer.Option("--checks/--no-checks", help="Watch every run for lost, duplicated or inconsistent data.")]
+ConfOption = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's, as for spark-submit.", show_default=False),
+]
 EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all give the same results, the last two slowly.")]
 EnvironmentOption = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
@@ -59,3 +63,14 @@ def in_environment(name_or_file: str | None) -> list[str]:
         return []
     place = Path(name_or_file)
     return [f"environment={json.dumps(str(place.resolve()) if place.suffix or len(place.parts) > 1 else name_or_file)}"]
+
+
+def spark_settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
+    """What --conf says, before anything else is done; None: not on Spark."""
+    if master is None:
+        if conf:
+            raise UserError("--conf is for Spark: say --master as well", Code.USAGE)
+        return None
+    from sim.sweep.spark.masters import checked
+
+    return checked(master, conf or ())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
-from sim.cli.options import ChecksOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption
+from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
 
@@ -38,10 +38,6 @@ MasterOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Run on Spark: local[*], spark://HOST:PORT, yarn or k8s://...; needs Java.", show_default=False),
 ]
-ConfOption = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's, as for spark-submit.", show_default=False),
-]
 FailFastOption = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first cell that fails: --max-failures 0.")]
 MaxFailuresOption = Annotated[int | None, typer.Option(min=0, help="Stop when more cells than this have failed.", show_default=False)]
 
@@ -65,15 +61,12 @@ def run_sweep(
     with speaking():
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
-        if conf and master is None:
-            raise UserError("--conf is for Spark: say --master as well", Code.USAGE)
+        on_spark = spark_settings(master, conf)
         from sim.sweep.asked.definition import define
         from sim.sweep.asked.swept import run_sweep as sweep
         from sim.sweep.axes import override
         from sim.sweep.compare import run_folder
-        from sim.sweep.spark.masters import checked
 
-        spark_settings = checked(master, conf or ()) if master is not None else None
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
         asked = define(file, changes)
@@ -83,7 +76,7 @@ def run_sweep(
         folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
         most = 0 if fail_fast else max_failures
         swept = sweep(
-            asked, folder, engine=engine.value, jobs=jobs, master=master, conf=spark_settings, watching=_watching, check=checks,
+            asked, folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, watching=_watching, check=checks,
             max_failures=most,
         )  # fmt: skip
         _answer(swept)

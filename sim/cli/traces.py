@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sim.cli.errors import Code, UserError, output_folder, say, speaking
-from sim.cli.options import parsed
+from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
     from sim.traces.asked import Asked
@@ -39,12 +39,14 @@ def read(
     as_: Annotated[str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")] = None,
     per: Annotated[str, typer.Option(metavar="DURATION", help="A value of --as rates counts so long.")] = "1 s",
     master: MasterOption = "local[*]",
+    conf: ConfOption = None,
 ) -> None:
     """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost.
 
     What a file is, its content tells. Rows that cannot be used stand in the table `quarantine`, with file, line and reason.
     """
     with speaking():
+        on_spark = spark_settings(master, conf)
         asked = _asked(format_, time, time_unit, value, as_, per)
         from sim.sweep.spark.session import session
         from sim.traces.listing import list_files
@@ -53,7 +55,7 @@ def read(
         files, told = list_files(folder, without=out)
         if "://" not in out:
             output_folder(Path(out))
-        with session(master, "ckptsim traces") as spark:
+        with session(master, "ckptsim traces", conf=on_spark) as spark:
             counts = read_traces(spark, files, out, asked)
         raise typer.Exit(_summary(counts, told))
 
@@ -67,9 +69,11 @@ def cut_windows(
     trace: Annotated[str | None, typer.Option(help="Only this one.", show_default=False)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="For `windows: {file: ...}` of a sweep.")] = Path("windows.csv"),
     master: MasterOption = "local[*]",
+    conf: ConfOption = None,
 ) -> None:
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
+        on_spark = spark_settings(master, conf)
         from sim.runtime.whole_file import replace_file
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
@@ -83,7 +87,7 @@ def cut_windows(
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
-        with session(master, "ckptsim traces") as spark:
+        with session(master, "ckptsim traces", conf=on_spark) as spark:
             found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, beside=str(out.parent))
         replace_file(out, lambda path: found.to_csv(path, index=False, float_format="%.6g"))
         for line in told:

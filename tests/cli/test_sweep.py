@@ -162,3 +162,10 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
     reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
     assert (4, reason) == (done.exit_code, done.stderr)
     assert "1 of 3 cells are there already\n" == ckptsim(*words).stderr
+
+
+@pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])
+def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
+    done = ckptsim(*verb, tiny, "--master", "local[1]", "--conf", "nonsense")
+
+    assert (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n") == (done.exit_code, done.stderr)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,12 @@ Shown = Callable[[Sequence[Cell], Tally], AbstractContextManager[Watch]]
 class Tries:
     def __init__(
         self, folder: Path, shown: Shown, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
-        budget_s: float = float("inf"),
+        conf: Mapping[str, str] | None = None, budget_s: float = float("inf"),
     ) -> None:  # fmt: skip
         self.store = Store(folder)
         self._shown = shown
-        self._engine: Engine = engine
-        self._jobs, self._master, self._budget_s = jobs, master, budget_s
+        self._sweep = partial(sweep, engine=engine, jobs=jobs, master=master, conf=conf)
+        self._budget_s = budget_s
         self._planned: dict[str, Cell] = {}
 
     def run(self, steady: Sequence[Scenario], failing: Sequence[Scenario]) -> pd.DataFrame:
@@ -42,7 +43,7 @@ class Tries:
         planned, tally = [*with_baselines(cells(steady)), *cells(failing)], Tally()
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
         with self._shown(self.store.missing(planned), tally) as watch:
-            return sweep(planned, self.store, engine=self._engine, jobs=self._jobs, master=self._master, watch=watch, seen=tally.seen)
+            return self._sweep(planned, self.store, watch=watch, seen=tally.seen)
 
     def spent_s(self) -> float:
         """Processor time of all rows, whenever they ran."""
