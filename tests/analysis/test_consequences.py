@@ -96,3 +96,10 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     ) == consequences_sentence(["a", "b", "c"], [slow, quick, calm])
     assert "A failure costs the same under all of them." == consequences_sentence(["a", "b"], [slow, slow])
     assert "" == consequences_sentence(["a", "c"], [slow, calm])
+
+
+def test_a_run_is_over_when_its_job_is():
+    """On the mean of its replications."""
+    row = consequences([run(), run()], [60_000.0, 90_000.0])
+
+    assert 75 == row.ended_s
