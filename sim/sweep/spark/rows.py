@@ -32,7 +32,7 @@ __all__ = ["ClusterError", "each_row", "rows_on"]
 AT_ONCE = 3
 """Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
 TASK_S = 1.0
-"""Cells of less share a task: Spark spends 40-60 ms on each."""
+"""Cells of less CPU share a task: Spark spends 40-60 ms of it on each."""
 MOST_CELLS = 64
 """... but not too many: what a killed executor loses is its tasks."""
 LOOK_S = 5.0
@@ -91,7 +91,7 @@ class _Jobs:
 
         cloudpickle.register_pickle_by_value(spark_task)
         self._spark, self._engine, self._check = spark, engine, check
-        self._wall_s, self._cells, self._begun = 0.0, 0, 0
+        self._cpu_s, self._cells, self._begun = 0.0, 0, 0
         self._met = time.monotonic()  # when there was an executor
         self.stopped = False
 
@@ -124,7 +124,7 @@ class _Jobs:
                 return [died(batch[0])]
             half = len(batch) // 2
             return [*self.run(batch[:half]), *self.run(batch[half:])]
-        self._wall_s += sum(row["wall_s"] for row in rows)
+        self._cpu_s += sum(row["cpu_s"] for row in rows)  # not on the clock: on a busy machine tasks would shrink, and cost more
         self._cells += len(rows)
         return rows
 
@@ -158,4 +158,4 @@ class _Jobs:
     def _cells_per_task(self) -> int:
         if not self._cells:
             return 1
-        return min(max(round(TASK_S * self._cells / max(self._wall_s, 1e-9)), 1), MOST_CELLS)
+        return min(max(round(TASK_S * self._cells / max(self._cpu_s, 1e-9)), 1), MOST_CELLS)
