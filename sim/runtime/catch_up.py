@@ -16,7 +16,8 @@ __all__ = ["LOOK_NS", "CatchUp"]
 
 LOOK_NS = 10_000_000
 """How often it looks for the first record [ns], which is its precision; whether a job has caught up is known to the tenfold."""
-LONGEST_NS = 60_000_000_000
+LONGEST_NS = 1_000_000_000
+"""Between two looks: a job that is cold at first, or held up by checkpoints, is faster in the end than its pace so far tells."""
 
 
 class CatchUp:

@@ -16,8 +16,8 @@ def job():
     return Job((Vertex("log", 1, source=Source((Rate(0, Fraction(100)),)), service=Distribution(MS)),))
 
 
-def run(*kills_ms, restart=COLD):
-    base = scenario(job(), ALIGNED, seconds=6, interval_ms=1000)
+def run(*kills_ms, restart=COLD, seconds=6):
+    base = scenario(job(), ALIGNED, seconds=seconds, interval_ms=1000)
     overheads = replace(base.overheads, fail_ns=0, restart_ns=0, deploy_ns=0)
     faults = (Fault(Kill("log"), When(tuple(ms * MS for ms in kills_ms))),)
     return simulate(replace(base, restart=restart, overheads=overheads, faults=faults), engine="interpreted")
@@ -42,6 +42,13 @@ def test_a_warm_task_is_as_fast_as_before():
     result = run(1950, restart=replace(COLD, warm_up_ns=200 * MS))
 
     assert 250 <= caught_up_after(result) <= 400, "30 of 105 records in 200 ms, the others at 900 records/s"
+
+
+def test_when_a_job_has_caught_up_is_known_to_a_second():
+    """Its backlog stays what it is for 8 s and is gone a tenth later: the pace so far says nothing of that."""
+    result = run(1950, restart=replace(COLD, warm_up_ns=8000 * MS, warm_up_factor=Fraction(10)), seconds=20)
+
+    assert 8000 <= caught_up_after(result) <= 9200
 
 
 def test_who_restarts_while_cold_begins_anew():
