@@ -28,6 +28,7 @@ def committed(source):
     return json.loads(source.with_suffix(".ipynb").read_text())
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_the_committed_notebook_is_the_reviewed_text(source):
     """`python notebooks/execute.py` after every change of the .py; nothing of a machine is in it."""

@@ -61,6 +61,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     assert done.stdout.startswith("2 of 3 cells")
 
 
+@pytest.mark.extra
 def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     pytest.importorskip("pyspark")
     monkeypatch.setenv("PATH", "/nonexistent")

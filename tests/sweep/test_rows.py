@@ -9,6 +9,7 @@ from sim.sweep.spark import rows as room
 from sim.sweep.spark.rows import ClusterError
 
 pytest.importorskip("pyspark")
+pytestmark = pytest.mark.extra
 
 
 class Java:

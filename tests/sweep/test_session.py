@@ -52,6 +52,7 @@ def test_the_line_that_says_why(log, error, why):
     assert why == reason(log, error)
 
 
+@pytest.mark.extra
 def test_a_master_that_nobody_is_told_at_once(monkeypatch):
     """Spark would knock for minutes."""
     pytest.importorskip("pyspark")
