@@ -33,6 +33,6 @@ def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     assert (150, True) == (damage.cells, damage.same), damage
     assert damage.digests[0] == damage.digests[1]
     assert ["executor", "Python worker", "driver"] == list(damage.kept_at)
-    assert damage.retried >= 1, damage
-    assert 0 <= damage.under_way <= damage.cells // 2, damage
+    # On a fast machine the driver may be gone before a second attempt has a row; then its cells were under way.
+    assert 1 <= damage.retried + damage.under_way <= damage.cells // 2, damage
     assert damage.ran_twice == 0, damage

@@ -46,12 +46,10 @@ QUICK = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLeve
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch):
+def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
     """Broken files are told one by one and cost nothing but themselves; windows of the others are replayed."""
     pytest.importorskip("pyspark")
-    from sim.sweep.spark import session
-
-    monkeypatch.setattr(session, "_SETTINGS", session._SETTINGS | QUICK)
+    quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
     raw = tmp_path / "raw"
     raw.mkdir()
     for name, content in BROKEN.items():
@@ -59,7 +57,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch):
     (raw / "good.csv").write_text("epoch_s,rate\n" + ROWS)
     (raw / "loop").symlink_to(raw)
 
-    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", "--master", "local[2]")
+    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", "--master", "local[2]", *quick)
     assert set() == set(TOLD.splitlines()) ^ set(done.stderr.splitlines())
     assert (4, len(TOLD.splitlines())) == (done.exit_code, done.stderr.count("\n"))
     assert not (tmp_path.parent / "outside").exists()
@@ -67,7 +65,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch):
         line.split()[0] for line in done.stdout.splitlines()[1:]
     }
 
-    cut = ("traces", "windows", tmp_path / "tables", "--length", "3 s", "--trace", "good", "--count", "2", "--master", "local[2]")
+    cut = ("traces", "windows", tmp_path / "tables", "--length", "3 s", "--trace", "good", "--count", "2", "--master", "local[2]", *quick)
     done = ckptsim(*cut, "--cut", "load")
     assert (0, "2 windows of 1 traces in windows.csv\n") == (done.exit_code, done.stdout)
 

@@ -26,10 +26,8 @@ def spark():
     from sim.sweep.spark import session as room
 
     quick = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "_SETTINGS", room._SETTINGS | quick)  # JIT for large data costs more than it gains here
-        with room.session("local[2]", "tests of traces") as found:
-            yield found
+    with room.session("local[2]", "tests of traces", conf=quick) as found:  # JIT for large data costs more than it gains here
+        yield found
 
 
 @pytest.fixture(scope="module")
