@@ -186,6 +186,7 @@ class OperatorIO:
                 done()
             else:
                 self.world.fail_task(self.host.task, f"flush: {failure}")
+                self.host.free()  # the exception ends the work too: nothing holds the restart back
 
         if begin(self.host.env, work, lambda _: done(), failed) is not None:
             self.host.thread.occupy()

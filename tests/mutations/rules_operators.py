@@ -53,6 +53,13 @@ OPERATORS = (
         f"{_IO}the_files_of_the_end_are_written_once",
     ),
     Rule(
+        "a failed flush leaves the task thread",
+        "runtime/operator_io.py",
+        "                self.host.free()  #",
+        "                pass  #",
+        f"{_IO}a_failed_flush_leaves_the_thread",
+    ),
+    Rule(
         "behind the barrier, files do not keep the task thread",
         "runtime/operator_io.py",
         "files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)",

@@ -146,6 +146,16 @@ def test_a_flush_that_fails_before_the_barrier_fails_the_task():
     assert ["flush"] == [reason.partition(":")[0] for reason in failed]
 
 
+def test_a_failed_flush_leaves_the_thread():
+    """The exception ends the work that held the thread: the restart waits for its delay and the overheads, not for the watchdog."""
+    storage, restart = replace(STORAGE, retry=ONCE), Restart("fixed-delay", 100 * MS)
+    world = ran(sinking(Flush(60_000, files=3), storage=storage, restart=restart), meanwhile=outage(830 * MS, 100 * MS))
+    (failure,) = world.recovery.stats.values()
+
+    assert "task" == failure.kind
+    assert failure.detected_ns == failure.cancelled_ns
+
+
 def test_a_full_staging_area_fails_the_task_if_it_must_not_wait():
     world = ran(sinking(Flush(60_000, files=3), operator_io="async", staging_bytes=40_000, staging_full="fail"))
 
