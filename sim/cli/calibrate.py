@@ -73,6 +73,7 @@ def _files(place: Path) -> list[Path]:
 def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Path | None, as_json: bool) -> None:
     from sim.calibration.environments import environment_text
     from sim.calibration.estimate import estimates, votes
+    from sim.whole_file import replace_text
 
     found = estimates([votes(recording) for recording in recordings])
     for name, one in found.items():
@@ -91,7 +92,7 @@ def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Pat
     else:
         _show_constants(found)
     if out is not None:
-        out.write_text(text)
+        replace_text(out, text)
         say(str(out))
 
 

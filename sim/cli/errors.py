@@ -102,7 +102,7 @@ def _told(error: Exception) -> tuple[str, Code] | None:
     match error:
         case UserError():
             return str(error), error.code
-        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
             return f"cannot keep results: {_place(error)}{error.strerror}", Code.CELLS_FAILED
         case OSError() if error.strerror:
             return f"{_place(error)}{error.strerror}", Code.INVALID_INPUT

@@ -39,6 +39,7 @@ def import_recording(
     """
     with speaking():
         from sim.scenario import write
+        from sim.whole_file import replace_text
 
         if out is not None and out.is_dir():
             raise UserError(f"--out: {out}: is a folder", Code.USAGE)
@@ -53,7 +54,7 @@ def import_recording(
         if out is None:
             print(text, end="")
         else:
-            out.write_text(text, encoding="utf-8")
+            replace_text(out, text)
         _tell(imported)
 
 

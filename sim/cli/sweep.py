@@ -110,7 +110,7 @@ def _answer(swept: Swept) -> None:
     if swept.definition.question is None:
         return
     from sim.cli.shown import show
-    from sim.runtime.whole_file import replace_file
+    from sim.whole_file import replace_file
 
     print(f"{swept.definition.text}\n" if swept.definition.text else "", end="")
     for section in swept.sections:

@@ -74,10 +74,10 @@ def cut_windows(
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
         on_spark = spark_settings(master, conf)
-        from sim.runtime.whole_file import replace_file
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration
+        from sim.whole_file import replace_file
 
         if cut not in CUTS:
             raise UserError(f"--cut: expected {', '.join(CUTS)}, not '{cut}'", Code.USAGE)

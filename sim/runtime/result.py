@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Journal
 from sim.model.scenario import Scenario
-from sim.runtime.whole_file import replace_file
+from sim.whole_file import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.analysis.picture import through_time
-from sim.runtime.whole_file import replace_file
 from sim.sweep.compare import Comparison
+from sim.whole_file import replace_file, replace_text
 
 __all__ = ["keep", "plain"]
 
@@ -20,7 +20,7 @@ def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequen
     """Every file appears whole or not at all; the runs themselves are there already."""
     replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
     text = json.dumps({**plain(comparison), "overrides": list(overrides)}, indent=1, allow_nan=False)
-    replace_file(folder / "comparison.json", lambda path: path.write_text(text + "\n"))
+    replace_text(folder / "comparison.json", text + "\n")
     if not comparison.strategies:
         return
     replace_file(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))

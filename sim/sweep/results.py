@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.runtime.manifest import identity
-from sim.runtime.whole_file import replace_file
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, baseline
 from sim.sweep.store import Store, kept_in
+from sim.whole_file import replace_file
 
 __all__ = ["collect"]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.runtime.whole_file import replace_file
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, distinct
+from sim.whole_file import replace_file
 
 __all__ = ["NotKeptError", "Store", "kept_in"]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from sim.model.instances import Instances
 from sim.model.scenario import Scenario
-from sim.runtime.whole_file import replace_file
 from sim.scenario import ScenarioError, load
 from sim.scenario.overrides import apply
 from sim.scenario.plain import compose, read_text
@@ -19,6 +18,7 @@ from sim.scenario.problems import Problem, Reading
 from sim.sweep.advice.load import arriving
 from sim.sweep.advice.trials import Bench
 from sim.sweep.asked.design import Point
+from sim.whole_file import replace_text
 
 __all__ = ["job_file", "prepared"]
 
@@ -30,7 +30,7 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
     """Where the scenario stands: a file somebody wrote, or what was imported, kept in the folder of the results."""
     if text is None:
         return source
-    replace_file(folder / "job.yaml", lambda path: path.write_text(text, encoding="utf-8"))
+    replace_text(folder / "job.yaml", text)
     return folder / "job.yaml"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sim.model.scenario import Scenario
-from sim.runtime.whole_file import replace_file
 from sim.sweep.advice.trials import Bench, Trial
 from sim.units import format_duration, format_size
+from sim.whole_file import replace_text
 
 __all__ = ["write_sweep"]
 
@@ -19,7 +19,7 @@ __all__ = ["write_sweep"]
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
     """`trials`: how many replications of each; `assumed`: what stands in the scenario at other keys that are varied."""
     text = "".join(f"{line}\n" for line in _lines(file, bench, trials, assumed))
-    replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
+    replace_text(file, text)
 
 
 def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> list[str]:

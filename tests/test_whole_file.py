@@ -1,0 +1,114 @@
+"""A file is there whole or not at all, whatever happens while it is written."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sim.whole_file import replace_file, replace_text
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("old")
+    return path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "half"), OSError(errno.EFBIG, "half"), KeyboardInterrupt(), ValueError("no")])
+def test_what_cannot_be_written_leaves_what_was_there(old, error):
+    """A full disk, a limit, Ctrl-C, a mistake: no half file stays under any name."""
+
+    def fail(partial):
+        partial.write_text("ne")
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        replace_file(old, fail)
+
+    assert "old" == old.read_text()
+    assert ["x.yaml"] == names(old.parent)
+    if isinstance(error, OSError):
+        assert (error.errno, os.strerror(error.errno), str(old)) == (caught.value.errno, caught.value.strerror, caught.value.filename)
+
+
+def test_it_is_on_the_disk_before_it_has_its_name(old, monkeypatch):
+    """Else a crash of the machine leaves an empty file."""
+    steps = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append((os.path.isdir(f"/proc/self/fd/{descriptor}"), old.read_text())))
+    replace_text(old, "new")
+
+    assert [(False, "old"), (True, "new")] == steps
+
+
+def test_a_sync_that_fails_is_a_write_that_fails(old, monkeypatch):
+    """Some file systems find out only then that they are full."""
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, "late")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        replace_text(old, "new")
+
+    assert "old" == old.read_text()
+    assert ["x.yaml"] == names(old.parent)
+
+
+def test_links_and_permissions_stay(old, tmp_path):
+    link = tmp_path / "link.yaml"
+    link.symlink_to("x.yaml")
+    old.chmod(0o640)
+    replace_text(link, "new")
+
+    assert link.is_symlink()
+    assert ("new", 0o640) == (old.read_text(), old.stat().st_mode & 0o777)
+    assert ["link.yaml", "x.yaml"] == names(tmp_path)
+
+
+def test_pipes_and_devices_are_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    replace_text(pipe, "new")
+    replace_text(Path("/dev/null"), "new")
+    reader.join(5)
+
+    assert ["new"] == read
+    assert ["pipe"] == names(tmp_path)
+
+
+def test_the_longest_name_there_is(tmp_path):
+    path = tmp_path / ("ä" * 127)
+    replace_text(path, "new")
+
+    assert "new" == path.read_text()
+
+
+def test_a_command_on_a_full_disk_says_one_line(tmp_path):
+    """And the older file stays.  The disk is played by the limit of a file's size."""
+    out = tmp_path / "x.yaml"
+    out.write_text("old")
+    source = ROOT / "tests" / "data" / "rest" / "pressed.zip"
+    command = [sys.executable, "-m", "sim", "import", str(source), "-o", str(out)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
+        check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+    )  # fmt: skip
+
+    assert (4, "", f"cannot keep results: {out}: File too large\n") == (done.returncode, done.stdout, done.stderr)
+    assert "old" == out.read_text()
+    assert ["x.yaml"] == names(tmp_path)
