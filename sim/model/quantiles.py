@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 from sim.model.job import Distribution
 
-__all__ = ["SLICES", "quantile_table", "share_table"]
+__all__ = ["SLICES", "quantile_table", "share_table", "size_table"]
 
 SLICES = 4096
 
@@ -27,6 +27,11 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
     partial_mean = _PARTIAL_MEANS[law.kind](law)  # u -> E[X; X below its u-quantile] / mean
     edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
     return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
+
+
+def size_table(law: Distribution) -> tuple[int, ...]:
+    """Bytes of a record: every record has at least one, as nobody can see a record of none pass."""
+    return tuple(max(1, size) for size in quantile_table(law))
 
 
 def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ N4  A channel is *local* iff writer and reader have the same host; all others ar
 Byte streams
 ============
 B1  A channel is a stream of bytes with int64 offsets from 0.  Record i of a channel occupies the next ``size(i)`` bytes,
-    ``size(i) = law(edge.record_bytes, stream("size", edge, writer subtask, reader subtask), i)`` (broadcast: of reader subtask 0 for all).
+    ``size(i) = law(edge.record_bytes, stream("size", edge, writer subtask, reader subtask), i) >= 1`` (broadcast: of reader subtask 0 for all).
 B2  A buffer is an interval of that stream; it may begin and end inside a record.  Offsets kept per channel:
     ``written >= sent >= arrived >= taken >= consumed``: appended by the writer, gone from the sender's queue, received,
     in buffers handed to the reading task, and the end of the last record whose service began.

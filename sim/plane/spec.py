@@ -66,9 +66,14 @@ class Edge:
     upstream: int  # index into vertices
     downstream: int
     ship: Ship
-    record_bytes: Law  # size on the wire
+    record_bytes: Law  # size on the wire, at least 1
     weights: Law = ()  # hash only: quantile table of reader subtasks; empty: uniform
     fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
+
+    def __post_init__(self) -> None:
+        """A record without bytes would leave no trace in its stream (B1)."""
+        if min(self.record_bytes) < 1:
+            raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
 
 
 @dataclass(frozen=True, slots=True)

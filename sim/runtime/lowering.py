@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sim.model.cluster import Debloat
 from sim.model.job import Input, Job, Source, Vertex
-from sim.model.quantiles import quantile_table, share_table
+from sim.model.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.plane import interface as plane
 
@@ -78,7 +78,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> pla
         upstream=number[writer.name],
         downstream=number[reader.name],
         ship=_SHIP[inlet.ship],
-        record_bytes=quantile_table(inlet.record_bytes),
+        record_bytes=size_table(inlet.record_bytes),
         weights=share_table(inlet.weights) if inlet.weights else (),
         fan_out=(0, 1) if reader.committer_of else (writer.fan_out.numerator, writer.fan_out.denominator),  # records stay out
     )

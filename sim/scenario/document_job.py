@@ -54,14 +54,14 @@ class DurationLaw(Section):
 
 
 class SizeLaw(Section):
-    """A distribution by name; exactly one."""
+    """A distribution by name; exactly one.  A size that is drawn is at least 1 B, as every record has one."""
 
     HINTS = _NO_PLAIN_LAW
 
     exponential: Axis[Size] | None = None
     """Mean."""
     uniform: Axis[Size] | None = None
-    """Mean; from 0 to twice the mean."""
+    """Mean; from 1 B to twice the mean."""
     lognormal: SizeSpread | None = None
     erlang: SizeSpread | None = None
     """cv in (0, 1]: 1 / cv^2 stages."""
@@ -114,7 +114,7 @@ class Source(Section):
     }
 
     record: Axis[SizeField]
-    """Size of a record on the wire."""
+    """Size of a record on the wire, at least 1 B."""
     rate: Axis[RateField] | None = None
     """Records per second of the whole vertex."""
     rate_per_subtask: Axis[RateField] | None = None

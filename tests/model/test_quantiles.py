@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution
-from sim.model.quantiles import SLICES, quantile_table, share_table
+from sim.model.quantiles import SLICES, quantile_table, share_table, size_table
 
 MS = 1_000_000
 SPREAD = [  # (law, standard deviation / mean)
@@ -96,3 +96,13 @@ def test_shares_add_up(shares):
     assert SLICES == len(table)
     assert tuple(sorted(table)) == table
     assert all(abs(entries[i] - SLICES * share / total) <= 1 for i, share in enumerate(shares))
+
+
+@pytest.mark.parametrize("mean", [1, 3, 1000])
+@pytest.mark.parametrize("kind", ["exponential", "uniform", "lognormal", "erlang"])
+def test_every_record_has_a_byte(mean, kind):
+    """What rounds to nothing is one byte, everything else stays as it was drawn."""
+    law = Distribution(mean, kind, 1.0)
+
+    assert [max(1, size) for size in quantile_table(law)] == list(size_table(law))
+    assert 1 <= min(size_table(law))

@@ -124,6 +124,13 @@ def test_a_lost_credit_is_noticed(engine):
         plane.check()
 
 
+@pytest.mark.parametrize("sizes", [(0,), (0, 100), (100, -1)])
+def test_a_record_without_bytes_is_refused(sizes):
+    """Nothing in its stream would show that it passed."""
+    with pytest.raises(ValueError, match=r"edge edge: .* every record has at least 1 B"):
+        Edge("edge", 0, 1, Ship.FORWARD, sizes)
+
+
 def test_an_unknown_engine_is_named():
     with pytest.raises(ValueError, match="'gpu' is no engine"):
         build(pipe(), "gpu")

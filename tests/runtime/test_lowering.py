@@ -8,7 +8,7 @@ import pytest
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
-from sim.model.quantiles import quantile_table
+from sim.model.quantiles import size_table
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.interface import Debloating, RateSegment, Ship
 from sim.plane.reference.thread import due
@@ -83,7 +83,7 @@ def test_laws_become_tables():
     spec = plane_spec(scenario())
 
     assert [((300,),), ((1000,),), ((40,), (50,)), ((1000,), (1000,))] == [v.service for v in spec.vertices]
-    assert quantile_table(Distribution(200, "uniform")) == spec.edges[0].record_bytes
+    assert size_table(Distribution(200, "uniform")) == spec.edges[0].record_bytes
     assert (1000,) == spec.edges[1].record_bytes
 
 
