@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from sim.plane.interface import DataPlane, Kind
 
 __all__ = ["Difference", "differences", "first_difference", "run_freely"]
@@ -74,6 +76,10 @@ def differences(said: Sequence[object], said_too: Sequence[object], expected: Da
     for name in TABLES:
         left, right = getattr(expected, name)(), getattr(actual, name)()
         yield from table_differences(name, left, right)
+    for task in range(len(expected.tasks())):
+        left, right = ([part.tolist() for part in map(np.asarray, plane.counted(task))] for plane in (expected, actual))
+        if left != right:
+            yield f"  counted({task}): expected {left}, actual {right}"
 
 
 def table_differences(name: str, expected: Any, actual: Any) -> Iterator[str]:

@@ -14,11 +14,12 @@ import numpy as np
 from sim.plane import jit
 from sim.plane.assembly import as_objects, assemble, grown
 from sim.plane.conservation import check_world
+from sim.plane.counted import Counted
 from sim.plane.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
 from sim.plane.kernel import names
 from sim.plane.kernel.door import door
 from sim.plane.positions import channels_in, channels_out, require_closed
-from sim.plane.restarting import excess_of, place, read
+from sim.plane.restarting import counted, excess_of, place, read
 from sim.plane.rows import World
 from sim.plane.tables import channel_table, column, gate_table, partition_table, task_table
 
@@ -161,11 +162,16 @@ class KernelPlane:
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
     def position(self, task: int) -> Position:
+        return read(self._world, task, *self._channels_of(task))
+
+    def counted(self, task: int) -> Counted:
+        return counted(self._world, task, *self._channels_of(task))
+
+    def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         if task not in self._ends:
-            self._ends[task] = (
-                np.array(channels_in(self.layout, task), np.int64), np.array(channels_out(self.layout, task), np.int64),
-            )  # fmt: skip
-        return read(self._world, task, *self._ends[task])
+            inputs, outputs = channels_in(self.layout, task), channels_out(self.layout, task)
+            self._ends[task] = np.array(inputs, np.int64), np.array(outputs, np.int64)
+        return self._ends[task]
 
     def start(self, positions: Mapping[int, Position]) -> None:
         require_closed(self.layout, positions)

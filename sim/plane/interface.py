@@ -226,6 +226,7 @@ P6  *Recovered output*: the last O bytes lie in the sender's queue as closed buf
 P7  The gates of a started task are *shut*, their channels blocked (S1).  A gate *opens* when T9 is reached (joined: the gate is tried, its current buffer is used up) and it has no recovered input left: a resume message
     (S6) leaves on each of its channels, in order (a request for the partition; nothing else unblocks them).  When all its gates are open (at the end of that search at T9; joined: at once), or at T6 if it is a source,
     a started task reports RECOVERED, once, and the turn ends.
+P8  counted(task): the records served, read and written since the plane was built, over all attempts; read and written by channel, as in a position.  They only grow: no start takes back or adds anything.
 
 Sources and draws
 =================
@@ -258,6 +259,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from sim.plane.counted import Counted
 from sim.plane.spec import Debloating, Edge, Lag, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 if TYPE_CHECKING:
@@ -266,7 +268,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "DataPlane", "Debloating", "Edge", "Kind", "Lag", "Law", "Marker", "Notice",
+    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "Counted", "DataPlane", "Debloating", "Edge", "Kind", "Lag", "Law", "Marker", "Notice",
     "PlaneSpec", "Position", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
 ]
 
@@ -372,6 +374,7 @@ class DataPlane(Protocol):
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
+    def counted(self, task: int) -> Counted: ...  # P8
 
     def polled(self, task: int) -> int:
         """Bytes taken from all gates of the task so far (bytes_in of its row)."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.plane.counted import Counted
 from sim.plane.interface import PlaneSpec, Position
 from sim.plane.kernel.names import FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.layout import Layout
@@ -19,13 +20,13 @@ from sim.plane.positions import channels_in, channels_out
 from sim.plane.rows import Channel, Gate, Partition, Task, World
 from sim.plane.tables import assign, column, picked, totals
 
-__all__ = ["KEPT", "excess_of", "place", "read"]
+__all__ = ["KEPT", "counted", "excess_of", "place", "read"]
 
 KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
     Task: {
         "state", "held", "joined", "stride", "offset", "slow_num", "slow_den", "first_partition", "last_partition", "since",
         "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest", "first_gate", "last_gate", "buffers_in", "line", "source", "total",
-        "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records",
+        "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records", "earlier_served",
         "lag", "lag_capacity", "lag_table", "lag_n", "lag_stride", "lag_offset", "lag_ring",
     },
     Partition: {
@@ -36,7 +37,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
         "task", "place", "first_channel", "channels", "service_table", "service_n", "size_table", "size_n", "settled", "closed_bits",
         "counts", "count_words",
     },
-    Channel: {"stride", "offset", "local", "writer", "reader", "partition", "gate", "place", "digest"},
+    Channel: {"stride", "offset", "local", "writer", "reader", "partition", "gate", "place", "digest", "earlier_read", "earlier_written"},
 }  # fmt: skip
 
 
@@ -76,6 +77,16 @@ def read(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndar
     )
 
 
+def counted(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
+    """P8; the channels of the task as two arrays."""
+    served = picked(world.tasks, "served", [task]) + picked(world.tasks, "earlier_served", [task])
+    return Counted(
+        int(served[0]),
+        picked(world.channels, "records_in", inputs) + picked(world.channels, "earlier_read", inputs),
+        picked(world.channels, "records_out", outputs) + picked(world.channels, "earlier_written", outputs),
+    )
+
+
 def excess_of(world: World, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
     """Segments in use beyond what the pools may grant, once the tasks stand at these positions."""
     used = column(world.partitions, "used")
@@ -89,7 +100,7 @@ def excess_of(world: World, plan: Layout, segment_bytes: int, positions: Mapping
 def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]) -> None:
     """P3: the tasks stand at their positions; `do` runs an operation of the kernel."""
     where = Places.of(plan, positions)
-    before = totals(world)
+    before, stood = totals(world), standing(world, where)
     assign(world.tasks, "held", where.tasks, FORGETTING)
     do(SWEEP, 0)
     renew(world, spec, where)
@@ -107,6 +118,19 @@ def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, P
     for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
         earlier = column(world.tasks, field) + before[total] - after[total]
         assign(world.tasks, field, where.tasks, earlier[where.tasks])
+    stands = standing(world, where)
+    for rows, places, field in ((world.tasks, where.tasks, "earlier_served"), (world.channels, where.channels, "earlier_read"),
+                                (world.channels, where.channels, "earlier_written")):  # fmt: skip
+        assign(rows, field, places, picked(rows, field, places) + stood[field] - stands[field])
+
+
+def standing(world: World, where: Places) -> dict[str, np.ndarray[Any, Any]]:
+    """Where the tasks and channels stand, by the field that keeps what a start takes back (P8)."""
+    return {
+        "earlier_served": picked(world.tasks, "served", where.tasks),
+        "earlier_read": picked(world.channels, "records_in", where.channels),
+        "earlier_written": picked(world.channels, "records_out", where.channels),
+    }
 
 
 def renew(world: World, spec: PlaneSpec, where: Places) -> None:

@@ -77,6 +77,8 @@ class Channel:
     out_from: int = 0
     out_to: int = 0
     owed_segments: int = 0
+    earlier_read: int = 0  # records of earlier attempts, beyond where the present one began (P8)
+    earlier_written: int = 0
     current: int = 0  # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
     # recycling it gives the segment back)
 
@@ -165,6 +167,7 @@ class Task:
     earlier_in: int = 0  # bytes taken
     earlier_out: int = 0  # bytes written
     earlier_records: int = 0  # written
+    earlier_served: int = 0  # records (P8)
 
 
 @dataclass(slots=True)

@@ -244,7 +244,7 @@ def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
             lines = [f"{engine} parts at step {i}", f"  after {expected[i - 1][:2]}"]
             for a, b in zip(left, right, strict=True):
                 if isinstance(a, tuple) and isinstance(a[0], list):
-                    for name, rows, others in zip(("tasks", "channels", "partitions", "gates"), a, b, strict=True):
+                    for name, rows, others in zip(("tasks", "channels", "partitions", "gates", "counted"), a, b, strict=True):
                         pairs = enumerate(zip(rows, others, strict=True))
                         lines += [f"  {name}[{n}]: {row} and {other}" for n, (row, other) in pairs if row != other]
                 elif a != b:

@@ -245,7 +245,8 @@ class Driver:
 
     def tables(self) -> tuple[Any, ...]:
         plane = self.plane
-        return tuple(table.tolist() for table in (plane.tasks(), plane.channels(), plane.partitions(), plane.gates()))
+        counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
+        return (*(table.tolist() for table in (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())), counted)
 
     def on(self, notice: Notice) -> None:
         match notice.kind:

@@ -56,6 +56,7 @@ class Output:
             task.emission.popleft()
             for channel in channels:
                 channel.records_out += 1
+                channel.ever_written += 1
                 task.records_out += 1
                 if self.plane.identities and task.writing is not None:
                     channel.history.append(task.writing)

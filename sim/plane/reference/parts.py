@@ -117,6 +117,8 @@ class Channel:
     cap_out: int = 0
     digest: int = 1
     recovered: deque[Slice] = field(default_factory=deque)  # recovered input not yet polled (P6)
+    ever_read: int = 0  # records, over all attempts (P8)
+    ever_written: int = 0
     history: list[Identity] = field(default_factory=list)  # of every record ever written
 
     @property
@@ -277,6 +279,7 @@ class Task:
     earlier_in: int = 0  # bytes taken and written by earlier attempts beyond what the offsets show (P3)
     earlier_out: int = 0
     digest: int = 1
+    ever_served: int = 0  # records, over all attempts (P8)
     serving: Identity | None = None
     writing: Identity | None = None  # the record whose outputs are being written
     served_records: list[Identity] = field(default_factory=list)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from sim.model.random import Stream, draw, stream
+from sim.plane.counted import Counted
 from sim.plane.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
 from sim.plane.layout import Layout, layout
 from sim.plane.positions import require_closed
@@ -218,6 +219,9 @@ class ReferencePlane(Agenda):
 
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])
+
+    def counted(self, task: int) -> Counted:
+        return self.restarts.counted(self.all_tasks[task])
 
     def halt(self, tasks: Iterable[int]) -> None:
         for task in tasks:

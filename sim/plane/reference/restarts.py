@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.plane.counted import Counted
 from sim.plane.interface import Kind, Position, State
 from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
 
@@ -18,10 +19,10 @@ __all__ = ["Restarts"]
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
     "Task": {"partitions", "gates", "state", "since", "spent", "slow", "records_out", "buffers_in", "buffers_out", "digest",
-             "earlier_in", "earlier_out", "served_records"},
+             "earlier_in", "earlier_out", "ever_served", "served_records"},
     "Partition": {"channels"},
     "Gate": {"channels"},
-    "Channel": {"digest", "history"},
+    "Channel": {"digest", "ever_read", "ever_written", "history"},
 }  # fmt: skip
 UNKNOWN = (-1, -1)
 """A record written or served before this plane began."""
@@ -69,6 +70,11 @@ class Restarts:
             overtaken=column([c.cap_out for c in outputs]),
             late=len(task.late) + (task.in_hand is not None),
         )
+
+    def counted(self, task: Task) -> Counted:
+        """P8."""
+        read, written = [c.ever_read for c in task.channels_in], [c.ever_written for c in task.channels_out]
+        return Counted(task.ever_served, np.array(read, np.int64), np.array(written, np.int64))
 
     # ------------------------------------------------------------------------------------------------ start
 

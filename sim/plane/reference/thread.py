@@ -144,6 +144,7 @@ class Thread:
         if self.plane.identities:
             task.serving = channel.history[channel.records_in]
         channel.records_in += 1
+        channel.ever_read += 1
         if end == data.end:
             self.finish_current(data)
         self.begin_service(task, channel.gate.position)
@@ -211,6 +212,7 @@ class Thread:
         if self.plane.identities and task.serving is not None:
             task.served_records.append(task.serving)
         task.served += 1
+        task.ever_served += 1
         if task.vertex.lag is not None:
             self.plane.late.add(task)
         else:

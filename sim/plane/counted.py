@@ -1,0 +1,17 @@
+"""What a task has done since its plane was built: numbers that only grow, whatever is restored (rule P8)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Counted"]
+
+
+class Counted(NamedTuple):
+    """Records over all attempts of a task; the channels stand in the order of its position."""
+
+    served: int
+    read: np.ndarray  # by input channel
+    written: np.ndarray  # by output channel
