@@ -12,10 +12,11 @@ ROOT = Path(__file__).parent.parent
 SIM = ROOT / "sim"
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
-LEAVES = {"model", "units", "whole_file"}
+LEAVES = {"foreign", "model", "units", "whole_file"}
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis"}
 MAY_IMPORT: dict[str, set[str]] = {
+    "foreign": set(),
     "units": set(),
     "whole_file": set(),
     "model": {"units"},
@@ -27,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": LEAVES,
     "checkers": LEAVES | {"metrics"},  # they read the journal
     "runtime": BELOW_RUNTIME,
-    "analysis": {"units"},  # reads tables only
+    "analysis": {"foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
     "sweep": BELOW_CLI,

@@ -10,13 +10,14 @@ from typing import NamedTuple
 from sim import units
 from sim.analysis.answers import Limit
 from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
+from sim.foreign import Readable
 
 __all__ = ["MeasureError", "limit", "text", "unit"]
 
 _CONDITION = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 
 
-class MeasureError(ValueError):
+class MeasureError(Readable, ValueError):
     """A bound that does not fit its column; one line."""
 
 

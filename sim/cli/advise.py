@@ -143,16 +143,16 @@ def _print(report: Report, folder: Path, spent_s: float, *, as_json: bool) -> No
     if as_json:
         print(json.dumps(report.plain(), indent=1, allow_nan=False))
         return
-    from sim.cli.shown import show
+    from sim.cli.shown import put, show
 
     for part in report.parts:
         if isinstance(part, str):
-            print(f"{part}\n")
+            put(f"{part}\n")
         else:
-            print(part.title)
+            put(part.title)
             show(part.header, part.rows)
             print()
-    print(f"{folder}: the job, the sweep (sweep.yaml) and every run (results.parquet); {spent_s:.0f} s of processor time in all")
+    put(f"{folder}: the job, the sweep (sweep.yaml) and every run (results.parquet); {spent_s:.0f} s of processor time in all")
 
 
 def _duration(option: str, text: str | None) -> float | None:

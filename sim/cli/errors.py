@@ -12,6 +12,8 @@ from pathlib import Path
 
 import typer
 
+from sim.foreign import Readable, printable
+
 __all__ = ["Code", "Stopped", "UserError", "output_folder", "say", "speaking"]
 
 NAMED = {
@@ -41,7 +43,7 @@ class Code(IntEnum):
     INTERRUPTED = 130
 
 
-class UserError(Exception):
+class UserError(Readable):
     """Something to tell the user, with its exit code."""
 
     def __init__(self, message: str, code: Code) -> None:
@@ -54,7 +56,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+    print(printable(message), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sim.cli.errors import say
 from sim.sweep.local import Watch, nobody_watches
 
 __all__ = ["bar"]
@@ -56,6 +57,6 @@ def _log(what: str, count: int, what_each: str, details: Callable[[], str]) -> W
         nonlocal told
         if time.monotonic() - told >= LOG_EVERY_S:
             told = time.monotonic()
-            print(f"{what}: {_done(finished, count, what_each, details)}", file=sys.stderr, flush=True)
+            say(f"{what}: {_done(finished, count, what_each, details)}")
 
     return watch

@@ -24,7 +24,7 @@ from sim.cli.options import (
     in_environment,
 )
 from sim.cli.progress import bar
-from sim.cli.shown import show
+from sim.cli.shown import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -132,17 +132,17 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     from sim.analysis.compare import texts
 
     if study.question:
-        print(f"{study.question}\n")
+        put(f"{study.question}\n")
     if comparison.strategies:
         show(*texts(comparison.strategies))
-        print(f"\n{comparison.verdict}")
+        put(f"\n{comparison.verdict}")
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)
         if sentence := comparison.consequences_sentence:
-            print(f"\n{sentence}")
+            put(f"\n{sentence}")
     for section in comparison.stored:
-        print(f"\n{section.title}")
+        put(f"\n{section.title}")
         show(section.header, section.rows)
     if comparison.stored and checked:
         print()
@@ -152,7 +152,7 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         _tell(name, stories)
     for row in checked:
         if not row["holds"]:
-            print(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
+            put(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
     if checked and all(row["holds"] for row in checked):
         print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
 
@@ -160,6 +160,6 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
 
 def _tell(strategy: str, stories: Sequence[str]) -> None:
     """The first story whole; the others are in the folder."""
-    print(f"\nviolation: {strategy}: {stories[0]}")
+    put(f"\nviolation: {strategy}: {stories[0]}")
     if len(stories) > 1:
         print(f"  and {len(stories) - 1} more")

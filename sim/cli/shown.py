@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["plain", "show"]
+from sim.foreign import printable, shown
+
+__all__ = ["plain", "put", "show"]
+
+LONGEST_CELL = 200  # characters
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> None:
     """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy.  `words`: there are no numbers in it."""
+    header, *rows = [[shown(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
         print(plain(header, rows, words=words))
         return
@@ -19,6 +24,11 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = 
     if not words and len(plain(header, rows).partition("\n")[0]) + len(header) > console.width:
         header, *rows = [list(column) for column in zip(header, *rows, strict=True)]
     console.print(_boxed(header, rows, words=words))
+
+
+def put(text: str) -> None:
+    """Prose on stdout, which may hold what others wrote."""
+    print(printable(text))
 
 
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> str:
@@ -32,10 +42,11 @@ def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool =
 def _boxed(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool) -> object:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i and not words else "left", no_wrap=i == 0)
+        table.add_column(Text(name), justify="right" if i and not words else "left", no_wrap=i == 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # not markup: a name may have brackets
     return table

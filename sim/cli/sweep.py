@@ -14,6 +14,7 @@ import typer
 from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
 from sim.cli.progress import bar
+from sim.cli.shown import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -109,15 +110,15 @@ def _answer(swept: Swept) -> None:
     """What the sweep file wants to know."""
     if swept.definition.question is None:
         return
-    from sim.cli.shown import show
     from sim.whole_file import replace_file
 
-    print(f"{swept.definition.text}\n" if swept.definition.text else "", end="")
+    if swept.definition.text:
+        put(f"{swept.definition.text}\n")
     for section in swept.sections:
-        print(f"\n{section.title}")
+        put(f"\n{section.title}")
         show(section.header, section.rows)
     if swept.sentence:
-        print(f"\n{swept.sentence}\n")
+        put(f"\n{swept.sentence}\n")
     if (figure := swept.picture()) is not None:
         replace_file(swept.folder / "answer.png", lambda path: figure.savefig(path, format="png"))
 
@@ -131,7 +132,7 @@ def _told(table: pd.DataFrame, folder: Path) -> Code:
         say(f"... and {len(failed) - SHOWN} more, in the column error of {folder / 'results.parquet'}")
     for _, row in broken[:SHOWN].iterrows():
         say(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
-    print(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
+    put(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
     if failed.empty:
         return Code.FINE
     words = [word for word in sys.argv[1:] if word != "--fail-fast"]

@@ -74,6 +74,7 @@ def cut_windows(
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
         on_spark = spark_settings(master, conf)
+        from sim.cli.shown import put
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration
@@ -92,7 +93,7 @@ def cut_windows(
         replace_file(out, lambda path: found.to_csv(path, index=False, float_format="%.6g"))
         for line in told:
             say(line)
-        print(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
+        put(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
 
 
 def _asked(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Asked:

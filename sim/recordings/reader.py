@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sim.foreign import Readable, shown
 from sim.recordings.recording import FORMAT, Recording
 
 __all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "summary"]
@@ -19,7 +20,7 @@ _GZIP = b"\x1f\x8b"
 _SHOWN = 5  # mistakes named in one message
 
 
-class RecordingError(ValueError):
+class RecordingError(Readable, ValueError):
     """The file is no recording we can read; the message names the file and what is wrong with it."""
 
 
@@ -39,7 +40,7 @@ def recording_of(document: Any, path: Path) -> Recording:
     if not isinstance(document, dict) or "format" not in document:
         raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
     if document["format"] != FORMAT:
-        raise RecordingError(f"{path}: has the format {_quoted(document['format'])}; this version reads '{FORMAT}'")
+        raise RecordingError(f"{path}: has the format {shown(repr(document['format']), 60)}; this version reads '{FORMAT}'")
     try:
         return Recording.model_validate(document)
     except ValidationError as error:
@@ -86,7 +87,3 @@ def summary(error: ValidationError) -> str:
     more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
     return "; ".join(named) + more
 
-
-def _quoted(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from sim.foreign import Readable
 from sim.metrics.schema import TABLES
 from sim.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
 
@@ -31,7 +32,7 @@ _COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": opera
 _CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*")
 
 
-class ExpectationError(ValueError):
+class ExpectationError(Readable, ValueError):
     """A metric or condition that cannot be judged; one line."""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
+from sim.foreign import Readable, printable, shown
+
 __all__ = ["Mark", "Path", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
 
 Path = tuple[str | int, ...]
@@ -37,10 +39,10 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return ": ".join(part for part in (place, self.path, self.message) if part)
+        return printable(": ".join(part for part in (place, self.path, self.message) if part))
 
 
-class ScenarioError(Exception):
+class ScenarioError(Readable):
     """Everything wrong with one scenario; prints one problem per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -77,7 +79,8 @@ class Reading:
     def _at(self, path: Path, message: str) -> Problem:
         """At the mark of the path, or of the nearest key above it."""
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
-        return Problem(mark.file, mark.line, mark.column, mark.path or dotted(path), message)
+        named = tuple(step if isinstance(step, int) else shown(step) for step in path)
+        return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
 
 def dotted(path: Path) -> str:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from sim.foreign import printable
 from sim.scenario.problems import Path, dotted
 from sim.units import format_number
 
@@ -28,9 +29,9 @@ def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str
     `comments`: lines for the head of the file, or texts by dotted path (``job.sink.service``; the empty path is the head).
     """
     by_path = dict(comments) if isinstance(comments, Mapping) else {"": "\n".join(comments)} if comments else {}
-    lines = [SCHEMA_LINE, *(f"# {line}".rstrip() for line in question.splitlines() or [""])]
+    lines = [SCHEMA_LINE, *(f"# {line}".rstrip() for line in printable(question).splitlines() or [""])]
     if head := by_path.pop("", ""):
-        lines += ["", *(f"# {line}".rstrip() for line in head.splitlines())]
+        lines += ["", *(f"# {line}".rstrip() for line in printable(head).splitlines())]
     writer = _Writer(by_path)
     writer.mapping(document, (), 0)
     if left := set(by_path) - writer.used:
@@ -68,7 +69,7 @@ class _Writer:
 
     def _line(self, line: str, path: Path, indent: int) -> None:
         """The line, with its comment at the end or, if that is too wide, above."""
-        comment = self.comments.get(dotted(path), "")
+        comment = printable(self.comments.get(dotted(path), ""))
         if comment:
             self.used.add(dotted(path))
         if comment and "\n" not in comment and len(line) + len(comment) + 4 <= WIDTH:

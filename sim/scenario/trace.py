@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path as FilePath
 
+from sim.foreign import Readable
 from sim.scenario.document_job import Trace
 from sim.scenario.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
@@ -24,7 +25,7 @@ TIME = "t_s"
 """The column of the time in tables of our own."""
 
 
-class TraceError(ValueError):
+class TraceError(Readable, ValueError):
     """The file gives no rates; the message says why."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sim.foreign import Readable
 from sim.traces.formats import FORMATS, TIMES, arrivals, events, rates, recognised, speeds
 from sim.traces.parsing import Format, first_of
 
@@ -15,7 +16,7 @@ MEANINGS = ("rates", "arrivals", "speeds", "failures")
 """What the rows of a user's own table may be."""
 
 
-class AskedError(ValueError):
+class AskedError(Readable, ValueError):
     """What was asked cannot be; one line."""
 
 

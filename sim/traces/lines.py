@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from sim.foreign import Readable
+
 __all__ = ["BLOCK", "GZIP", "Line", "TraceFileError", "lines", "unpacked"]
 
 BLOCK = 1 << 20
@@ -16,7 +18,7 @@ MOST_EXPANSION, HARMLESS = 200, 100 << 20
 GZIP = b"\x1f\x8b"
 
 
-class TraceFileError(ValueError):
+class TraceFileError(Readable, ValueError):
     """Reading cannot go on; the rows before are good.  One line."""
 
 

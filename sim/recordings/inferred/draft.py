@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.foreign import printable
+
 __all__ = ["MARK", "Draft", "Inference"]
 
 MARK = "UNKNOWN"
@@ -67,8 +69,8 @@ class Draft:
 
 
 def _lines(text: str) -> list[str]:
-    """Broken between words; whatever comes from outside stays inside the comment: no line breaks, nothing that is not printed."""
-    words = "".join(c if c.isprintable() else " " for c in text).split()
+    """Broken between words; whatever comes from outside stays inside the comment, and is no longer than a reader likes."""
+    words = printable(" ".join(text.split())).split(" ")
     lines = [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + len(word) + 1 > _WIDTH:

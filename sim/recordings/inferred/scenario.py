@@ -6,9 +6,9 @@ how long a record takes.  Each part of the scenario is inferred in a module of i
 
 from __future__ import annotations
 
-import re
 from statistics import median
 
+from sim.foreign import shown
 from sim.recordings.inferred.draft import Draft, Inference
 from sim.recordings.inferred.flows import flows
 from sim.recordings.inferred.options import infer_checkpoint, infer_cluster
@@ -43,13 +43,13 @@ def infer_job(job: RestJob) -> Inference:
     infer_cluster(draft, job)
     infer_storage(draft, job)
     _run(draft, job)
-    return draft.finished(f"How does the job '{_printed(job.job.name)}' checkpoint, and how would it otherwise?")
+    return draft.finished(f"How does the job '{shown(job.job.name)}' checkpoint, and how would it otherwise?")
 
 
 def _head(draft: Draft, job: RestJob) -> None:
-    told = f"Imported from {_printed(job.snapshot.source)}, job {job.snapshot.job} ({_printed(job.job.state) or 'state unknown'})"
+    told = f"Imported from {shown(job.snapshot.source)}, job {job.snapshot.job} ({shown(job.job.state) or 'state unknown'})"
     counts = ", ".join(f"{job.counts[key]} {key}" for key in ("completed", "failed", "in_progress") if key in job.counts)
-    draft.head.append(f"{told}, Flink {_printed(job.flink_version) or 'of unknown version'}.")
+    draft.head.append(f"{told}, Flink {shown(job.flink_version) or 'of unknown version'}.")
     draft.head.append(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 
 
@@ -59,9 +59,3 @@ def _run(draft: Draft, job: RestJob) -> None:
     each_ms = max(config.interval if config and 0 < config.interval < LONGEST_RUN_MS else 0, median(took) if took else 0)
     run_ms = min(max(round(CHECKPOINTS * each_ms, -3), SHORTEST_RUN_MS), LONGEST_RUN_MS)
     draft.put("run.duration", format_duration(int(run_ms) * 10**6))
-
-
-def _printed(text: str) -> str:
-    """A name from outside, fit for one line."""
-    shown = re.sub(r"[^\x20-\x7e\xa0-\uffff]+", " ", text)
-    return shown if len(shown) <= 80 else shown[:77] + "..."

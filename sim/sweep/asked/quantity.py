@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim import units
+from sim.foreign import Readable
 
 __all__ = ["Quantity", "QuantityError"]
 
@@ -21,7 +22,7 @@ _DIGITS = 4
 """Significant ones: nobody asks for 12.345678 s, and what is written can be read."""
 
 
-class QuantityError(ValueError):
+class QuantityError(Readable, ValueError):
     """One line."""
 
 

@@ -1,0 +1,54 @@
+r"""Text that others wrote (names of jobs, keys of files, answers of servers), fit to be printed.
+
+A terminal obeys control characters, and bidi overrides make a line read as another one: both are written out, as Python would (``\x1b``).
+Nobody reads thousands of characters of a key: what is long is shortened.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["Readable", "printable", "shown"]
+
+LONGEST_NAME = 80  # characters of one name
+LONGEST_QUOTE = 100  # ... of what stands in quotes
+LONGEST_WORD = 200  # ... without a blank: paths have no more
+LONGEST_LINE = 2000
+_QUOTE = re.compile(rf"(?<!\w)'[^'\n]{{{LONGEST_QUOTE + 1},}}'(?!\w)")
+_WORD = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1},}}")
+_LINE = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
+
+
+def shown(text: object, longest: int = LONGEST_NAME) -> str:
+    """A name in one line."""
+    beginning = str(text)[: 4 * longest]  # enough to know that it is cut
+    return _cut(_escaped(" ".join(beginning.split())), longest)
+
+
+def printable(text: object) -> str:
+    """A whole message, or several lines."""
+    lines = _escaped(str(text)[: 100 * LONGEST_LINE].replace("\t", " "), kept="\n")
+    lines = _QUOTE.sub(lambda quote: f"'{_cut(quote[0][1:-1], LONGEST_QUOTE)}'", lines)
+    lines = _WORD.sub(lambda word: _cut(word[0], LONGEST_WORD), lines)
+    return _LINE.sub(lambda line: _cut(line[0], LONGEST_LINE), lines)
+
+
+class Readable(Exception):  # noqa: N818 - a mixin: what carries it is named an error
+    """An error whose message may hold what others wrote."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def _escaped(text: str, kept: str = "") -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Beginning and end of what is too long: a path tells most by its end."""
+    if len(text) <= longest:
+        return text
+    end = longest // 4
+    return f"{text[: longest - end - 3]}...{text[-end:]}"
