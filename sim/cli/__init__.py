@@ -11,6 +11,7 @@ from sim.cli.calibrate import calibrate_environment
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
+from sim.cli.stopping import listen
 from sim.cli.sweep import run_sweep
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
@@ -42,4 +43,5 @@ def _group() -> None:
 def main() -> None:
     """Entry point of the console script."""
     gc.set_threshold(50_000)  # what is loaded stays: looking through it for garbage, again and again, is a fifth of the start
+    listen()
     app()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
+from sim.cli.errors import Code, UserError, output_folder, say, speaking, stoppable
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
@@ -122,11 +122,9 @@ def _read(source: Path) -> tuple[str, str | None]:
 @contextmanager
 def _bar(folder: Path, missing: Sequence[Cell], tally: Tally) -> Iterator[Watch]:
     total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
-    with bar("trying settings", total_ns, len(missing), details=tally.text) as watch:
-        try:
-            yield watch
-        except KeyboardInterrupt:
-            raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
+    kept = f"what has run is kept in {folder}; the same command goes on"
+    with stoppable(kept), bar("trying settings", total_ns, len(missing), details=tally.text) as watch:
+        yield watch
 
 
 def _failed(table: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.errors import Code, UserError, say, speaking, stoppable
 from sim.cli.options import JobsOption
 from sim.cli.progress import bar
 from sim.cli.shown import show
@@ -148,7 +148,8 @@ def _predictions(recordings: Sequence[Recording], wanted: Sequence[Run], seeds: 
     with bar("cross-validate", len(wanted), len(wanted), what_each="predictions") as watch:
         work = partial(_predict, recordings=recordings, seeds=seeds)
         done = each(work, wanted, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
-        return {wanted[i]: table for i, table in done}
+        with stoppable("nothing is kept: all predictions are made by one call"):
+            return {wanted[i]: table for i, table in done}
 
 
 def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:

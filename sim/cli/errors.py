@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
+from sim.cli.stopping import disregard, exit_code, stopped_by
 from sim.foreign import Readable, printable
 
-__all__ = ["Code", "Stopped", "UserError", "output_folder", "say", "speaking"]
+__all__ = ["Code", "Stopped", "UserError", "output_folder", "say", "speaking", "stoppable"]
 
 NAMED = {
     "sim.scenario.problems.ScenarioError": 3,
@@ -40,7 +42,6 @@ class Code(IntEnum):
     CELLS_FAILED = 4  # or could not be kept
     MISSING_DEPENDENCY = 5
     OUR_MISTAKE = 70  # sysexits' EX_SOFTWARE: never mistaken for a failed expectation
-    INTERRUPTED = 130
 
 
 class UserError(Readable):
@@ -52,7 +53,7 @@ class UserError(Readable):
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C, and what is left of the work."""
+    """Ctrl-C or its like, and what is left of the work."""
 
 
 def say(message: str) -> None:
@@ -71,9 +72,10 @@ def speaking() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Code.FINE) from None
     except KeyboardInterrupt as stopped:
-        say(f"interrupted{f': {stopped}' if str(stopped) else ''}")
-        raise typer.Exit(Code.INTERRUPTED) from None
+        _interrupted(str(stopped))
     except Exception as error:  # noqa: BLE001 - the last door
+        if stopped_by() is not None:  # the terminal is gone, or workers met the same signal
+            _interrupted("")
         told = _told(error)
         if told is None:
             import traceback
@@ -82,6 +84,27 @@ def speaking() -> Iterator[None]:
             raise typer.Exit(Code.OUR_MISTAKE) from None
         say(told[0])
         raise typer.Exit(told[1]) from None
+
+
+@contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Around work of which nothing needs to be counted to say what is kept when it is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(kept) from None
+
+
+def _interrupted(kept: str) -> NoReturn:
+    """After SIGHUP there may be nobody to read it."""
+    try:
+        say(f"interrupted{f': {kept}' if kept else ''}")
+        sys.stdout.flush()
+    except OSError:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    disregard()
+    raise typer.Exit(exit_code()) from None
 
 
 def output_folder(path: Path) -> Path:

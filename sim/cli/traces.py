@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, say, speaking
+from sim.cli.errors import Code, UserError, output_folder, say, speaking, stoppable
 from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def read(
         files, told = list_files(folder, without=out)
         if "://" not in out:
             output_folder(Path(out))
-        with session(master, "ckptsim traces", conf=on_spark) as spark:
+        kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
+        with stoppable(kept), session(master, "ckptsim traces", conf=on_spark) as spark:
             counts = read_traces(spark, files, out, asked)
         raise typer.Exit(_summary(counts, told))
 
@@ -88,7 +89,7 @@ def cut_windows(
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
-        with session(master, "ckptsim traces", conf=on_spark) as spark:
+        with stoppable(f"{out} is as it was before"), session(master, "ckptsim traces", conf=on_spark) as spark:
             found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, beside=str(out.parent))
         replace_file(out, lambda path: found.to_csv(path, index=False, float_format="%.6g"))
         for line in told:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.errors import Code, UserError, say, speaking, stoppable
 from sim.cli.options import EnvironmentOption, JobsOption
 from sim.cli.progress import bar
 
@@ -93,7 +93,8 @@ def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: flo
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
         judge = partial(_judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
-        done = dict(each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
+        with stoppable("nothing is kept: all recordings are judged by one call"):
+            done = dict(each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 

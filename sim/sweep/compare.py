@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -145,10 +146,12 @@ def compare(
     planned = with_baselines(cells(study.scenarios))
     runs, names, ended = distinct(planned), _folder_names(planned), {}
     warm(engine)
-    for i, outcome in each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch):
-        ended[runs[i].id] = outcome
-        if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
-            outcome.write(folder / names[runs[i].id])
+    outcomes = each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
+    with closing(outcomes):  # no worker goes on when this ends
+        for i, outcome in outcomes:
+            ended[runs[i].id] = outcome
+            if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
+                outcome.write(folder / names[runs[i].id])
     return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
 
 

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 __all__ = ["MissingDependencyError", "find", "prepare"]
@@ -45,8 +44,8 @@ def find() -> Path | None:
     return Path(JAVA)
 
 
-def prepare() -> None:
-    """Leave JAVA_HOME in a state that Spark starts with: it beats PATH, even if there is nothing behind it."""
+def prepare(place: Path) -> None:
+    """Leave JAVA_HOME in a state that Spark starts with: it beats PATH, even if there is nothing behind it.  `place`: for a shim."""
     home = os.environ.get("JAVA_HOME")
     of_home = Path(home, "bin", "java") if home else None
     java = find()
@@ -57,7 +56,7 @@ def prepare() -> None:
     if str(java) == shutil.which("java"):
         os.environ.pop("JAVA_HOME", None)
         return
-    os.environ["JAVA_HOME"] = str(shim(java, Path(tempfile.mkdtemp(prefix="ckptsim-java-"))))
+    os.environ["JAVA_HOME"] = str(shim(java, place / "java"))
 
 
 def shim(java: Path, home: Path) -> Path:

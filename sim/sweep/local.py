@@ -1,15 +1,17 @@
-"""Cells side by side on this machine: results as they come, progress of those still running, nothing left behind on Ctrl-C."""
+"""Cells side by side on this machine: results as they come, progress of those still running, no worker that outlives the command."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+from sim.sweep.ending import end_with_parent, without_handlers
 
 __all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "each", "nobody_watches"]
 
@@ -43,7 +45,7 @@ def each(
     jobs: int,
     watch: Watch = nobody_watches,
     died: Callable[[Item], Outcome] | None = None,
-) -> Iterator[tuple[int, Outcome]]:
+) -> Generator[tuple[int, Outcome]]:
     """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
 
     A worker may be killed from outside.  With `died` the items it had begun are tried again, one by one, and one that takes its
@@ -53,7 +55,7 @@ def each(
     yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
 
 
-def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Iterator[tuple[int, Outcome]]:
+def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Generator[tuple[int, Outcome]]:
     reached = [0] * len(items)
     for i, item in enumerate(items):
 
@@ -67,7 +69,7 @@ def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item]
 
 def _side_by_side(
     work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None
-) -> Iterator[tuple[int, Outcome]]:
+) -> Generator[tuple[int, Outcome]]:
     # forked workers share what the parent has loaded and compiled; elsewhere than on Linux forking is not safe
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     clock = context.Array("q", [-1] * len(items), lock=False)
@@ -76,7 +78,7 @@ def _side_by_side(
     def watched(finished: int) -> None:
         watch(finished, sum(max(ns, 0) for ns in clock))
 
-    def run(indices: Sequence[int], jobs: int) -> Iterator[tuple[int, Outcome]]:
+    def run(indices: Sequence[int], jobs: int) -> Generator[tuple[int, Outcome]]:
         for i, outcome in _pool(work, items, indices, jobs, context, clock, lambda: watched(len(items) - len(left))):
             del left[i]
             yield i, outcome
@@ -99,12 +101,14 @@ def _side_by_side(
 def _pool(
     work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
     tick: Callable[[], None],
-) -> Iterator[tuple[int, Outcome]]:  # fmt: skip
+) -> Generator[tuple[int, Outcome]]:  # fmt: skip
     """Outcomes of some items; BrokenProcessPool if a worker is killed.  No worker outlives it."""
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock,))
+    in_main = threading.current_thread() is threading.main_thread()
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
     try:
-        running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
+        with without_handlers():  # the first submission starts the workers
+            running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
         waiting = set(running)
         while waiting:
             done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -122,10 +126,10 @@ def _pool(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(clock: Any) -> None:
+def _begin(clock: Any, forked_by_main_thread: bool) -> None:
     global _clock  # noqa: PLW0603 - a worker's own
     _clock = clock
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker at once and silently; the parent says what was kept
+    end_with_parent(forked_by_main_thread=forked_by_main_thread)
 
 
 def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,9 +48,9 @@ def sweep(
     """
     if missing := store.missing(planned):
         failed = 0
-        with store.keeping() as keep:
-            rows = partial(_spark, master=master, conf=conf) if master is not None else partial(_local, jobs=jobs)
-            for row in rows(missing, engine, watch, check):
+        rows = partial(_spark, master=master, conf=conf) if master is not None else partial(_local, jobs=jobs)
+        with store.keeping() as keep, closing(rows(missing, engine, watch, check)) as coming:  # no worker goes on when this ends
+            for row in coming:
                 keep(row)
                 seen(row)
                 failed += row["status"] != "ok"
@@ -58,15 +59,16 @@ def sweep(
     return collect(store, planned)
 
 
-def _local(missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, jobs: int | None) -> Iterator[Row]:
+def _local(missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, jobs: int | None) -> Generator[Row]:
     warm(engine)
-    for _, row in each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died):
-        yield row
+    with closing(each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died)) as ended:
+        for _, row in ended:
+            yield row
 
 
 def _spark(
     missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, master: str, conf: Mapping[str, str] | None
-) -> Iterator[Row]:
+) -> Generator[Row]:
     from sim.sweep.spark.rows import each_row
 
     yield from each_row(missing, master=master, engine=engine, watch=watch, check=check, conf=conf)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from sim.sweep.staging import staging
 from sim.traces.asked import Asked
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.lines import GZIP, TraceFileError, unpacked
@@ -83,8 +83,8 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
 
 def _whole(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
     """A document or archive, which is looked at as a whole."""
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
-        copy = Path(folder, "job")
+    with staging() as folder:
+        copy = folder / "job"
         _copy(stream, copy, MOST_JSON)
         with copy.open("rb") as begin:
             if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
@@ -94,10 +94,10 @@ def _whole(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
 
 def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
     """What can be read of a damaged part counts."""
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
+    with staging() as folder:
         copies = list[Path]()
         for place in places:
-            copies.append(Path(folder, Path(place).name))
+            copies.append(folder / Path(place).name)
             with filesystem.open_input_file(place) as stream:
                 try:
                     _copy(stream, copies[-1], MOST_LOG)
@@ -109,13 +109,13 @@ def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.Rec
 def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
     """A folder of saved answers, copied."""
     left = MOST_JSON
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as folder:
+    with staging() as folder:
         for path in file.paths:
-            copy = Path(folder, path.removeprefix(file.folder or ""))
+            copy = folder / path.removeprefix(file.folder or "")
             copy.parent.mkdir(parents=True, exist_ok=True)
             with filesystem.open_input_file(f"{base}/{path}") as stream:
                 left -= _copy(stream, copy, left)
-        yield from recording_rows(source, Path(folder))
+        yield from recording_rows(source, folder)
 
 
 def _copy(stream: BinaryIO, to: Path, most: int) -> int:

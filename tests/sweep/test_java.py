@@ -22,10 +22,10 @@ def no_java(monkeypatch, tmp_path):
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
 
 
-def test_no_java_is_one_line():
+def test_no_java_is_one_line(tmp_path):
     """That says what to do, also without Java."""
     with pytest.raises(java.MissingDependencyError) as told:
-        java.prepare()
+        java.prepare(tmp_path)
 
     assert "\n" not in str(told.value)
     assert "--jobs" in str(told.value)
@@ -36,7 +36,7 @@ def test_an_old_java_is_none(version, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", version)))
 
     with pytest.raises(java.MissingDependencyError):
-        java.prepare()
+        java.prepare(tmp_path)
 
 
 def test_a_stale_java_home_does_not_win(tmp_path, monkeypatch):
@@ -44,7 +44,7 @@ def test_a_stale_java_home_does_not_win(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'good', '17.0.15')}/bin:/usr/bin:/bin")
 
-    java.prepare()
+    java.prepare(tmp_path)
 
     assert "JAVA_HOME" not in java.os.environ
 

@@ -1,7 +1,6 @@
 """A Spark that does not start says why in one line, soon."""
 
 import os
-import signal
 import socket
 import time
 
@@ -87,19 +86,3 @@ def test_java_does_not_write_on_the_terminal(tmp_path, capfd, quiet):
     os.system("echo ours >&2")
 
     assert ("noise\n" if quiet else "", "ours\n" if quiet else "noise\nours\n") == (log.read_text(), capfd.readouterr().err)
-
-
-def test_an_interrupt_waits_until_java_is_up():
-    """Else Java would be left behind, without anybody who knows of it."""
-    done = []
-
-    def start():
-        with room._later():
-            os.kill(os.getpid(), signal.SIGINT)
-            done.append("up")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-
-    assert ["up"] == done
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

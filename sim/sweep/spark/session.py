@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sim.sweep import java
-from sim.sweep.spark.masters import NOT_YET, must_fit, settings
+from sim.sweep.ending import held
+from sim.sweep.spark.masters import NOT_YET, is_here, must_fit, settings
+from sim.sweep.staging import staging
 
 __all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
 
@@ -30,6 +32,8 @@ KNOCK_S = 10.0
 
 MOST_WORDS = 200
 """Characters of what Spark says."""
+
+_LOCAL_DIR = "spark.local.dir"
 
 _REASONS = (
     re.compile(r"Application has been killed\. Reason: (.+)"),
@@ -55,18 +59,20 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
     except ImportError:
         raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
     must_fit(os.environ, __version__)
-    java.prepare()
     _knock(master)
     os.environ.update(wanted.environment)
     own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(wanted.conf.items()))
     quiet = LOG_LEVEL not in wanted.conf
-    with tempfile.TemporaryDirectory(prefix="ckptsim-") as place:  # executors come for the package as long as there are new ones
-        folder = Path(place)
+    with staging() as folder:  # executors come for the package as long as there are new ones
+        java.prepare(folder)
+        if _LOCAL_DIR not in wanted.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
+            own.set(_LOCAL_DIR, str(folder))
         try:
             with _stderr_to(folder / "spark.log", quiet):
-                with _later():
+                with held():  # a Java that is interrupted on its way up stays for ever, and nobody knows of it
                     SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - half of what getOrCreate does
-                spark = SparkSession.builder.config(conf=own).getOrCreate()
+                with _own_handler():
+                    spark = SparkSession.builder.config(conf=own).getOrCreate()
         except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
             log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
             raise java.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
@@ -77,7 +83,8 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
                 _send_package(spark, folder)
             yield spark
         finally:
-            spark.stop()
+            with held(), _silent_bridge(), suppress(Exception):  # a signal to the whole group has ended Java before us
+                spark.stop()
 
 
 def reason(*told: str) -> str:
@@ -122,19 +129,26 @@ def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _later() -> Iterator[None]:
-    """Ctrl-C counts at the end: a Java that is interrupted on its way up stays for ever, and nobody knows of it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+def _own_handler() -> Iterator[None]:
+    """PySpark has Ctrl-C handled its way from then on; ours says what is kept."""
+    ours = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, ours)
+
+
+@contextmanager
+def _silent_bridge() -> Iterator[None]:
+    """The bridge to a Java that is gone writes a page for every call."""
+    logger = logging.getLogger("py4j")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _send_package(spark: Any, folder: Path) -> None:

@@ -1,0 +1,54 @@
+"""Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from types import FrameType
+
+from sim.sweep.ending import ENDING
+
+__all__ = ["disregard", "exit_code", "listen", "stopped_by"]
+
+PATIENCE_S = 10.0
+"""Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
+
+_first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
+
+
+def listen() -> None:
+    """From now on.  Signals that are ignored, as under `nohup`, stay ignored."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def stopped_by() -> int | None:
+    """The signal that ends this command."""
+    return None if _first is None else _first[0]
+
+
+def exit_code() -> int:
+    """As shells count it."""
+    return 128 + (stopped_by() or signal.SIGINT)
+
+
+def disregard() -> None:
+    """What is kept was said: a signal on the way out would only change the exit code."""
+    if _first is not None:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    """The first signal stops the work.  Later ones change nothing, so that the sentence about what is kept is said."""
+    global _first  # noqa: PLW0603 - a signal handler has nowhere else to write
+    if _first is None:
+        _first = (number, time.monotonic())
+        raise KeyboardInterrupt
+    if time.monotonic() - _first[1] > PATIENCE_S:
+        with suppress(OSError):
+            os.write(2, b"interrupted: ended at once; what was kept before stays\n")
+        os._exit(128 + number)

@@ -1,0 +1,79 @@
+"""Signals that end a command, and processes that end with the one that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["ENDING", "end_with_parent", "held", "without_handlers"]
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, a supervisor's wish, a terminal that is closed."""
+
+_DIE_WITH_PARENT = 1
+"""Linux's PR_SET_PDEATHSIG."""
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Ending signals count once the block is over.  What is half begun there would stay for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in ENDING if _heeded(number)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if arrived:
+        signal.raise_signal(arrived[0])
+
+
+@contextmanager
+def without_handlers() -> Iterator[None]:
+    """Processes that are forked here meet ending signals only after `end_with_parent`: handlers are the parent's, not theirs."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(*, forked_by_main_thread: bool) -> None:
+    """Called first in a worker: an ending signal ends it at once and silently, and it does not outlive its parent, however that dies."""
+    for number in ENDING:
+        if _heeded(number):
+            signal.signal(number, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    parent = multiprocessing.parent_process()
+    if parent is None:  # not a worker at all
+        return
+    if sys.platform == "linux" and forked_by_main_thread:  # the kernel means the thread, and other threads end before their process
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # it has died already
+            os._exit(1)
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
+    """The parent holds the other end of a pipe: its death closes it, on every system."""
+    parent.join()
+    os._exit(1)
+
+
+def _heeded(number: int) -> bool:
+    """`nohup` and shells' background jobs have signals ignored: that stays so."""
+    return signal.getsignal(number) is not signal.SIG_IGN

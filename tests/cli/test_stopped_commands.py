@@ -1,0 +1,59 @@
+"""Ctrl-C, SIGTERM and SIGHUP, as a command meets them."""
+
+import signal
+
+import pytest
+
+from sim.cli import stopping
+from sim.sweep.ending import ENDING
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    """Handlers as a command has them; as they were, afterwards."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    monkeypatch.setattr(stopping, "_first", None)
+    yield stopping.listen
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_the_first_signal_stops_the_work_and_the_second_changes_nothing(listening, number):
+    listening()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+    signal.raise_signal(signal.SIGINT)
+
+    assert 128 + number == stopping.exit_code()
+
+
+def test_who_asks_again_later_wants_the_end_at_any_price(listening, monkeypatch, capfd):
+    """Stopping may hang."""
+    ended = []
+    monkeypatch.setattr(stopping.os, "_exit", ended.append)
+    now = [0.0]
+    monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    listening()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+
+    now[0] = stopping.PATIENCE_S + 1
+    signal.raise_signal(signal.SIGINT)
+
+    assert [130] == ended
+    assert "interrupted: ended at once; what was kept before stays\n" == capfd.readouterr().err
+
+
+def test_nohup_means_it(listening):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    listening()
+
+    assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)
+
+
+def test_without_a_signal_it_is_ctrl_c(listening):
+    """A KeyboardInterrupt from elsewhere, as in a test."""
+    assert 130 == stopping.exit_code()
