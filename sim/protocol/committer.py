@@ -45,8 +45,7 @@ class Committer:
                     return self, ()
                 return _committed(self, event.now, event.checkpoint, again=False)
             case Restored():
-                restored = changed(self, held=_ordered(event.committables), last_completed=0)
-                return _committed(restored, event.now, event.checkpoint, again=True)
+                return _committed(changed(self, held=_ordered(event.committables)), event.now, event.checkpoint, again=True)
             case TaskClosed():
                 return changed(self, held=()), (Commit(0, self.held),) if self.held else ()
 

@@ -319,8 +319,8 @@ SINKS = (
     Rule(
         "what a snapshot held is committed again after a restore",
         "protocol/committer.py",
-        "                return _committed(restored, event.now, event.checkpoint, again=True)\n",
-        "                return restored, ()\n",
+        "                return _committed(changed(self, held=_ordered(event.committables)), event.now, event.checkpoint, again=True)\n",
+        "                return changed(self, held=_ordered(event.committables)), ()\n",
         f"{PROTOCOL}sink.py::test_what_a_snapshot_held_is_committed_again",
     ),
     Rule(
