@@ -88,11 +88,11 @@ class InputsClosed:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBegun:
-    """The task takes part in a checkpoint; `stops`: in the savepoint the job stops with."""
+    """The task takes part in a checkpoint; `stop`: it is the savepoint the job stops with, and how."""
 
     now: int
     checkpoint: int
-    stops: bool = False
+    stop: Ending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class TaskEnd:
     unread: int  # output channels on which nobody has come to the end
     inputs_open: bool
     state: EndState = EndState.RUNNING
-    ending: Ending = Ending.DRAIN
+    ending: Ending = Ending.DRAIN  # while it runs: how its data will end if its inputs just close
     final: int | None = None  # the first checkpoint after the end of data (finalCheckpointMinId)
     stop: int | None = None  # the savepoint the job stops with: only this one counts
     completed: int = 0  # newest one heard of
@@ -215,7 +215,7 @@ class TaskEnd:
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
                     raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
-                ended = DataEnded(event.now, Ending.DRAIN)
+                ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
                 after = changed(after, inputs_open=False)
             case SnapshotBegun():
@@ -235,8 +235,10 @@ class TaskEnd:
 
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
         after = changed(self, open=self.open | {event.checkpoint})
-        if event.stops:
+        if event.stop is not None:
             after = changed(after, stop=event.checkpoint)
+        if event.stop is Ending.NO_DRAIN and self.state is EndState.RUNNING:
+            after = changed(after, ending=Ending.NO_DRAIN)  # StreamTask#setSynchronousSavepointId: endInput is ignored from now on
         if after.data_ended and after.final is None:
             after = changed(after, final=event.checkpoint)
         return after

@@ -98,7 +98,7 @@ class TaskEnding:
         stop = next(one.options.stop for one in self.host.machine.snapshots if one.checkpoint == checkpoint)
         self._open.add(checkpoint)
         if stop is not None or self.machine.state is not say.EndState.RUNNING:
-            self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop is not None))
+            self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop))
         if self.machine.drained:
             self.world.job_end.snapshot_over(checkpoint, self.host.task)
 

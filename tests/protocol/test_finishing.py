@@ -29,8 +29,8 @@ FINISHED, CLOSED, READ, SHUT = OperatorsFinished(2), OperatorsClosed(3), OutputR
 GONE = [ForwardEndOfPartition(), ReportFinished()]
 
 
-def begun(checkpoint, *, stops=False):
-    return SnapshotBegun(2, checkpoint, stops)
+def begun(checkpoint, *, stop=None):
+    return SnapshotBegun(2, checkpoint, stop)
 
 
 def ended(checkpoint):
@@ -127,7 +127,7 @@ def test_nothing_is_waited_for_without_checkpoints():
 @pytest.mark.parametrize("ending", [DRAINED, STOPPED])
 def test_with_a_stop_only_its_savepoint_counts(ending):
     """A later checkpoint of the end of data does not help; the savepoint does, whoever else completes."""
-    events = [ending, *([FINISHED] if ending is DRAINED else []), READ, begun(5), ended(5), begun(6, stops=True), ended(6)]
+    events = [ending, *([FINISHED] if ending is DRAINED else []), READ, begun(5), ended(5), begun(6, stop=ending.ending), ended(6)]
     end, told = after(source(), *events, heard(5))
 
     assert CloseOperators() not in told
@@ -136,7 +136,7 @@ def test_with_a_stop_only_its_savepoint_counts(ending):
 
 def test_savepoint_first_and_the_end_afterwards():
     """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
-    _, told = after(source(), begun(6, stops=True), ended(6), heard(6), DRAINED, FINISHED, READ)
+    _, told = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)
 
     assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == told, "nor is a final checkpoint asked for"
 
@@ -156,6 +156,17 @@ def test_naive_tasks_end_one_after_the_other():
 
     assert (EndState.FINISHING, [FinishOperators()]) == (second.state, told)
     assert EndState.WAITING == after(second, FINISHED)[0].state
+
+
+def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
+    """They hear of no end of data; the savepoint tells them to ignore the end of their inputs (StreamTask#setSynchronousSavepointId)."""
+    _, told = after(reader("naive"), begun(6, stop=Ending.NO_DRAIN), ended(6), heard(6), SHUT)
+
+    assert [CloseOperators()] == told
+
+    _, told = after(reader("naive"), begun(6, stop=Ending.DRAIN), ended(6), heard(6), SHUT)
+
+    assert [FinishOperators()] == told
 
 
 @pytest.mark.parametrize("rule", ["commit-at-finish", "discard", "off"])
