@@ -17,7 +17,7 @@ __all__ = ["Writer"]
 @dataclass(frozen=True, slots=True)
 class Writer:
     task: int
-    read: tuple[int, ...]  # per input channel: records read when the transaction was opened
+    read: tuple[int, ...]  # per input channel: records written when the transaction was opened
     opened_ns: int = 0
     last_checkpoint: int = 0
     ended: bool = False
@@ -35,6 +35,8 @@ class Writer:
 
     def _closed(self, event: WriterEvent, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
         """An empty transaction is nobody's business: no committable."""
+        if any(now < before for before, now in zip(self.read, event.read, strict=True)):
+            raise InvalidTransition("writer", self, event, why="it takes nothing back that it has written")
         after = changed(self, read=event.read, opened_ns=event.now)
         if event.read == self.read:
             return after, ()

@@ -49,5 +49,5 @@ class Beginning:
             task: replace(part, committables=part.committables and part.committables.renumbered(*names)) for task, part in self.held.items()
         }
         world.storage.files.adopt(self.ledger)
-        world.outside.go_on(self.outside, {task: part.position.records_out.tolist() for task, part in self.held.items()})
+        world.outside.go_on(self.outside, {task: list(part.written) for task, part in self.held.items()})
         world.files.take_over(self.files, self.snapshot, self.claim)

@@ -32,8 +32,15 @@ class Held:
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
     committables: Any = None
     finished: bool = False  # its operators have finished
+    held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """Of a transactional writer: the records it has written, by input channel."""
+        read = tuple(self.position.records_out.tolist())
+        return tuple(records - kept for records, kept in zip(read, self.held_back or (0,) * len(read), strict=True))
 
     @property
     def in_flight_bytes(self) -> int:
@@ -48,11 +55,13 @@ class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
 
-    def cut(self, checkpoint: int, task: int, committables: Any = None, *, finished: bool = False) -> Held:
+    def cut(
+        self, checkpoint: int, task: int, committables: Any = None, *, finished: bool = False, held_back: tuple[int, ...] = ()
+    ) -> Held:
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        held = Held(nothing, committables=committables, finished=finished)
+        held = Held(nothing, committables=committables, finished=finished, held_back=held_back)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
         return held
 

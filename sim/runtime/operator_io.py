@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.quantiles import quantile_table
-from sim.protocol.machine import changed
 from sim.protocol.vocabulary import Work as Piece
 from sim.protocol.writer import Writer
 from sim.runtime.background import begin
@@ -65,7 +64,6 @@ class OperatorIO:
             records, _ = self._read()  # where it stands: after a restart not at the beginning
             if vertex.commit is not None:
                 self._holds_back = vertex.commit.holds_back
-                records = self._written(records)  # what it held back is in its state, and comes again
                 self.writer = SinkWriter(world, Writer(host.task, records, host.env.now), vertex.name, self.committer)
         if self._ends_epochs or self.committer is not None:
             host.on_restore.append(self._restored)
@@ -85,7 +83,7 @@ class OperatorIO:
         if self._ends_epochs:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
-                written = records if self.host.ending.machine.drained else self._written(records)
+                written = records if self.host.ending.machine.drained else self._written(records, self.writer.machine.read)
                 self.writer.end_epoch(self.host.env.now, checkpoint, written, size_bytes, names)
         if self.committer is not None:
             self.committer.take_in(checkpoint)
@@ -99,6 +97,12 @@ class OperatorIO:
     def held(self, checkpoint: int) -> Uncommitted | None:
         """What this snapshot, taken now, keeps of the committer."""
         return None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.held)
+
+    def held_back(self) -> tuple[int, ...]:
+        """Records per input channel that a snapshot, taken now, keeps of the writer."""
+        if self.writer is None:
+            return ()
+        return tuple(read - written for read, written in zip(self._records_read(), self.writer.machine.read, strict=True))
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
@@ -165,9 +169,7 @@ class OperatorIO:
         if self._emits_on_commit:
             self._served[checkpoint] = held.position.served
         if self.writer is not None:
-            self.writer.go_on_behind(checkpoint)
-            if held.finished:  # nothing it held back comes again
-                self.writer.machine = changed(self.writer.machine, read=tuple(held.position.records_out.tolist()))
+            self.writer.go_on_behind(checkpoint, held.written)
         if self.committer is not None and uncommitted is not None:
             self.committer.restored(*uncommitted)
 
@@ -202,9 +204,9 @@ class OperatorIO:
         names = self.files.choose(epoch, since)
         return records, names, self.files.volume(epoch)
 
-    def _written(self, records: tuple[int, ...]) -> tuple[int, ...]:
-        """Of the records read so far, those it does not hold back."""
-        return tuple(max(0, read - self._holds_back) for read in records)
+    def _written(self, records: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
+        """Of the records read so far, those it does not hold back; what it wrote before stays written."""
+        return tuple(max(done, read - self._holds_back) for read, done in zip(records, before, strict=True))
 
     def _read(self) -> tuple[tuple[int, ...], int]:
         """Records read so far on each channel, and the bytes read since the last time."""
@@ -212,6 +214,9 @@ class OperatorIO:
         read_bytes = int(here.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
         return tuple(here.records_out.tolist()), since
+
+    def _records_read(self) -> tuple[int, ...]:
+        return tuple(self.world.plane.position(self.host.task).records_out.tolist())
 
 
 def _space(world: World, host: int) -> StagingSpace:

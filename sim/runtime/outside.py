@@ -49,7 +49,7 @@ class Outside:
             self.covered[one.writer] = [end for _, end in one.inputs]
 
     def go_on(self, before: Outside, stands_at: Mapping[int, list[int]]) -> None:
-        """A job begins where another one ended; `stands_at`: the records each task has read, by input channel, as they count from now on.
+        """A job begins where another one ended; `stands_at`: the records each writer has written, by input channel, as they count now.
 
         With other numbers of tasks or channels, what lies before the beginning counts as committed.
         """

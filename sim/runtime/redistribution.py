@@ -2,12 +2,14 @@
 
 Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation):
 a subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
-vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread evenly.
+vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread evenly.  They count
+the records that their reader holds back in its state as read: it will write them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,7 @@ def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_
     """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
     before, after = _Streams(old), _Streams(new)
     for task, part in held.items():
-        before.take(task, part.position)
+        before.take(task, part)
     _deal_records(before, after)
     _deal_streams(before, after)
     return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
@@ -62,9 +64,11 @@ class _Streams:
         self.inputs = [_flat(self.layout.gates[g][2] for g in self.layout.task_gates[t]) for t in range(tasks)]
         self.outputs = [_flat(self.layout.partitions[p][2] for p in self.layout.task_partitions[t]) for t in range(tasks)]
         self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros((6, channels), np.int64)
+        self.held_back = np.zeros(channels, np.int64)
 
-    def take(self, task: int, position: Position) -> None:
-        into, out = self.inputs[task], self.outputs[task]
+    def take(self, task: int, part: Held) -> None:
+        into, out, position = self.inputs[task], self.outputs[task], part.position
+        self.held_back[into] = part.held_back or 0
         self.served[task], self.late[task] = position.served, position.late
         self.consumed[into], self.records_out[into], self.captured[into] = position.consumed, position.records_out, position.captured
         self.written[out], self.records_in[out], self.overtaken[out] = position.written, position.records_in, position.overtaken
@@ -75,6 +79,10 @@ class _Streams:
             int(self.served[task]), self.consumed[into], self.records_out[into], self.captured[into],
             self.written[out], self.records_in[out], self.overtaken[out], int(self.late[task]),
         )  # fmt: skip
+
+    def kept_by(self, task: int) -> tuple[int, ...]:
+        """Records its writer holds back, by input channel."""
+        return tuple(self.held_back[self.inputs[task]].tolist())
 
     def tasks(self, vertex: int) -> range:
         first = self.layout.first_task[vertex]
@@ -109,18 +117,33 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
     for number, edge in enumerate(after.spec.edges):
         old, new = before.channels(number), after.channels(number)
         if all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream)):
-            for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken"):
+            for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken", "held_back"):
                 getattr(after, column)[new] = getattr(before, column)[old]
             continue
+        after.held_back[new] = after.records_out[new] = _dealt_by_reader(before, after, edge.downstream, (old, new))
         in_flight = int((before.records_in[old] - before.records_out[old]).sum())
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
         for channel, records in zip(new, _even(in_flight, len(new)), strict=True):
-            sizes = _sizes(after, edge, int(channel), int(records))
+            read = int(after.records_out[channel])
+            sizes = _sizes(after, edge, int(channel), range(read, read + int(records)))
             last = round(records * unsent)
-            after.records_in[channel], after.written[channel] = records, sum(sizes)
+            after.records_in[channel], after.written[channel] = read + records, sum(sizes)
             after.overtaken[channel] = sum(sizes[len(sizes) - last :])
             after.captured[channel] = after.written[channel] - after.overtaken[channel]
+
+
+def _dealt_by_reader(before: _Streams, after: _Streams, vertex: int, channels: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Records held back, by new channel of an edge: a reader keeps its own, unless there are other numbers of readers."""
+    old, new = channels
+    dealt = np.zeros(len(new), np.int64)
+    first = (before.layout.first_task[vertex], after.layout.first_task[vertex])
+    of_old, of_new = (np.array(s.layout.reader)[c] - begin for s, c, begin in zip((before, after), channels, first, strict=True))
+    same = len(before.tasks(vertex)) == len(after.tasks(vertex))
+    for reader in range(len(after.tasks(vertex))) if same else (None,):
+        from_, to = (np.flatnonzero(np.ones(len(of), bool) if reader is None else of == reader) for of in (of_old, of_new))
+        dealt[to] = _even(int(before.held_back[old[from_]].sum()), len(to))
+    return dealt
 
 
 def _even(total: int, parts: int) -> np.ndarray:
@@ -129,12 +152,12 @@ def _even(total: int, parts: int) -> np.ndarray:
     return shares
 
 
-def _sizes(streams: _Streams, edge: Edge, channel: int, records: int) -> list[int]:
-    """Bytes of the first records of a channel (rule B1)."""
+def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[int]:
+    """Bytes of these records of a channel (rule B1)."""
     plan, table = streams.layout, edge.record_bytes
     writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]
     key = stream(streams.spec.seed, "size", edge.name, writer, reader)
-    return [table[draw(key, i) * len(table) >> 32] for i in range(records)]
+    return [table[draw(key, i) * len(table) >> 32] for i in records]
 
 
 def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> Held:
@@ -143,13 +166,14 @@ def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Stream
     position = after.position(task)
     if len(old) == len(new) and old[own] in held:
         part = held[old[own]]
-        return Held(position, part.state_bytes, part.committables, part.finished, part.parts)
+        return replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
     shares = overlap(own, len(new), len(old), key_groups[vertex])
     mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
     dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
     return Held(
         position,
         sum(int(part.state_bytes * share) for part, share in mine),
+        held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),
         committables=_together([part.committables for part in dealt if part.committables is not None]),
         parts=tuple((snapshot, known * share) for part, share in mine for snapshot, known in part.parts),
         read_bytes=sum(int(part.position.captured.sum()) for part, _ in mine) + sum(int(part.position.overtaken.sum()) for part in dealt),

@@ -50,9 +50,9 @@ class SinkWriter:
     def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
         self._tell(InputEnded(now, read, size_bytes, files))
 
-    def go_on_behind(self, checkpoint: int) -> None:
-        """The task was restored from this checkpoint."""
-        self.machine = replace(self.machine, last_checkpoint=checkpoint)
+    def go_on_behind(self, checkpoint: int, written: tuple[int, ...]) -> None:
+        """The task was restored from this checkpoint, in which it had written so many records of each input channel."""
+        self.machine = replace(self.machine, last_checkpoint=checkpoint, read=written)
 
     def _tell(self, event: WriterEvent) -> None:
         self.machine, commands = self.machine.on(event)

@@ -284,8 +284,8 @@ class TaskHost:
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
-        held, over = self.operator.held(command.checkpoint), self.ending.machine.drained
-        self.world.contents.cut(command.checkpoint, self.task, held, finished=over)
+        held, over, back = self.operator.held(command.checkpoint), self.ending.machine.drained, self.operator.held_back()
+        self.world.contents.cut(command.checkpoint, self.task, held, finished=over, held_back=back)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in

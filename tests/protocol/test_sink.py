@@ -77,6 +77,19 @@ def test_a_writer_cannot_go_back():
         writer.on(InputEnded(9, (9,), 1))
 
 
+def test_what_is_written_is_not_taken_back():
+    """A transaction of fewer records than none would be committed twice by the next one."""
+    writer, _ = feed(Writer(0, (3, 8)), EpochEnded(5, 4, (3, 9), 30))
+
+    for event in (EpochEnded(9, 5, (3, 8), 1), InputEnded(9, (2, 9), 1)):
+        with pytest.raises(InvalidTransition, match="takes nothing back"):
+            writer.on(event)
+
+
+def test_a_committable_has_the_records_of_all_its_channels():
+    assert 9 == Committable(0, 1, ((3, 5), (0, 0), (1, 8)), 0, 10).records
+
+
 # ---------------------------------------------------------------------------------------------- committer
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sim.model.job import Job
+from sim.model.sink import Commit
 from sim.plane import build
 from sim.runtime.lowering import plane_spec
 from sim.runtime.redistribution import redistributed
@@ -74,6 +75,33 @@ def test_the_plane_starts_there_and_serves_all_of_it():
 
     assert edges[0] + (edges[1] + edges[0]) == moved, "what goes into a stage goes through it"
     assert 0 < edges[0] + edges[1] == in_flight(held)[0]
+
+
+@pytest.mark.parametrize("parallelism", [{"stage0": 3}, {"sink": 1}, {"sink": 5}, {"stage0": 5, "sink": 3}, {}])
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
+    """As many records as before; on the streams that begin anew they count as read and not as written, and those in flight follow them."""
+    base = scenario(chain(2, sink_ns=8 * MS), kind)
+    sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
+    _, held, spec, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), **parallelism)
+    readers = [part for part in parts.values() if part.held_back]
+    plane = build(replace(spec, begin_ns=2 * SECOND), "interpreted")
+    plane.start({task: part.position for task, part in parts.items()})
+
+    assert 2 * 2 * 3 == sum(sum(part.held_back) for part in held.values()) == sum(sum(part.held_back) for part in readers)
+    assert dict(parallelism).get("sink", 2) == len(readers)
+    assert (not parallelism) == any(sum(part.written) for part in readers)
+    assert all(plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items())
+
+
+def test_a_sink_keeps_what_it_held_back_itself():
+    """The stage before it has other numbers of tasks: three records of each of two channels become two of each of three."""
+    base = scenario(chain(2), ALIGNED)
+    sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
+    _, held, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), stage0=3)
+
+    assert [(3, 3), (3, 3)] == [part.held_back for part in held.values() if part.held_back]
+    assert [(2, 2, 2), (2, 2, 2)] == [part.held_back for part in parts.values() if part.held_back]
 
 
 def in_flight_of(parts, spec, vertex):
