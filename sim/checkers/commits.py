@@ -53,18 +53,18 @@ def broken_commits(
 
 def uncommitted(
     commits: Sequence[CommitStats],
-    read: Mapping[int, Sequence[int]],
+    owed: Mapping[int, Sequence[int]],
     time_ns: int,
     teller: Teller,
     *,
     covered: Covered | None = None,
 ) -> Iterator[Violation]:
-    """At the end of a job that finished: `read` are the records each writer read, by input channel."""
+    """At the end of a job that finished: `owed` are the records each writer had to commit, by input channel."""
     books = _Books(teller, covered)
     for commit in commits:
         for one in (*commit.lost, *commit.committed):
             books.cover(one)
-    for writer, channels in read.items():
+    for writer, channels in owed.items():
         held = books.covered.get(writer, [0] * len(channels))
         left = sum(max(0, total - done) for total, done in zip(channels, held, strict=True))
         if left:

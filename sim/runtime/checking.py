@@ -67,7 +67,7 @@ class Checking:
         found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered))
         found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
-            found.extend(uncommitted(commits, self._read(), world.env.now, self.teller, covered=covered))
+            found.extend(uncommitted(commits, self._owed(), world.env.now, self.teller, covered=covered))
         retained = world.coordinator.machine.retained
         done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
         latest = max(done, default=begun_from)
@@ -80,17 +80,24 @@ class Checking:
             found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda one: one.time_ns))
 
-    def _read(self) -> dict[int, list[int]]:
-        """Of each writer of a transactional sink: the records it read, by input channel.
+    def _owed(self) -> dict[int, list[int]]:
+        """Of each writer of a transactional sink: the records this job has to commit, by input channel."""
+        commits = {task: self.world.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.world.layout.vertex)}
+        return {task: self._owed_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None}
 
-        Stopped without a drain it keeps in its savepoint what it held back.
+    def _owed_by(self, task: int, holds_back: int) -> list[int]:
+        """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
+
+        Whoever goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
+        again.  Their output came behind the cut here and belongs to that job.
         """
-        world, read = self.world, dict[int, list[int]]()
-        for task, vertex in enumerate(world.layout.vertex):
-            if (commit := world.scenario.job.vertices[vertex].commit) is not None:
-                kept = 0 if world.tasks[task].ending.machine.drained else commit.holds_back
-                read[task] = [max(0, records - kept) for records in world.plane.position(task).records_out.tolist()]
-        return read
+        end = self.world.tasks[task].ending.machine
+        read: list[int] = self.world.plane.position(task).records_out.tolist()
+        if end.drained:
+            return read
+        if end.stop is not None and (part := self.world.contents.of(end.stop, task)) is not None:
+            read = part.position.records_out.tolist()
+        return [max(0, records - holds_back) for records in read]
 
 
 def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:

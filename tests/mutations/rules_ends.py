@@ -6,6 +6,7 @@ from tests.mutations.rule import Rule
 
 __all__ = ["ENDS"]
 
+ENDS_OF_WORLDS = "tests/worlds/test_ends.py::test_"
 PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_", "tests/plane/test_rules_"
 
 FINISHED = (
@@ -72,10 +73,38 @@ FAILURES = (
 
 OUTSIDE = (
     Rule(
+        "a task that stops where it stands ignores the end of its inputs",
+        "protocol/finishing.py",
+        "ended = DataEnded(event.now, self.ending)",
+        "ended = DataEnded(event.now, Ending.DRAIN)",
+        f"{PROTOCOL}finishing.py::test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands",
+    ),
+    Rule(
+        "what a writer has written stays written",
+        "runtime/operator_io.py",
+        "max(done, read - self._holds_back)",
+        "max(0, read - self._holds_back)",
+        f"{ENDS_OF_WORLDS}each_record_is_committed_once[naive-windowed-sink-with-a-global-committer-interpreted]",
+    ),
+    Rule(
+        "records held back are dealt out with their streams",
+        "runtime/redistribution.py",
+        "        dealt[to] = _even(",
+        "        dealt[to] = 0 * _even(",
+        f"{RUNTIME}redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
+    ),
+    Rule(
+        "a job stopped where it stands owes what it had read at its cut",
+        "runtime/checking.py",
+        "        if end.stop is not None and (part",
+        "        if end.stop is None and (part",
+        f"{ENDS_OF_WORLDS}each_record_is_committed_once[stopped-cascade-interpreted]",
+    ),
+    Rule(
         "epochs go on behind the checkpoint restored",
         "runtime/operator_io.py",
-        "            self.writer.go_on_behind(checkpoint)\n",
-        "            self.writer.go_on_behind(0)\n",
+        "            self.writer.go_on_behind(checkpoint, held.written)\n",
+        "            self.writer.go_on_behind(0, held.written)\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
 )

@@ -1,0 +1,105 @@
+"""Jobs that stop, end and are rescaled with output under way commit each record once; what is truly lost or written twice is told."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.model.faults import Rescale
+from sim.model.job import Job
+from sim.runtime.simulate import ENGINES, simulate
+from sim.runtime.sink import SinkWriter
+from sim.scenario import load
+
+WORLDS = Path(__file__).parents[1] / "data" / "worlds"
+COMMITTED = {
+    "cascade-behind-a-rescaled-broadcast": {"k0": 333, "kk": 330},
+    "cascade-with-a-rescaled-stage": {"a": 2742, "b": 2242},
+    "naive-windowed-sink-loses-its-task-manager": {"k0": 304, "k1": 152},
+    "naive-windowed-sink-rescaled-by-savepoint": {"k0": 23},
+    "naive-windowed-sink-with-a-global-committer": {"k1: committer": 150},
+    "stopped-cascade": {"a": 1201, "b": 1003},
+    "stopped-cascade-of-small-epochs": {"k0": 20, "kk": 16},
+    "stopped-with-requests": {"sink": 1190},
+    "stopped-with-requests-before-a-join": {"k0": 1708},
+    "windowed-sink-behind-rescaled-stages": {"k0": 70},
+    "windowed-sink-far-behind-a-rescaled-stage": {"sink": 5429},
+}
+"""Records committed.  Of a bounded job: all of them, but for what a cascade commits behind the end of data (FLINK-38614)."""
+WINDOWED = ["windowed-sink-far-behind-a-rescaled-stage", "windowed-sink-behind-rescaled-stages"]
+
+
+def run(world, engine="interpreted"):
+    return simulate(load(WORLDS / f"{world}.yaml").scenarios[0], engine=engine)
+
+
+def facts(result):
+    return " ".join(violation.fact for violation in result.violations)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("world", COMMITTED)
+def test_each_record_is_committed_once(world, engine):
+    result = run(world, engine)
+
+    assert COMMITTED[world] == result.commits.groupby("vertex")["records"].sum().to_dict()
+    assert () == result.violations
+
+
+# ---------------------------------------------------------------------------------------------- what is broken is told
+
+
+def going_on(monkeypatch, shift):
+    """A restored writer begins so many records behind what it had written."""
+    right = SinkWriter.go_on_behind
+    shifted = lambda self, checkpoint, written: right(self, checkpoint, tuple(max(0, records + shift) for records in written))  # noqa: E731
+    monkeypatch.setattr(SinkWriter, "go_on_behind", shifted)
+
+
+@pytest.mark.parametrize("world", WINDOWED)
+def test_a_writer_that_forgets_what_it_held_back_loses_it(world, monkeypatch):
+    going_on(monkeypatch, 3)
+
+    assert "records before it are lost" in facts(run(world))
+
+
+@pytest.mark.parametrize("world", [*WINDOWED, "naive-windowed-sink-with-a-global-committer"])
+def test_a_writer_that_writes_again_what_it_wrote_is_told(world, monkeypatch):
+    going_on(monkeypatch, -1)
+
+    assert "of its records are committed twice" in facts(run(world))
+
+
+@pytest.mark.parametrize("world", [world for world in COMMITTED if world.startswith("stopped")])
+def test_output_that_a_stopped_job_does_not_commit_is_lost(world, monkeypatch):
+    """The writers leave what they read before the savepoint in an open transaction, which no savepoint holds."""
+    right = SinkWriter.end_epoch
+
+    def forgetting(self, now, checkpoint, *rest):
+        if not self.world.stats[checkpoint].stops:
+            right(self, now, checkpoint, *rest)
+
+    monkeypatch.setattr(SinkWriter, "end_epoch", forgetting)
+
+    assert "are lost: never committed" in facts(run(world))
+
+
+def test_a_stopped_job_owes_what_was_read_before_its_savepoint_only():
+    """The second sink of a cascade reads 198 records more, after its cut: the savepoint holds them with the first sink's committables."""
+    result = run("stopped-cascade")
+    read = int(result.tasks.loc[result.tasks["vertex"] == "b", "numRecordsIn"].sum())
+
+    assert 198 == read - COMMITTED["stopped-cascade"]["b"]
+    assert 198 == int(result.commits.loc[result.commits["vertex"] == "a", "records"].iloc[-1])
+
+
+def test_whoever_goes_on_from_the_savepoint_commits_the_rest():
+    """A bounded job, rescaled with a savepoint while requests are under way: all 600 records reach the committed output."""
+    base = load(WORLDS / "stopped-with-requests.yaml").scenarios[0]
+    source, ask, sink = base.job.vertices
+    bounded = replace(source, source=replace(source.source, total=300))
+    job = Job((bounded, ask, sink))
+    result = simulate(replace(base, job=job, actions=(), rescale=(Rescale(2_030_000_000, (("sink", 2),), savepoint=True),)))
+
+    assert 600 == int(result.commits["records"].sum())
+    assert () == result.violations
