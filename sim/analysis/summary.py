@@ -74,7 +74,7 @@ def summarize(
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
     series = _pooled(runs, "series")
-    load = series[series["time"] > warmup_s].groupby("vertex", sort=False).mean(numeric_only=True)
+    load = series[series["time"] > warmup_s].groupby("vertex", sort=False)[["busy", "backPressured", "numRecordsInPerSecond"]].mean()
     done = checkpoints[checkpoints["status"] == "COMPLETED"]
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
@@ -151,7 +151,7 @@ def _largest(values: pd.Series[float]) -> str:
 
 
 def _at(values: pd.Series[float], name: str) -> float:
-    return float(values[name]) if name else np.nan
+    return float(values[name]) if name in values.index else np.nan  # a job may be over before the first sample
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:

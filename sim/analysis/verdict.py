@@ -163,7 +163,7 @@ def _best(lines: Sequence[Strategy], duration: Callable[[Strategy], float]) -> S
     quickest = min(lines, key=duration)
     served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
     equals = [line for line in lines if _same(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served]
-    return min(equals, key=lambda line: (line.summary.persisted_bytes, duration(line)))
+    return min(equals or [quickest], key=lambda line: (line.summary.persisted_bytes, duration(line)))
 
 
 def _median_ms(line: Strategy) -> float:

@@ -95,3 +95,12 @@ def test_no_checkpoint_at_all(made, edges):
 
     assert (0, 100) == (row.completed, row.throughput_per_second)
     assert all(math.isnan(value) for value in (row.end_to_end_p99_ms, row.start_delay_ms, row.persisted_bytes, row.path.queue_ms))
+
+
+def test_a_job_that_is_over_before_the_first_sample(made, edges):
+    """Its totals say who was busy; nothing tells through time."""
+    row = summarize([made().task("source", 0.5).checkpoint().subtask("source", ack=100).tables()], edges)
+
+    assert ("source", 1) == (row.bottleneck, row.completed)
+    assert math.isnan(row.busy_share)
+    assert math.isnan(row.throughput_per_second)
