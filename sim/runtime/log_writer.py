@@ -6,6 +6,7 @@ Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class LogWriter:
         self.backend = backend
         self._running: list[simpy.Process] = []
         self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
+        self._claims = Counter[str]()  # name of a file -> snapshots that need it and are not over
         self._materialisations = 0
         self._loaded_bytes = 0  # not written yet: the state a run begins with, which no log was kept of
 
@@ -60,6 +62,12 @@ class LogWriter:
                 else:
                     self._hand_in(file, self._uploads[file.name])
 
+    def claim(self, files: Iterable[File]) -> None:
+        """A snapshot needs these, until it says `forget`."""
+        files = tuple(files)
+        self._claims.update(file.name for file in files)
+        self.upload(files)
+
     def wait(self, file: File) -> Work[Handle]:
         """Process: until a file is durable.  Raises StorageFailed."""
         self.upload([file])
@@ -70,11 +78,18 @@ class LogWriter:
         return handle  # type: ignore[no-any-return]
 
     def forget(self, files: Iterable[File]) -> None:
-        """A snapshot that waited for these is over."""
+        """A snapshot that needed these is over."""
         for file in files:
-            upload = self._uploads.get(file.name)
-            if upload is not None and upload.triggered:
-                del self._uploads[file.name]
+            self._claims[file.name] -= 1
+            self._forget_ended(file)
+
+    def _forget_ended(self, file: File) -> None:
+        """Nobody asks any more how an upload ended.  While somebody may, a file that is durable is not written again."""
+        if self._claims[file.name] > 0:
+            return
+        del self._claims[file.name]
+        if file.name in self._uploads and self._uploads[file.name].triggered:
+            del self._uploads[file.name]
 
     def _hand_in(self, file: File, done: simpy.Event) -> None:
         """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
@@ -97,12 +112,11 @@ class LogWriter:
 
     def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
         """It is durable, or given up."""
-        if stored is None:
-            done.succeed(None)
-            return
-        handle = Handle(file.name, file.size_bytes, file.scope, stored)
-        self.backend.logged(handle)
+        handle = None if stored is None else Handle(file.name, file.size_bytes, file.scope, stored)
+        if handle is not None:
+            self.backend.logged(handle)
         done.succeed(handle)
+        self._forget_ended(file)
 
     def _name(self, file: File) -> Name:
         return "changelog", self.host.state.vertex.name, self.host.state.index, file.name

@@ -133,7 +133,7 @@ class SubtaskState:
             self.count(served, now_ns)
             keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
             if self.log is not None:
-                self.log.upload(keyed.awaited)
+                self.log.claim(keyed.awaited)
         operator_bytes = self._own.operator_state_bytes + requests * self._request_bytes
         self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes)
         return keyed.sync_ns
@@ -160,7 +160,7 @@ class SubtaskState:
             if self.log is not None:
                 for file in snapshot.keyed.awaited:
                     snapshot.logged.append((yield from self.log.wait(file)))
-            self.backend.stored(checkpoint, [*snapshot.keyed.reused, *snapshot.handles])
+            self.backend.stored(checkpoint, snapshot.type, [*snapshot.keyed.reused, *snapshot.handles])
 
     def close(self, checkpoint: int) -> StateSnapshot:
         """Everything is written: what this snapshot holds."""
@@ -174,7 +174,11 @@ class SubtaskState:
         """The snapshot comes to nothing; the files written for it so far are nobody's."""
         self._types.pop(checkpoint, None)
         snapshot = self.snapshots.pop(checkpoint, None)
-        return [] if snapshot is None else snapshot.all_handles
+        if snapshot is None:
+            return []
+        if self.log is not None:
+            self.log.forget(snapshot.keyed.awaited)
+        return snapshot.all_handles
 
     def notify_complete(self, checkpoint: int) -> None:
         """The notice of a completed checkpoint, on the task thread; older local copies go (TaskLocalStateStore)."""

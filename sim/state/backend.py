@@ -25,7 +25,7 @@ class Backend(Protocol):
         `may_reuse`: whether a stored file may be referred to, by its id.
         """
 
-    def stored(self, number: int, files: Sequence[Handle]) -> None:
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         """All files of a snapshot are durable: those written for it, then those reused."""
 
     def notify_complete(self, number: int) -> None: ...

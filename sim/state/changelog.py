@@ -78,7 +78,7 @@ class ChangelogBackend:
 
     def materialised(self, number: int, taken: Taken, handles: Sequence[Handle]) -> None:
         """All its files are durable: the log before it is needed no more."""
-        self.inner.stored(number, handles)
+        self.inner.stored(number, "checkpoint", handles)
         self._from_bytes, self._begun = self._begun[number], {}
         self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
         self._number, self._image, self._materialised = number, taken.image, tuple(handles)
@@ -103,10 +103,10 @@ class ChangelogBackend:
             ahead_bytes=ahead_bytes, image=_Image(self._image),
         )  # fmt: skip
 
-    def stored(self, number: int, files: Sequence[Handle]) -> None:
-        """What a snapshot refers to was told before it was taken."""
-        if number not in self._of_snapshot:
-            self.inner.stored(number, files)
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
+        """Savepoints are those of the backend below.  What a checkpoint refers to was reported before it was taken."""
+        if type_ in ("canonical", "native"):
+            self.inner.stored(number, type_, files)
 
     def notify_complete(self, number: int) -> None:
         """The materialisation it refers to is what the next one of the backend below builds upon."""

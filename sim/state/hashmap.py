@@ -33,7 +33,7 @@ class Hashmap:
         work_ns = 0 if rate is None else self.size_bytes * _SECOND // rate
         return Taken(self.state.sync_ns, (Step((File("state", self.size_bytes, "exclusive"),), 1, work_ns),))
 
-    def stored(self, number: int, files: Sequence[Handle]) -> None:
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         """Nothing is reused."""
 
     def notify_complete(self, number: int) -> None:

@@ -37,15 +37,13 @@ class RocksDb:
         self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread)
         self.increments = Increments()
         self._now_ns = 0
-        self._types: dict[int, SnapshotType] = {}  # of snapshots being written
 
     def update(self, writes: int, now_ns: int) -> None:
         self.tree.write(writes, self._now_ns, now_ns)
         self._now_ns = now_ns
 
-    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:  # noqa: ARG002
         sync_ns = self._freeze()
-        self._types[number] = type_
         if type_ == "canonical":
             return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
         shared = self.options.incremental and type_ in ("checkpoint", "full")
@@ -62,8 +60,7 @@ class RocksDb:
         )
         return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
 
-    def stored(self, number: int, files: Sequence[Handle]) -> None:
-        type_ = self._types.pop(number)
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         if self.options.incremental and type_ in ("checkpoint", "full"):
             self.increments.store(number, {file.name: file for file in files if file.name.endswith(".sst")})
         elif type_ in ("canonical", "native") and not self.options.savepoints_keep_base:
@@ -78,7 +75,6 @@ class RocksDb:
     def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
         self._now_ns = now_ns
-        self._types.clear()
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
             self.tree.leave()

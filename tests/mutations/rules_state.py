@@ -115,6 +115,13 @@ STATE = (
         f"{RUNTIME}log_writer.py::test_a_checkpoint_waits_for_the_tail",
     ),
     Rule(
+        "a file of the changelog that several checkpoints wait for is written once",
+        "runtime/log_writer.py",
+        "        if self._claims[file.name] > 0:\n",
+        "        if self._claims[file.name] > 9:\n",
+        f"{RUNTIME}log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
+    ),
+    Rule(
         "a materialisation truncates the log",
         "state/changelog.py",
         "        self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]\n",

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from sim.model.actions import Action
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
@@ -147,3 +148,26 @@ def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expec
     sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(one.stats.items())]
 
     assert expected == sum(size > 500_000 for size in sizes[1:])
+
+
+def test_a_file_that_two_checkpoints_wait_for_is_written_once():
+    """The first one is over before the second one's turn comes: what it waited for is still known."""
+    slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
+    checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
+    one = World(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
+    one.start()
+    one.env.run(until=one.scenario.run.duration_ns)
+    names = [stored.name for stored in one.storage.files if stored.name[0] == "changelog"]
+
+    assert len(set(names)) == len(names) > 3
+
+
+def test_savepoints_and_materialisations_may_have_the_same_number():
+    """The savepoint is written while materialisation 1 is: each is stored as what it is."""
+    base = scenario(Changelog(S, 10**9), interval=None, seconds=6, size=2_000_000)
+    slow = replace(base.storage, bytes_per_second=2_000_000)
+    one = World(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
+    one.start()
+    one.env.run(until=base.run.duration_ns)
+
+    assert [("native", "COMPLETED")] == [(one.files.type_of(number), row.status) for number, row in one.stats.items()]

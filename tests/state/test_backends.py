@@ -22,7 +22,7 @@ def take(one, number, type_="checkpoint", *, confirm=True, may_reuse=lambda _: T
     """A snapshot with all its files written; (taken, handles)."""
     taken = one.take(number, type_, may_reuse)
     written = [Handle(file.name, file.size_bytes, file.scope, 100 * number + i) for i, file in enumerate(all_files(taken))]
-    one.stored(number, [*taken.reused, *written])
+    one.stored(number, type_, [*taken.reused, *written])
     if confirm:
         one.notify_complete(number)
     return taken, [*taken.reused, *written]
