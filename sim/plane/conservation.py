@@ -1,4 +1,4 @@
-"""What can never be lost: credits, buffers, segments, bytes, places in lists.  Reads the rows of a kernel's world, changes nothing.
+"""What can never be lost: records, credits, buffers, segments, bytes, places in lists.  Reads the rows of a kernel, changes nothing.
 
 The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
 """
@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any, cast
 
+import numpy as np
+
+from sim.model.random import Stream, draw
 from sim.plane.interface import PlaneSpec, State
 from sim.plane.kernel.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.rows import Channel, Element, World
@@ -59,6 +63,7 @@ def check_world(w: World, spec: PlaneSpec) -> None:
             check_credits(books, c, ch, spec)
         held = ch.buffers + (ch.current & OWNED != 0) + ch.owed_segments
         books.ensure(held == ch.count, f"channel {c} holds {held} segments and counts {ch.count}", ch)
+    check_records(books)
     check_pools(books, spec)
     check_lists(books)
 
@@ -80,6 +85,38 @@ def check_queues(books: Books, c: int, ch: Channel) -> None:
         books.ensure(not received and (ch.arrived > ch.taken) == ch.ready, f"recovered input of channel {c} lost", ch)
     else:
         books.ensure((buffers[-1].end if buffers else ch.taken) == ch.arrived, f"bytes of channel {c} lost in the receive queue", ch)
+
+
+def check_records(books: Books) -> None:
+    """Every copy made is in a channel, and every byte of a channel is a record's."""
+    w = books.w
+    for p, part in enumerate(w.partitions):
+        writer = w.tasks[part.task]
+        mine = range(part.first_channel, part.first_channel + part.channels)
+        shared = part.ship == BROADCAST
+        counted = sum(w.channels[c].records_out for c in (mine[:1] if shared else mine))
+        writing = writer.emitting == 1 and writer.cursor == p
+        missing = part.copies - counted - part.uncounted - writing
+        books.ensure(missing == 0, f"partition {p} made {missing} copies that no channel counts", part)
+        for c in mine:
+            rest = writer.rest if writing and (shared or c == writer.target) else 0
+            check_stream(books, c, rest)
+
+
+def check_stream(books: Books, c: int, rest: int) -> None:
+    """Behind the reader's next record lie those written, and the one being written, of which `rest` bytes are missing."""
+    w, ch = books.w, books.w.channels[c]
+    gate = w.gates[ch.gate]
+    books.ensure(ch.records_in <= ch.records_out, f"channel {c} has more records read than written", ch)
+    sizes = np.array(w.words[gate.size_table : gate.size_table + gate.size_n], np.int64)
+    ordinals = np.arange(ch.records_in + 1, ch.records_out + 1)
+    numbers: Any = draw(Stream(ch.stride, ch.offset), cast(Any, np.append(ordinals, ch.records_out)))
+    behind = sizes[(numbers * gate.size_n) >> 32]
+    size = int(behind[-1])  # of the record that is being written, or will be the next
+    missing = ch.record_end + int(behind[:-1].sum()) - ch.written
+    halted = w.tasks[ch.writer].state == State.HALTED  # perhaps inside a record
+    whole = 0 < missing <= size if halted else missing == (rest or size)
+    books.ensure(whole, f"records of channel {c} lost: {missing} bytes missing at the end of the stream, not {rest or size}", ch)
 
 
 def check_credits(books: Books, c: int, ch: Channel, spec: PlaneSpec) -> None:

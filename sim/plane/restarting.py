@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.plane.counted import Counted
 from sim.plane.interface import PlaneSpec, Position
-from sim.plane.kernel.names import FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
+from sim.plane.kernel.names import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.layout import Layout
 from sim.plane.positions import channels_in, channels_out
 from sim.plane.rows import Channel, Gate, Partition, Task, World
@@ -110,7 +110,7 @@ def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, P
     for t, position in positions.items():
         outputs = channels_out(plan, t)
         write(world, t, position, outputs, captured[outputs])
-        count_copies(world, plan.task_partitions[t], position.served - position.late)
+        count_copies(world, plan.task_partitions[t], position)
         seek_due(world, t, position.served)
     for t in where.tasks:
         do(STAND, t)
@@ -167,12 +167,16 @@ def write(world: World, task: int, position: Position, outputs: list[int], captu
         assign(world.channels, name, outputs, values)
 
 
-def count_copies(world: World, partitions: Sequence[int], written: int) -> None:
+def count_copies(world: World, partitions: Sequence[int], position: Position) -> None:
     """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
     columns = (picked(world.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
+    first = 0
     for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
-        made = written * num // den
+        made = (position.served - position.late) * num // den
         assign(world.partitions, "copies", [p], made)
+        counted = position.records_in[first : first + (1 if ship == BROADCAST else channels)]
+        assign(world.partitions, "uncounted", [p], made - int(counted.sum()))
+        first += channels
         if ship in (REBALANCE, RESCALE):
             assign(world.partitions, "turn", [p], (turn + made - copies) % channels)
 

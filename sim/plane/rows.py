@@ -181,6 +181,7 @@ class Partition:
     task: int = 0
     ship: int = 0
     copies: int = 0  # ever made: m of O5
+    uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
     turn: int = 0  # rebalance: the channel of the next copy, counted from the first
     fan_num: int = 1
     fan_den: int = 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checking"]
 
-CONSERVED = "credits, buffers, segments and bytes are conserved"
+CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 
 class Checking:

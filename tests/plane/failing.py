@@ -70,7 +70,6 @@ def zero(plan: Layout, task: int) -> Position:
 class Failing(Driver):
     script: FailingScript
     plan: Layout = field(init=False)
-    attempt: Counter[int] = field(default_factory=Counter)  # by task
     halted: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sim.plane import build, jit, kernel, warm
 from sim.plane.compiled import MARKER_ROOM
 from sim.plane.interface import Edge, Kind, Marker, PlaneSpec, Ship, Source, State, Trait, Vertex
 from sim.plane.kernel.draws import scaled
+from sim.plane.tables import assign, picked
 
 ENGINES = ("interpreted", "compiled")
 ROOT = Path(__file__).parents[2]
@@ -121,6 +123,36 @@ def test_a_lost_credit_is_noticed(engine):
         channel.credit -= 1
 
     with pytest.raises(AssertionError, match="channel 0 has credits for"):
+        plane.check()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_records_without_bytes_are_missed(engine):
+    """Forced past the door they never reach their channel: the check counts what was made against what is written."""
+    spec = pipe(total=5)
+    object.__setattr__(spec.edges[0], "record_bytes", (0,))
+    plane = build(spec, engine)
+    plane.advance(1000)
+
+    with pytest.raises(AssertionError, match="partition 0 made 5 copies that no channel counts"):
+        plane.check()
+
+
+@pytest.mark.parametrize("field", ["records_in", "records_out"])
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_a_lost_record_is_noticed(engine, field):
+    """A record nobody served, one nobody wrote, while others lie in the channel."""
+    spec = pipe(total=20, exclusive=1)
+    plane = build(replace(spec, vertices=(spec.vertices[0], replace(spec.vertices[1], service=((500,),)))), engine)
+    while plane.advance(1000).kind != Kind.QUIET:
+        pass
+    plane.check()
+    if engine == "reference":
+        setattr(plane.all_channels[0], field, getattr(plane.all_channels[0], field) + 1)
+    else:
+        assign(plane._world.channels, field, [0], int(picked(plane._world.channels, field, [0])[0]) + 1)
+
+    with pytest.raises(AssertionError, match=r"channel 0|copies|edge"):
         plane.check()
 
 

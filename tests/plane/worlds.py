@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -197,6 +198,7 @@ class Driver:
     ended: set[int] = field(default_factory=set)  # tasks that have sent their ends
     delivered: dict[tuple[int, int, int], set[int]] = field(default_factory=dict)  # (task, series, number) -> gates complete
     begun: set[tuple[int, int, int]] = field(default_factory=set)
+    attempt: Counter[int] = field(default_factory=Counter)  # by task: how often it was started anew
 
     def __post_init__(self) -> None:
         plan = layout(self.spec)
@@ -357,10 +359,13 @@ class Driver:
     # -------------------------------------------------------------------------------------------- ends
 
     def end(self, task: int) -> None:
-        """When all its outputs are written."""
+        """When all its outputs are written: at a safe point, as the last of them may be stuck in its record."""
+        if task in self.ended:
+            return
         if self.plane.position(task).late:
             self.plane.let_go(task, self.plane.position(task).served)
-            self.later(30, lambda: None if task in self.ended else self.end(task))
+            attempt = self.attempt[task]
+            self.later(30, lambda: None if attempt != self.attempt[task] else self.at_safe_point(task, lambda: self.end(task)))
             return
         self.ended.add(task)
         self.log("forward", task, 1, self.plane.forward(task, Marker(1, Trait.FINAL, ENDS)))

@@ -20,6 +20,8 @@ def halt(w: World, t: int) -> None:
     """P1: nothing the thread was doing ends."""
     task = w.tasks[t]
     task.serving = 0
+    if task.emitting == 1:
+        w.partitions[task.cursor].uncounted += 1
     task.emitting = 0
     task.held = 1
     drop_event(w, t)

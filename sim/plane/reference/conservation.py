@@ -1,4 +1,4 @@
-"""What is never lost: bytes, segments, receive buffers, credits, places in the ready lists, time.  Assertions are its product."""
+"""What is never lost: records, bytes, segments, receive buffers, credits, places in the ready lists, time.  Assertions are its product."""
 
 # ruff: noqa: S101
 
@@ -25,6 +25,7 @@ def check(plane: ReferencePlane) -> None:
     """Raise AssertionError with the story of the first violation."""
     for channel in plane.all_channels:
         check_bytes(plane, channel)
+        check_records(channel)
         if not channel.local:
             check_credits(plane, channel)
     for partition in plane.all_partitions:
@@ -66,6 +67,19 @@ def check_bytes(plane: ReferencePlane, channel: Channel) -> None:
     equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in waiting))
 
 
+def check_records(channel: Channel) -> None:
+    """B1: between what is read and what is written lie the records written and not read, and the written part of the next one."""
+    assert channel.records_in <= channel.records_out, f"{name(channel)}: more records read than written"
+    lying = sum(channel.size(i) for i in range(channel.records_in, channel.records_out))
+    begun = channel.written - channel.consumed - channel.fragment - lying
+    if channel.writer.halted:  # perhaps inside a record
+        assert 0 <= begun < channel.size(channel.records_out), f"{name(channel)}: records lost, {begun} bytes belong to none"
+    else:
+        written_to = channel.writer.emission[0] if channel.writer.emission else ()
+        part = channel.size(channel.records_out) - channel.writer.rest if channel in written_to else 0
+        equal(f"{name(channel)}: bytes of the record being written", part, begun)
+
+
 def check_credits(plane: ReferencePlane, channel: Channel) -> None:
     """Every free buffer of the receiver is a credit somewhere; every buffer of its own is somewhere."""
     who = name(channel)
@@ -104,8 +118,10 @@ def check_gate(plane: ReferencePlane, gate: Gate) -> None:
 
 
 def check_pool(partition: Partition) -> None:
-    """O1: every segment in use is a buffer that is queued, read by a local reader, or pinned."""
+    """O1: every segment in use is a buffer that is queued, read by a local reader, or pinned.  O5: every copy made is in a channel."""
     who = f"pool of task {partition.task.number}, edge {partition.edge.name}"
+    planned = sum(channels[0].partition is partition for channels in partition.task.emission)
+    equal(f"{who}: copies written", partition.copies - planned - partition.uncounted, partition.counted)
     counts = [channel.count for channel in partition.channels]
     equal(f"{who}: segments used", max(counts) if partition.shared else sum(counts), partition.used)
     most = max(partition.size + partition.overdraft, partition.recovered)

@@ -161,6 +161,7 @@ class Partition:
     used: int = 0
     recovered: int = 0  # segments of recovered output at the start: they may exceed the limit (P6)
     copies: int = 0  # records ever emitted here, a broadcast counting once (O5)
+    uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
 
     @property
     def available(self) -> bool:
@@ -172,6 +173,11 @@ class Partition:
     def shared(self) -> bool:
         """O1: the buffers that its channels open together are one segment."""
         return self.edge.ship == Ship.BROADCAST
+
+    @property
+    def counted(self) -> int:
+        """Copies that its channels count, a broadcast counting once."""
+        return self.channels[0].records_out if self.shared else sum(c.records_out for c in self.channels)
 
     def count_shared(self) -> None:
         """O1: a shared segment is in use until the last channel has given it back."""

@@ -47,6 +47,8 @@ class Restarts:
     def halt(self, task: Task) -> None:
         """P1."""
         task.in_service = task.held = False
+        for channels in task.emission:
+            channels[0].partition.uncounted += 1
         task.emission.clear()
         task.rest = 0
         self.plane.thread.drop_alarm(task)
@@ -132,6 +134,7 @@ class Restarts:
     def share_recovered(self, task: Task) -> None:
         """O1, P6: the channels of a broadcast share the segments of their recovered output, too."""
         for partition in task.partitions:
+            partition.uncounted = partition.copies - partition.counted
             if partition.shared:
                 partition.count_shared()
                 partition.recovered = partition.used
