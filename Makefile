@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow flink lint envelope answers mutations nightly clean
+.PHONY: run test test-slow flink lint envelope answers mutations mutants nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -10,6 +10,8 @@ PROFILE ?= dev
 WORLDS ?= 10000
 EXPERIMENT ?= shuffle
 SWEEPS ?=
+SAMPLE ?= 100
+SEED ?= 1
 BIN = .venv/bin
 
 run: .venv/.made-core
@@ -45,6 +47,10 @@ answers: .venv/.made-core
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
 mutations: .venv/.made-test
 	PYTHONPATH=. $(BIN)/python -m tests.mutations.runner
+
+# Breaks operators, numbers and conditions by the hundred, says how many breaks some test notices and shows the others; nothing is written.
+mutants: .venv/.made-test
+	PYTHONPATH=. $(BIN)/python -m tests.mutations.score --sample $(SAMPLE) --seed $(SEED)
 
 nightly: .venv/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup

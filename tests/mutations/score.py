@@ -1,0 +1,132 @@
+"""Draws changes of a room, tries them and says how many are noticed.
+
+    python -m tests.mutations.score --room protocol --sample 200 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.mutations import touched
+from tests.mutations.changes import ROOT, Mutant, mutants_of
+from tests.mutations.trial import NOT_REACHED, Trial, try_all
+
+__all__ = ["equivalents", "main", "sample"]
+
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+RESULTS = touched.KEPT / "results.json"
+
+
+def mutants_in(room: str) -> list[Mutant]:
+    return [mutant for path in sorted((ROOT / "sim" / room).rglob("*.py")) for mutant in mutants_of(path)]
+
+
+def sample(room: str, count: int | None, seed: int) -> list[Mutant]:
+    """The same ones for the same text and seed; all of them without a count."""
+    everything = mutants_in(room)
+    return everything if count is None or count >= len(everything) else random.Random(f"{room} {seed}").sample(everything, count)
+
+
+def equivalents() -> dict[tuple[str, str, str, str], str]:
+    """What nobody can notice, with the reason."""
+    rows = tomllib.loads(EQUIVALENT.read_text()).get("equivalent", [])
+    return {(row["file"], row.get("where", ""), row["before"], row["after"]): row["reason"] for row in rows}
+
+
+class Results:
+    """What came out so far, kept between calls: what was noticed stays so until its file changes, what was not until the tests change."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, str]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        self.tests = digest(*sorted((ROOT / "tests").rglob("*.py")))
+        self.files: dict[str, str] = {}
+
+    def name(self, mutant: Mutant) -> str:
+        return json.dumps([*mutant.key, mutant.occurrence])
+
+    def file(self, mutant: Mutant) -> str:
+        if mutant.file not in self.files:
+            self.files[mutant.file] = digest(ROOT / mutant.file)
+        return self.files[mutant.file]
+
+    def known(self, mutant: Mutant) -> Trial | None:
+        row = self.rows.get(self.name(mutant))
+        if row is None or row["file"] != self.file(mutant):
+            return None
+        trial = Trial(mutant, row["verdict"], row["test"], 0)
+        return trial if trial.noticed or row["tests"] == self.tests else None
+
+    def keep(self, trial: Trial) -> None:
+        row = {"file": self.file(trial.mutant), "tests": self.tests, "verdict": trial.verdict, "test": trial.test}
+        self.rows[self.name(trial.mutant)] = row
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(self.rows, indent=0))
+
+
+def digest(*paths: Path) -> str:
+    total = hashlib.blake2b(digest_size=8)
+    for path in paths:
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
+    """In the order given, from what is known and what is tried now."""
+    results = Results()
+    trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
+
+    def told(trial: Trial) -> None:
+        trials[trial.mutant] = trial
+        results.keep(trial)
+        sys.stderr.write("." if trial.noticed else "S")
+        sys.stderr.flush()
+
+    missing = [mutant for mutant in mutants if mutant not in trials]
+    if missing:
+        try_all(missing, touched.read(), budget_s, told)
+    return [trials[mutant] for mutant in mutants if mutant in trials]
+
+
+def shown(trial: Trial) -> str:
+    mutant = trial.mutant
+    note = " (no test reaches it)" if trial.verdict == NOT_REACHED else ""
+    return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--room", choices=touched.ROOMS, action="append", help="all without it")
+    asked.add_argument("--sample", type=int, help="this many changes of a room; all without it")
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--file", help="only changes of files whose name contains this")
+    asked.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
+    options = asked.parse_args()
+    known = equivalents()
+    for room in options.room or touched.ROOMS:
+        mutants = [mutant for mutant in sample(room, options.sample, options.seed) if not options.file or options.file in mutant.file]
+        meant = [mutant for mutant in mutants if mutant.key not in known]
+        trials = judge(meant, options.budget)
+        noticed = sum(trial.noticed for trial in trials)
+        say(f"== survivors of {room}")
+        for trial in trials:
+            if not trial.noticed:
+                say(shown(trial))
+        share = noticed / max(1, len(trials))
+        left_out = len(mutants) - len(meant)
+        say(f"{room}, seed {options.seed}: {len(mutants)} drawn, {left_out} equivalent, {noticed} of {len(trials)} noticed, {share:.1%}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

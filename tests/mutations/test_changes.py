@@ -1,0 +1,101 @@
+"""Which changes the tool makes of a text, and that each of them is Python and differs from what was there."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.mutations.changes import ROOT, changed_tree, changes, head, mutants_of
+
+
+def changed(text):
+    """What becomes of the statements of a text."""
+    after = []
+    for change in changes(ast.parse(text)):
+        change.make()
+        after.append(head(change.statement))
+        change.undo()
+    return after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("x = a < b", ["x = a <= b"]),
+        ("x = a >= b", ["x = a > b"]),
+        ("x = a in b", ["x = a not in b"]),
+        ("x = a is None", ["x = a is not None"]),
+        ("x = a and b", ["x = a or b"]),
+        ("x = not a", ["x = a"]),
+        ("x = a + b", ["x = a - b"]),
+        ("x = a * 3", ["x = a // 3", "x = a * 4"]),
+        ("x = True", ["x = False"]),
+        ("x = min(a, b)", ["x = max(a, b)"]),
+        ("x += a", ["pass", "x -= a"]),
+        ("x.y = a", ["pass"]),
+        ("f(a)", ["pass"]),
+        ("if a < b: pass", ["if not a < b", "if a <= b"]),
+        ("if a == b: pass", ["if a != b"]),
+        ("while f(a): pass", ["while not f(a)"]),
+        ("x = [a for a in b if a]", ["x = [a for a in b if not a]"]),
+        ("def f():\n    return a", ["return None"]),
+        ("def f():\n    raise KeyError(1 + 2)", ["pass"]),
+        ("def f(a=0): pass", ["def f(a=1)"]),
+        ("match x:\n    case 1 if a:\n        pass", ["case 1 if not a"]),
+        ("class C:\n    size: int = 0", ["size: int = 1"]),
+    ],
+)
+def test_an_operator_a_number_a_condition_or_a_statement_changes(text, after):
+    assert after == changed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'a docstring'",
+        "def f():\n    return None",
+        "def f(a: 'int' = b) -> 'int': pass",
+        "assert a < b, 1",
+        "__all__ = ['a']",
+        "Either = A | B | None",
+        "x = f'{a + 1}'",
+        "x = 'a' + b",
+        "def __repr__(self): return 1",
+        "x = zip(a, b, strict=True)",
+    ],
+)
+def test_words_types_and_assertions_are_no_targets(text):
+    assert [] == changed(text)
+
+
+def test_a_function_that_waits_stays_a_generator():
+    """Without its only `yield` it would be another kind of function: no small change."""
+    (change,) = changes(ast.parse("def f(env):\n    yield env.timeout"))
+    change.make()
+    tree = ast.Module([ast.parse("def f(env):\n    pass").body[0]], [])
+    tree.body[0].body = [change.statement]
+    space = {}
+    exec(compile(ast.fix_missing_locations(tree), "f", "exec"), space)
+
+    assert [] == list(space["f"](None))
+
+
+def test_every_change_of_a_file_is_python_and_leaves_the_others_alone():
+    path = ROOT / "sim" / "protocol" / "restart.py"
+    texts = [ast.unparse(changed_tree(path, mutant.number)) for mutant in mutants_of(path)]
+
+    assert 30 < len(texts)
+    assert len(texts) == len({*texts, ast.unparse(ast.parse(path.read_text()))}) - 1
+    for text in texts:
+        compile(text, path.name, "exec")
+
+
+def test_a_change_has_the_same_name_after_the_text_has_moved(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.mutations.changes.ROOT", tmp_path)
+    here, text = Path(tmp_path / "x.py"), "def f(a):\n    return a < 1 or a < 1\n"
+    here.write_text(text)
+    before = mutants_of(here)
+    here.write_text("import os\n\n\n" + text)
+
+    assert [(one.key, one.occurrence) for one in before] == [(one.key, one.occurrence) for one in mutants_of(here)]
+    assert [2, 5] == [before[0].line, mutants_of(here)[0].line]

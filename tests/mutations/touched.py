@@ -1,0 +1,143 @@
+"""Which tests run which lines, and how long they take: recorded once with coverage, kept in a folder that git ignores.
+
+Lines count from the first one of their function, so that a recording outlives what moves.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import coverage
+import pytest
+
+from tests.mutations.changes import ROOT, Mutant
+
+__all__ = ["AT_IMPORT", "KEPT", "ROOMS", "Touched", "read"]
+
+ROOMS = ("protocol", "checkers", "storage", "state", "runtime", "plane")
+JUDGES = (*ROOMS, "laws")  # whose tests are asked
+KEPT = ROOT / ".mutants"
+AT_IMPORT = "import"
+
+
+class Touched(NamedTuple):
+    seconds: dict[str, float]  # of a test
+    lines: dict[tuple[str, str], dict[int, list[str]]]  # (file, outermost function) -> line from its first -> tests
+    files: dict[str, list[str]]  # all tests that run some line of a file
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Those that run the statement; at the level of a module or class those that run anything in its file, or live in its room."""
+        if not mutant.inside:
+            near = f"tests/{mutant.file.split('/')[1]}/"
+            return sorted({*self.files.get(mutant.file, ()), *(test for test in self.seconds if test.startswith(near))})
+        function = self.lines.get((mutant.file, mutant.where), {})
+        first = first_lines(ROOT / mutant.file)[mutant.where]
+        wanted = range(mutant.line - first, mutant.last_line - first + 1)
+        exact = {test for line in wanted for test in function.get(line, ())}
+        return sorted((exact or {test for tests in function.values() for test in tests}) - {AT_IMPORT})
+
+    def runs_at_import(self, mutant: Mutant) -> bool:
+        """Then replacing the code of the function would come too late."""
+        function = self.lines.get((mutant.file, mutant.where), {})
+        return not mutant.inside or any(AT_IMPORT in tests for line, tests in function.items() if line > 0)
+
+
+def functions_of(path: Path) -> Iterator[tuple[str, int, int]]:
+    """(qualified name, first line, last line) of the outermost functions of a file."""
+
+    def below(node: ast.AST, where: str) -> Iterator[tuple[str, int, int]]:
+        for statement in ast.iter_child_nodes(node):
+            if isinstance(statement, ast.ClassDef):
+                yield from below(statement, f"{where}{statement.name}.")
+            elif isinstance(statement, ast.FunctionDef):
+                yield where + statement.name, statement.lineno, statement.end_lineno or statement.lineno
+
+    return below(ast.parse(path.read_text()), "")
+
+
+def first_lines(path: Path) -> dict[str, int]:
+    return {name: first for name, first, _ in functions_of(path)}
+
+
+class Recorder:
+    """A plugin of pytest that tells coverage which test runs."""
+
+    def __init__(self, measured: coverage.Coverage) -> None:
+        self.measured = measured
+        self.seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item):
+        self.measured.switch_context(item.nodeid)
+        begun = time.process_time()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = round(time.process_time() - begun, 4)
+
+
+def record(folder: str) -> None:
+    """Run the quick tests of a folder once.  In a process of its own: coverage does not see what was imported before."""
+    KEPT.mkdir(exist_ok=True)
+    os.environ["COVERAGE_CORE"] = "ctrace"  # the core of Python 3.14 knows no contexts
+    places = [str(ROOT / "sim" / room) for room in ROOMS]
+    measured = coverage.Coverage(data_file=str(KEPT / f"coverage-{folder}"), branch=False, source=places)
+    measured.erase()
+    measured.start()
+    measured.switch_context(AT_IMPORT)
+    recorder = Recorder(measured)
+    options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    pytest.main([*options, str(ROOT / "tests" / folder)], plugins=[recorder])
+    measured.stop()
+    keep(folder, measured.get_data(), recorder.seconds)
+
+
+def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) -> None:
+    names = sorted(seconds)
+    numbers = {name: number for number, name in enumerate(names)} | {AT_IMPORT: -1}
+    lines: dict[str, dict[str, dict[int, list[int]]]] = {}
+    for file in sorted(data.measured_files()):
+        path = Path(file)
+        contexts = {line: set(names) for line, names in data.contexts_by_lineno(file).items()}
+        for function, first, last in functions_of(path):
+            tests = {line - first: [numbers[name] for name in numbers if name in contexts.get(line, ())] for line in range(first, last + 1)}
+            lines.setdefault(path.relative_to(ROOT).as_posix(), {})[function] = {line: some for line, some in tests.items() if some}
+    recorded(folder).write_text(json.dumps({"tests": names, "seconds": [seconds[name] for name in names], "lines": lines}))
+
+
+def recorded(folder: str) -> Path:
+    return KEPT / f"touched-{folder}.json"
+
+
+def read() -> Touched:
+    """What is recorded; what is not is recorded now."""
+    seconds: dict[str, float] = {}
+    lines: dict[tuple[str, str], dict[int, list[str]]] = {}
+    files: dict[str, set[str]] = {}
+    for folder in JUDGES:
+        if not recorded(folder).exists():
+            subprocess.run([sys.executable, "-m", "tests.mutations.touched", folder], cwd=ROOT, check=True)
+        kept = json.loads(recorded(folder).read_text())
+        names = dict(enumerate(kept["tests"])) | {-1: AT_IMPORT}
+        seconds |= dict(zip(kept["tests"], kept["seconds"], strict=True))
+        for file, functions in kept["lines"].items():
+            for function, by_line in functions.items():
+                merged = lines.setdefault((file, function), {})
+                for line, numbers in by_line.items():
+                    merged.setdefault(int(line), []).extend(names[number] for number in numbers)
+                    if int(line) > 0:
+                        files.setdefault(file, set()).update(names[number] for number in numbers if number >= 0)
+    return Touched(seconds, lines, {file: sorted(tests) for file, tests in files.items()})
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        record(name)

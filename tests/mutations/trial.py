@@ -1,0 +1,229 @@
+"""Tries changes one after the other: a fork of a process that has imported everything makes the change and runs the tests that reach it.
+
+A change within a function replaces that function's code.  One that takes effect at import has the package and the tests imported again.
+A child that takes far longer than the tests did is ended: the change is noticed by the clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import mmap
+import os
+import resource
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import hypothesis
+import pytest
+
+from tests.mutations.changes import ROOT, Mutant, changed_tree
+from tests.mutations.touched import Touched
+
+__all__ = ["Trial", "try_all"]
+
+KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
+LIVED, FELL = 0, 1  # exit codes of a child
+SLOWER, AT_LEAST_S = 10, 8  # a test may take this much longer than it did, and this long
+WALL_S = 240  # a child waits for nothing longer than this
+MEMORY = 3 << 30  # more than the parent has
+FAR = 4  # a test of another room is asked as late as one that takes this much longer
+PLUGINS = ("cacheprovider", "terminal", "xdist", "faulthandler")  # that a child can do without
+OPTIONS = ["-x", "-s", "-m", "not slow", "-o", "addopts=--import-mode=importlib", "--rootdir", str(ROOT)]
+OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is there before
+OPTIONS += [word for name in PLUGINS for word in ("-p", f"no:{name}")]
+
+
+class Trial(NamedTuple):
+    mutant: Mutant
+    verdict: str
+    test: str  # that noticed
+    seconds: float
+
+    @property
+    def noticed(self) -> bool:
+        return self.verdict in {KILLED, BY_THE_CLOCK}
+
+
+Told = Callable[[Trial], None]
+
+
+def try_all(mutants: Sequence[Mutant], touched: Touched, budget_s: float, told: Told) -> None:
+    """In the order given.  `budget_s`: how long the tests of one change take together, the nearest and quickest first."""
+    chosen = {mutant: chosen_tests(mutant, touched, budget_s) for mutant in mutants}
+    names = sorted({name for tests in chosen.values() for name in tests})
+    hypothesis.settings.register_profile(
+        "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
+    )  # what fails need not be made small
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
+    pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[Server(chosen, touched, told)])
+
+
+def chosen_tests(mutant: Mutant, touched: Touched, budget_s: float) -> list[str]:
+    room = mutant.file.split("/")[1]
+    near = (f"tests/{room}/", "tests/laws/")
+
+    def rank(name: str) -> tuple[float, str]:
+        return touched.seconds[name] * (1 if name.startswith(near) else FAR), name
+
+    chosen, total = [], 0.0
+    for name in sorted(touched.tests_of(mutant), key=rank):
+        total += touched.seconds[name]
+        if total > budget_s and chosen:
+            break
+        chosen.append(name)
+    return chosen
+
+
+class Watch:
+    """A plugin of a child: says which test runs and gives it its time."""
+
+    def __init__(self, seconds: dict[str, float], board: mmap.mmap) -> None:
+        self.seconds, self.board = seconds, board
+        self.failed = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.board.seek(0)
+        self.board.write(nodeid.encode()[:4000].ljust(4000, b"\0"))
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.seconds.get(nodeid, 0)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed = self.failed or report.failed
+
+
+class Server:
+    """A plugin of pytest that forks instead of running tests."""
+
+    def __init__(self, chosen: dict[Mutant, list[str]], touched: Touched, told: Told) -> None:
+        self.chosen, self.touched, self.told = chosen, touched, told
+        self.board = mmap.mmap(-1, 4000)
+        self.watch = Watch(touched.seconds, self.board)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        session.config.pluginmanager.register(self.watch)
+        items = {item.nodeid: item for item in session.items}
+        functions = functions_by_place()
+        gc.collect()
+        gc.freeze()
+        for mutant, names in self.chosen.items():
+            self.told(self.tried(mutant, [items[name] for name in names if name in items], functions))
+        return True
+
+    def tried(self, mutant: Mutant, items: list[pytest.Item], functions: dict[tuple[str, str, int], list[FunctionType]]) -> Trial:
+        if not items:
+            return Trial(mutant, NOT_REACHED, "", 0)
+        begun = time.monotonic()
+        self.board.seek(0)
+        self.board.write(bytes(4000))
+        child = os.fork()
+        if child == 0:
+            code = FELL
+            try:
+                os.setpgid(0, 0)
+                for stream in (1, 2):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(WALL_S)
+                size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc").exists() else 0
+                resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
+                code = FELL if self.noticed(mutant, items, functions) else LIVED
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        ended_by_signal = os.WIFSIGNALED(status)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what the tests started
+        verdict = BY_THE_CLOCK if ended_by_signal else KILLED if os.WEXITSTATUS(status) == FELL else SURVIVED
+        name = bytes(self.board[:]).rstrip(b"\0").decode() if verdict != SURVIVED else ""
+        return Trial(mutant, verdict, name, round(time.monotonic() - begun, 2))
+
+    def noticed(self, mutant: Mutant, items: list[pytest.Item], functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+        """In the child."""
+        if self.touched.runs_at_import(mutant) or not replaced(mutant, functions):
+            return imported_again(mutant, [item.nodeid for item in items], Watch(self.touched.seconds, self.board))
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.watch.failed:
+                return True
+        return False
+
+
+def functions_by_place() -> dict[tuple[str, str, int], list[FunctionType]]:
+    """(file, qualified name, first line) -> the functions of the package, wherever they are kept."""
+    found: dict[tuple[str, str, int], list[FunctionType]] = {}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename.startswith(str(ROOT / "sim")):
+            code = function.__code__
+            found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(function)
+    return found
+
+
+def compiled(mutant: Mutant) -> CodeType:
+    path = ROOT / mutant.file
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(changed_tree(path, mutant.number), str(path), "exec", dont_inherit=True)
+
+
+def replaced(mutant: Mutant, functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+    """Whether the function could be given its changed code."""
+    inside = [code for code in codes_of(compiled(mutant)) if code.co_qualname == mutant.where and code.co_firstlineno <= mutant.line]
+    code = max(inside, key=lambda code: code.co_firstlineno)  # a setter follows its property
+    present = functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), [])
+    if any(len(function.__code__.co_freevars) != len(code.co_freevars) for function in present):
+        return False
+    for function in present:
+        function.__code__ = code
+    return bool(present)
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from codes_of(constant)
+
+
+def imported_again(mutant: Mutant, names: list[str], watch: Watch) -> bool:
+    for name in list(sys.modules):
+        if name.partition(".")[0] in {"sim", "tests", "conftest"} and not name.startswith("tests.mutations"):
+            del sys.modules[name]
+    sys.meta_path.insert(0, Changed(mutant))
+    code = pytest.main([*OPTIONS, *(str(ROOT / name) for name in names)], plugins=[watch])
+    return code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+class Changed(MetaPathFinder):
+    """Finds the changed module in place of the real one."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+        self.module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self.module:
+            return None
+        file = ROOT / self.mutant.file
+        places = [str(file.parent)] if file.name == "__init__.py" else None
+        loader = ChangedLoader(name, str(file), self.mutant)
+        return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=places)
+
+
+class ChangedLoader(SourceFileLoader):
+    def __init__(self, name: str, path: str, mutant: Mutant) -> None:
+        super().__init__(name, path)
+        self.mutant = mutant
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compiled(self.mutant)
