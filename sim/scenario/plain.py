@@ -138,7 +138,7 @@ class _Plain:
     def _mapping(self, node: MappingNode, path: Path, depth: int) -> Mapping:
         plain = Mapping().at(path)
         for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, ScalarNode) else ""
+            key = self._text(key_node, path) if isinstance(key_node, ScalarNode) else ""
             here = (*path, key)
             if not isinstance(key_node, ScalarNode) or not key:
                 self._wrong(key_node, path, "keys are plain words")
@@ -153,7 +153,7 @@ class _Plain:
         return plain
 
     def _scalar(self, node: Node, path: Path) -> Any:
-        tag, text = str(node.tag), str(node.value)
+        tag, text = str(node.tag), self._text(node, path)
         kind = tag.removeprefix(_TAG)
         if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
             self._wrong(node, path, f"tag '{tag}' is not understood: write a plain value")
@@ -166,6 +166,14 @@ class _Plain:
         if kind == "float" and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", text):
             return Decimal(text)  # keeps 1.20 apart from 1.2
         return text
+
+    def _text(self, node: Node, path: Path) -> str:
+        """What a node says.  A surrogate is half a character, which cannot be written anywhere again; escapes in quotes can name one."""
+        text = str(node.value)
+        whole = text.encode("utf-8", "replace").decode()
+        if whole != text:
+            self._wrong(node, path, "holds half a character (a UTF-16 surrogate): write the whole one")
+        return whole
 
     def _mark(self, node: Node, path: Path) -> None:
         self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
