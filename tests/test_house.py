@@ -61,7 +61,7 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
 }
 
 # Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
-NO_ROOM = {"benchmarks", "laws", "live", "mutations", "worlds"}
+NO_ROOM = {"benchmarks", "fuzz", "laws", "live", "mutations", "worlds"}
 
 MAX_LINES = 400
 
