@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import json
+import stat
 import zlib
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from sim.foreign import Readable, shown
+from sim.recordings.budget import Budget, BudgetError
 from sim.recordings.recording import FORMAT, Recording
 
-__all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "summary"]
+__all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "refuse_special", "summary"]
 
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
 _GZIP = b"\x1f\x8b"
@@ -35,6 +37,16 @@ def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
     return _parse(path, _content(path, largest_bytes))
 
 
+def refuse_special(path: Path) -> None:
+    """RecordingError: a pipe or a device, which may keep its reader waiting, or never end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # told by whoever reads it
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise RecordingError(f"{path}: is a pipe or a device: write what it says into a file")
+
+
 def recording_of(document: Any, path: Path) -> Recording:
     """What a recording says, checked; `path` is for messages."""
     if not isinstance(document, dict) or "format" not in document:
@@ -49,6 +61,7 @@ def recording_of(document: Any, path: Path) -> Recording:
 
 def _content(path: Path, largest_bytes: int) -> bytes:
     """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+    refuse_special(path)
     if path.is_dir():
         raise RecordingError(f"{path}: is a directory; name one recording in it")
     try:
@@ -71,10 +84,12 @@ def _parse(path: Path, content: bytes) -> Any:
     if not content.strip():
         raise RecordingError(f"{path}: is empty")
     try:
-        return json.loads(content)
+        return Budget().parse(content, path.name)
+    except BudgetError as error:
+        raise RecordingError(f"{path}: {error}") from None
     except UnicodeDecodeError:
         raise RecordingError(f"{path}: is not JSON: it is no text") from None
-    except json.JSONDecodeError as error:
+    except JSONDecodeError as error:
         raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists in lists without end
         raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
@@ -83,7 +98,7 @@ def _parse(path: Path, content: bytes) -> Any:
 def summary(error: ValidationError) -> str:
     """``checkpoints.list.3.id: Input should be a valid integer; ...``: the first few mistakes, and how many more."""
     mistakes = error.errors(include_url=False)
-    named = [f"{'.'.join(map(str, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
+    named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
     more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
     return "; ".join(named) + more
 

@@ -18,7 +18,7 @@ from sim.recordings.inferred.measured import Measured, compared
 from sim.recordings.inferred.scenario import infer_scenario
 from sim.recordings.logs.reading import JobLog, read_logs
 from sim.recordings.logs.recording import to_log_recording
-from sim.recordings.reader import RecordingError, parse, recording_of
+from sim.recordings.reader import RecordingError, parse, recording_of, refuse_special
 from sim.recordings.recording import Recording
 from sim.recordings.rest.history import is_archive, read_archive
 from sim.recordings.rest.recording import to_recording
@@ -33,6 +33,8 @@ Source = Recording | Snapshot | JobLog
 
 def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
     """RecordingError: nothing we know, or damaged.  Several paths are the parts of one log; `job`: the id of the one that is meant."""
+    for path in paths:
+        refuse_special(path)
     if len(paths) > 1:
         return read_logs(paths, job)
     path = paths[0]
@@ -80,7 +82,7 @@ def _logs_in(path: Path) -> list[Path]:
     """The logs in a folder that holds nothing else for us."""
     if not path.is_dir() or any(path.rglob("*.json")):
         return []
-    return [file for file in sorted(path.iterdir()) if ".log" in file.name and file.is_file()]
+    return [file for file in sorted(path.iterdir()) if ".log" in file.name and file.is_file() and not file.name.startswith(".")]
 
 
 def _begins_like_text(path: Path) -> bool:

@@ -1,13 +1,16 @@
 """What was saved says the same again, wherever it went; whatever else is in a folder or a zip is refused in one line."""
 
+import itertools
 import json
+import os
 import shutil
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from sim.recordings import RecordingError, infer_scenario, read_saved, save
+from sim.recordings import RecordingError, Snapshot, infer_scenario, read, read_saved, read_source, save
 from sim.recordings.rest import saved
 
 REST = Path(__file__).parent.parent / "data" / "rest"
@@ -84,9 +87,12 @@ def test_a_folder_of_something_else(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(b"", "no JSON"), (b"<html>", "is a web page"), (b'{"jid": ', "no JSON"), (b"\xff\xfe", "no JSON"), (b"[" * 200_000, "no JSON")],
+    [
+        (b"", "no JSON"), (b"<html>", "is a web page"), (b'{"jid": ', "no JSON"), (b"\xff\xfe", "no JSON"),
+        (b"[" * 200_000, "is nested more than 100 levels deep"),
+    ],
     ids=["empty", "page", "cut", "binary", "deep"],
-)
+)  # fmt: skip
 def test_a_damaged_answer_is_named(folder, content, told):
     job = read_saved(folder).job
     (folder / "jobs" / f"{job}.json").write_bytes(content)
@@ -110,7 +116,7 @@ def test_bombs_are_not_inflated(tmp_path, folder, monkeypatch):
     """Neither many bytes nor many files."""
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("jobs/x.json", b" " * 10_000_000)
+        archive.writestr(f"jobs/{'a' * 32}.json", b" " * 10_000_000)
     monkeypatch.setattr(saved, "LARGEST_BYTES", 1_000_000)
     assert "holds more than 1000000 bytes" in refusal(path)
     monkeypatch.setattr(saved, "MOST_FILES", 3)
@@ -119,12 +125,80 @@ def test_bombs_are_not_inflated(tmp_path, folder, monkeypatch):
     assert "holds more than 3 files" in refusal(REST / "pressed.zip")
 
 
-def test_names_that_climb_out_of_a_zip_are_only_names(tmp_path):
-    """Nothing is ever unpacked."""
+@pytest.mark.parametrize("name", ["jobs/../../evil.json", "/etc/jobs/evil.json", "C:/jobs/evil.json", "jobs\\..\\..\\evil.json", "../x"])
+def test_names_that_climb_out_of_a_zip(tmp_path, name):
+    """Nothing is ever unpacked; and nothing that tries is believed."""
     path = tmp_path / "climbing.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("jobs/" + "a" * 32 + ".json", "{}")
-        archive.writestr("jobs/../../evil.json", "{}")
-    read_saved(path, "a" * 32)
+        archive.writestr(name, "{}")
 
+    assert "whose name leads elsewhere" in refusal(path, "a" * 32)
     assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs/../../x", "/jobs/x/plan", f"/jobs/{'a' * 32}/vertices/../x", "/x\x00", "jobs", "/a//b", "/" + "a" * 300, "/.x"]
+)
+def test_an_answer_is_only_saved_below_the_folder(tmp_path, path):
+    """Whatever a server calls a job or a vertex; and then nothing is saved."""
+    whole = read_saved(REST / "pressed.zip")
+    with pytest.raises(RecordingError, match="is no path of Flink's REST API"):
+        save(Snapshot("x", whole.job, {**whole.answers, path: {}}), tmp_path / "a" / "b" / "c")
+
+    assert [] == [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    """No half a folder that reads like a whole one."""
+    fsync, count = os.fsync, itertools.count()
+
+    def full(descriptor):
+        if next(count) == 20:
+            raise OSError(28, "full")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(read_saved(REST / "pressed.zip"), tmp_path / "kept")
+
+    assert [] == list((tmp_path / "kept").iterdir())
+
+
+def test_what_is_no_file_of_its_own_is_left_alone(folder, tmp_path):
+    """Links to other files, pipes, devices, hidden files, names of nobody."""
+    answers = read_saved(folder).answers
+    job = next(iter((folder / "jobs").glob("*.json"))).stem
+    (tmp_path / "private.json").write_text('{"password": "x"}')
+    (folder / "jobs" / job / "link.json").symlink_to(tmp_path / "private.json")
+    (folder / "jobs" / job / "zero.json").symlink_to("/dev/zero")
+    os.mkfifo(folder / "jobs" / job / "pipe.json")
+    (folder / "jobs" / ".hidden.json").write_text("no JSON")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "x.json").write_text("no JSON")
+    (folder / "jobs" / "a b.json").write_text("no JSON")
+    (folder / "jobs" / job / "loop").symlink_to(folder)
+
+    assert answers == read_saved(folder).answers
+
+
+def test_a_pipe_in_place_of_a_file(tmp_path):
+    """Nobody waits for somebody to write."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), Path("/dev/null")):
+        with pytest.raises(RecordingError, match="is a pipe or a device"):
+            read_source([path])
+        with pytest.raises(RecordingError, match="is a pipe or a device"):
+            read(path)
+
+
+def test_a_zip_of_many_files_takes_no_time(tmp_path):
+    """Its directory is read once."""
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(3000):
+            archive.writestr(f"jobs/{'a' * 32}/checkpoints/details/{number}.json", "{}")
+    begun = time.process_time()
+    read_saved(path)
+
+    assert time.process_time() - begun < 3

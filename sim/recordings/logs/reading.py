@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sim.recordings.reader import RecordingError
+from sim.recordings.reader import RecordingError, refuse_special
+from sim.recordings.rest.secrets import masked_text
+from sim.recordings.rest.snapshot import few
 
 __all__ = ["JobLog", "LogCheckpoint", "read_jobs", "read_logs"]
 
@@ -77,7 +79,7 @@ def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
     meant = [log for name, log in found.items() if name.startswith(wanted)]
     if len(meant) != 1:
         what = "has several jobs, choose one with --job" if meant else f"has no job {job!r}"
-        raise RecordingError(f"{_named(paths)}: {what}: {', '.join(found)}")
+        raise RecordingError(f"{_named(paths)}: {what}: {few(list(found))}")
     return meant[0]
 
 
@@ -136,7 +138,7 @@ def _read(line: str, clock: _Clock, jobs: dict[str, JobLog], shared: JobLog, sou
                 _note(kind, match.groupdict(), clock.read(line), log)
                 return
     if (match := _TASK.search(line)) and len(shared.vertices) < 1000:
-        shared.vertices[match["name"]] = min(max(int(match["of"]), 1), 32768)
+        shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
     elif match := _OPTION.search(line):
         shared.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line):
@@ -162,11 +164,12 @@ def _note(kind: str, told: dict[str, str | None], line_ms: int, log: JobLog) -> 
             point.status, point.size_bytes = "COMPLETED", int(told["size"] or 0)
             point.duration_ms = int(told["ms"] or told["old"] or 0)
         case _ if point.status == "IN_PROGRESS":  # one failure is told by several lines, the first of them at once
-            point.status, point.reason = "FAILED", (told.get("why") or kind)[:200]
+            point.status, point.reason = "FAILED", masked_text((told.get("why") or kind)[:200])
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
 
 
 def _lines(path: Path) -> Iterator[str]:
+    refuse_special(path)
     try:
         with path.open("rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"

@@ -6,11 +6,13 @@ Metrics are not kept, only the totals of each subtask.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from sim.foreign import shown
+from sim.recordings.budget import Budget, BudgetError
 from sim.recordings.reader import RecordingError
+from sim.recordings.rest.paths import climbs, is_path
 from sim.recordings.rest.snapshot import Snapshot, choose
 
 __all__ = ["is_archive", "read_archive"]
@@ -23,12 +25,19 @@ def is_archive(document: Any) -> bool:
 def read_archive(document: Any, path: Path, job: str | None = None) -> Snapshot:
     """RecordingError: an entry is damaged, or it is not clear which job is meant."""
     answers: dict[str, Any] = {}
+    budget = Budget()
     for number, entry in enumerate(document["archive"]):
         name = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
             raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
+        if climbs(name[1:]):
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {shown(name)}")
+        if not is_path(name.rstrip("/")):
+            continue  # what we ask for has no such path
         try:
-            answers[name.rstrip("/")] = json.loads(entry["json"]) if isinstance(entry["json"], str) else entry["json"]
+            answers[name.rstrip("/")] = budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
+        except BudgetError as error:
+            raise RecordingError(f"{path}: {shown(name)} of the archive {error}") from None
         except (ValueError, RecursionError) as error:
-            raise RecordingError(f"{path}: {name[:100]} of the archive is no JSON: {str(error)[:100]}") from None
+            raise RecordingError(f"{path}: {shown(name)} of the archive is no JSON: {shown(error, 100)}") from None
     return Snapshot(path.name, choose(answers, job, str(path)), answers)

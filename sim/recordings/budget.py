@@ -1,0 +1,61 @@
+"""JSON of somebody else, read in bounded memory: what it would take as Python values is estimated from its text before it is parsed.
+
+A text takes up to thirty times its size: ``{}`` and ``[]`` are two characters and 64 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from sim.units import format_size
+
+__all__ = ["DEEPEST", "MEMORY_BYTES", "Budget", "BudgetError"]
+
+MEMORY_BYTES = 1 << 30  # a million metric values, the most that is sampled, take 0.5 GiB by this estimate
+DEEPEST = 100  # levels; Flink's answers and our recordings have ten
+BYTES_OF_A_VALUE = 96  # of an object with one entry, per bracket, colon and comma of its text
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+_OPENING, _CLOSING = np.zeros(256, np.int8), np.zeros(256, np.int8)
+_OPENING[list(b"[{")] = 1
+_CLOSING[list(b"]}")] = 1
+
+
+class BudgetError(ValueError):
+    """It would take more memory than there is for it, or is nested too deeply."""
+
+
+class Budget:
+    """Of one command, for all that it reads."""
+
+    def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
+        self.memory_bytes = memory_bytes
+        self.taken: dict[str, int] = {}
+
+    def parse(self, content: bytes, place: str) -> Any:
+        """What was read at this place before is no longer kept.  BudgetError; ValueError, RecursionError: no JSON."""
+        self.taken[place] = _bytes(content)
+        if sum(self.taken.values()) > self.memory_bytes:
+            self.taken[place] = _bytes(content, _TEXT.sub(b"", content))
+        if sum(self.taken.values()) > self.memory_bytes:
+            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory, with what was read before")
+        if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
+            raise BudgetError(f"is nested more than {DEEPEST} levels deep")
+        return json.loads(content)
+
+
+def _bytes(content: bytes, bare: bytes | None = None) -> int:
+    """At most; `bare` is the content without its texts, whose commas count else."""
+    each = 1 if content.isascii() and b"\\u" not in content else 4  # one wide character makes all of its text wide
+    values = sum(map((content if bare is None else bare).count, (b"[", b"{", b":", b",")))
+    return len(content) * each + values * BYTES_OF_A_VALUE
+
+
+def _depth(content: bytes) -> int:
+    if content.count(b"[") + content.count(b"{") <= DEEPEST:
+        return 0
+    characters = np.frombuffer(content, np.uint8)
+    return int(np.cumsum(_OPENING[characters] - _CLOSING[characters], dtype=np.int32).max(initial=0))

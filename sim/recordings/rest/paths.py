@@ -1,0 +1,34 @@
+"""Paths of Flink's REST API: which there can be.  What a server or an archive calls a job or a vertex becomes part of paths and files.
+
+The ids of jobs (JobID) and vertices (JobVertexID) are AbstractIDs: 16 bytes in hexadecimal digits.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["climbs", "is_id", "is_path"]
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
+MOST_STEPS = 12
+_NAMED_JOBS = frozenset({"overview"})  # what stands behind /jobs/ and is no job
+
+
+def is_id(text: object) -> bool:
+    """Of a job or of a vertex."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def is_path(path: str) -> bool:
+    """``/jobs/<id>/plan``: fit to be asked for, and to be the name of a file below a folder."""
+    first, *steps = path.split("/")
+    if first or not 1 <= len(steps) <= MOST_STEPS or not all(_STEP.fullmatch(step) for step in steps):
+        return False
+    return steps[0] != "jobs" or len(steps) == 1 or is_id(steps[1]) or steps[1] in _NAMED_JOBS
+
+
+def climbs(name: str) -> bool:
+    """Whether a name in an archive, taken for a path, could lead out of the folder it is unpacked in."""
+    steps = re.split(r"[/\\]", name)
+    return ".." in steps or not steps[0] or ":" in steps[0] or "\x00" in name
