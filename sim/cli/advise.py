@@ -82,6 +82,8 @@ def advise_on(
         )  # fmt: skip
         report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, tries)
         table = tries.collected()
+        for finding in tries.store.findings():
+            say(finding)
         _print(report, folder, tries.spent_s(), as_json=as_json)
         if told := _failed(table):
             say(told)

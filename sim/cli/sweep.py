@@ -90,6 +90,8 @@ def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Ca
     from sim.sweep.tally import Tally
 
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
+    for finding in store.findings():
+        say(finding)
     if len(missing) < distinct:
         say(f"{distinct - len(missing)} of {distinct} cells are there already")
     elif strangers := len(store.rows()):

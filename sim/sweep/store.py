@@ -1,23 +1,21 @@
-"""Rows of a sweep in a folder, as they come: a parquet file per batch, named by its content, there whole or not at all.
+"""Rows of a sweep in a folder, as they come: a file per batch, there whole or not at all, used only while it is what was written.
 
 A sweep that is killed loses the rows of its last second; called again, it runs what has no row yet and what failed.  Two sweeps
-may share a folder: what both have run is the same.
+may share a folder: what both have run is the same.  Files that cannot be trusted are set aside, and their cells run again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from sim.foreign import shown
+from sim.sweep.batch import BatchError, named_as_ours, packed, unpacked
 from sim.sweep.cell import Row
-from sim.sweep.columns import OUTCOME, PROVENANCE, table
+from sim.sweep.columns import OUTCOME
 from sim.sweep.plan import Cell, distinct
 from sim.whole_file import replace_file
 
@@ -25,6 +23,13 @@ __all__ = ["NotKeptError", "Store", "kept_in"]
 
 PATIENCE_S = 1.0
 """How long a finished row may wait for others before it is kept."""
+ASIDE = "set-aside"
+"""Beside the cells: files whose rows are not used."""
+NAMED = 5
+"""Files that are named in one line; of others the number is told."""
+
+_CHECKS = ("violations", "violation")
+"""Of an outcome: whether anybody looked is not the cell's doing."""
 
 
 class NotKeptError(RuntimeError):
@@ -42,20 +47,22 @@ def kept_in(folder: Path) -> Iterator[None]:
 
 
 class Store:
-    """`folder`/cells/<batch>.parquet."""
+    """`folder`/cells/<checksum>.parquet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._cells = folder / "cells"
         self._cells.mkdir(parents=True, exist_ok=True)
         self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
+        self._skipped: dict[str, str] = {}  # what lies in `cells` and is not used -> why
+        self._moved: dict[str, str] = {}  # what was set aside, and is not yet told -> why
+        self._told: set[str] = set()
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep a batch, or NotKeptError."""
-        name = hashlib.blake2b(repr(sorted((row["cell"], row["status"]) for row in rows)).encode(), digest_size=10).hexdigest()
-        batch = table(rows, OUTCOME | PROVENANCE)
+        name, content = packed(rows)
         with kept_in(self.folder):
-            replace_file(self._cells / f"{name}.parquet", lambda path: pq.write_table(batch, path))
+            replace_file(self._cells / name, lambda path: path.write_bytes(content))
 
     @contextmanager
     def keeping(self) -> Iterator[Callable[[Row], None]]:
@@ -78,20 +85,73 @@ class Store:
                 self.put(waiting)
 
     def rows(self) -> dict[str, Row]:
-        """By cell; of a cell that ran twice the row that succeeded.  A file nobody can read is as good as none: its cells run again."""
+        """By cell; of a cell that ran twice the row that succeeded.  What cannot be trusted is as good as none: its cells run again."""
+        for path in sorted(self._cells.glob("*")):
+            if path not in self._batches and path.name not in self._skipped and not path.name.startswith("."):
+                self._read(path)
+        for path in self._contradicting():
+            del self._batches[path]
+            self._set_aside(path, "contradicts another file")
         found: dict[str, Row] = {}
-        for path in sorted(self._cells.glob("*.parquet")):
-            if path not in self._batches:
-                try:
-                    self._batches[path] = pq.read_table(path).to_pylist()
-                except (pa.ArrowException, OSError):
-                    continue
-            for row in self._batches[path]:
-                if row["status"] == "ok" or row["cell"] not in found:
-                    found[row["cell"]] = row
+        for row in (row for rows in self._batches.values() for row in rows):
+            if row["status"] == "ok" or row["cell"] not in found:
+                found[row["cell"]] = row
         return found
 
     def missing(self, planned: Iterable[Cell]) -> list[Cell]:
         """Cells still to be run, each once: those without a row, and those whose row is an error."""
         rows = self.rows()
         return [cell for cell in distinct(planned) if rows.get(cell.id, {}).get("status") != "ok"]
+
+    def findings(self) -> list[str]:
+        """Lines about files that are not used, each of them once."""
+        lines = []
+        if self._moved:
+            lines.append(f"{_some(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again")
+        if new := {name: why for name, why in self._skipped.items() if name not in self._told}:
+            lines.append(f"skipped in {self._cells}: {_some(new)}")
+        self._told |= new.keys()
+        self._moved.clear()
+        return lines
+
+    def _read(self, path: Path) -> None:
+        if path.is_symlink() or not path.is_file() or not named_as_ours(path.name):  # a pipe would never end
+            self._skipped[path.name] = "not of a sweep"
+            return
+        try:
+            self._batches[path] = unpacked(path)
+        except BatchError as error:
+            self._set_aside(path, str(error))
+        except OSError as error:
+            self._skipped[path.name] = error.strerror or "unreadable"
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        try:
+            (self.folder / ASIDE).mkdir(exist_ok=True)
+            path.replace(self.folder / ASIDE / path.name)
+            self._moved[path.name] = why
+        except OSError:  # a folder we may only read
+            self._skipped[path.name] = why
+
+    def _contradicting(self) -> list[Path]:
+        """Files with different outcomes of one cell: a cell has one outcome, and nobody knows which of them it is."""
+        first: dict[str, tuple[Path, Row]] = {}
+        found: dict[Path, None] = {}
+        for path, row in ((path, row) for path, rows in self._batches.items() for row in rows if row["status"] == "ok"):
+            known = first.setdefault(row["cell"], (path, row))
+            if known[1] is not row and _outcome(known[1], row) != _outcome(row, known[1]):
+                found |= {known[0]: None, path: None}
+        return list(found)
+
+
+def _outcome(row: Row, other: Row) -> str:
+    """What must be the same in both; NaN is the same as NaN."""
+    unchecked = -1 in (row["violations"], other["violations"])
+    return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
+
+
+def _some(reasons: Mapping[str, str]) -> str:
+    """``4 files (a: why, b: why and 2 more)``."""
+    named = ", ".join(f"{shown(name)}: {why}" for name, why in list(reasons.items())[:NAMED])
+    more = f" and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
+    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{more})"

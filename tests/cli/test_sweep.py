@@ -5,7 +5,6 @@ import os
 import re
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from sim.runtime import manifest
@@ -143,22 +142,37 @@ def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, words, code, told)
     assert (code, f"{told}\n", "") == (done.exit_code, done.stderr, done.stdout)
 
 
+def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
+    """The file is set aside, one line says so, and the cells in it run again: the results are the same as before."""
+    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    ckptsim(*words)
+    before = (tmp_path / "out" / "results.csv").read_bytes()
+    for kept in (tmp_path / "out" / "cells").iterdir():
+        pd.read_parquet(kept).assign(throughput_per_second=1e6).to_parquet(kept, index=False)
+
+    done = ckptsim(*words)
+
+    assert 0 == done.exit_code
+    assert 1 == done.stderr.count(f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n")
+    assert before == (tmp_path / "out" / "results.csv").read_bytes()
+
+
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.ENOENT])
 def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, error):
     """A full disk, a folder that was taken away: one line; what was kept before stays, and the next call runs the rest."""
     words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    real, written = pq.write_table, []
+    real, written = store.replace_file, []
 
-    def full(table, path):
+    def full(path, write):
         written.append(path)
         if len(written) > 1:
-            raise OSError(error, "of Arrow's, longer")
-        real(table, path)
+            raise OSError(error, "of a library's, longer")
+        real(path, write)
 
     monkeypatch.setattr(store, "PATIENCE_S", 0)
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(store, "replace_file", full)
     done = ckptsim(*words)
-    monkeypatch.setattr(pq, "write_table", real)
+    monkeypatch.setattr(store, "replace_file", real)
 
     reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
     assert (4, reason) == (done.exit_code, done.stderr)
