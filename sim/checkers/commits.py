@@ -13,7 +13,7 @@ from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
-__all__ = ["broken_commits", "uncommitted"]
+__all__ = ["ONCE", "broken_commits", "uncommitted"]
 
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"

@@ -12,7 +12,7 @@ from sim.checkers.story import CUTS, Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry, Happening
 
-__all__ = ["Surplus", "broken_restores"]
+__all__ = ["Surplus", "broken_restores", "story_of_restore"]
 
 LATEST = "a restart goes back to the latest completed checkpoint"
 ONCE = "every record takes effect on state once, whatever fails"
@@ -42,7 +42,8 @@ def broken_restores(
         elif row.happening is Happening.JOB_RESTORED:
             if max(row.checkpoint, 0) != latest:
                 fact = f"checkpoint {row.checkpoint} is restored, the latest completed one is {latest}"
-                yield Violation(LATEST, row.time_ns, f"restart {row.number}", fact, _story(row, {row.checkpoint, latest}, (), teller))
+                story = story_of_restore(row, {row.checkpoint, latest}, (), teller)
+                yield Violation(LATEST, row.time_ns, f"restart {row.number}", fact, story)
             if (surplus := surpluses.get(row.checkpoint)) is not None:
                 yield _repeated(row, surplus, teller)
 
@@ -51,11 +52,11 @@ def _repeated(row: Entry, surplus: Surplus, teller: Teller) -> Violation:
     facts = [f"{surplus.twice_bytes} bytes are processed twice"] * (surplus.twice_bytes > 0)
     facts += [f"{surplus.lost_bytes} bytes are never processed"] * (surplus.lost_bytes > 0)
     writer, reader = (teller.task(task) for task in surplus.channel)
-    story = (*_story(row, {row.checkpoint}, surplus.channel, teller), f"{writer} -> {reader}: {surplus.account}")
+    story = (*story_of_restore(row, {row.checkpoint}, surplus.channel, teller), f"{writer} -> {reader}: {surplus.account}")
     return Violation(ONCE, row.time_ns, f"restart {row.number} from checkpoint {row.checkpoint}", " and ".join(facts), story)
 
 
-def _story(restored: Entry, checkpoints: set[int], tasks: Sequence[int], teller: Teller) -> tuple[str, ...]:
+def story_of_restore(restored: Entry, checkpoints: set[int], tasks: Sequence[int], teller: Teller) -> tuple[str, ...]:
     """How the checkpoints came about, then the failure and the restart that follows it."""
     restores = (row.time_ns for row in teller.journal if row.happening is Happening.JOB_RESTORED and row.time_ns < restored.time_ns)
     before = max(restores, default=-1)

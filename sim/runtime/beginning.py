@@ -12,6 +12,7 @@ from sim.model.stored import ClaimMode, StoredSnapshot
 from sim.protocol.machine import changed
 
 if TYPE_CHECKING:
+    from sim.runtime.accounts import Accounts
     from sim.runtime.contents import Held
     from sim.runtime.faults import Faults
     from sim.runtime.outside import Outside
@@ -35,6 +36,7 @@ class Beginning:
     faults: Faults  # what befell it
     served: np.ndarray  # where its tasks stood in the end
     kind: str = "instance"  # or rescale
+    accounts: Accounts | None = None  # of that instance, if it was watched
 
     @property
     def words(self) -> str:
@@ -51,3 +53,5 @@ class Beginning:
         world.storage.files.adopt(self.ledger)
         world.outside.go_on(self.outside, {task: list(part.written) for task, part in self.held.items()})
         world.files.take_over(self.files, self.snapshot, self.claim)
+        if world.checking is not None and self.accounts is not None:
+            world.checking.accounts.go_on(self.accounts, number)

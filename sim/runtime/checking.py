@@ -5,6 +5,7 @@ A cut is judged in the moment its checkpoint completes, everything else at the e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from sim.checkers.files import broken_snapshots
 from sim.checkers.restores import Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
+from sim.runtime.accounts import Accounts
 
 if TYPE_CHECKING:
     from sim.plane.layout import Layout
@@ -33,6 +35,7 @@ class Checking:
         self.cuts = Cuts(list(zip(world.layout.writer, world.layout.reader, strict=True)))
         self.teller = Teller(world.journal, world.names())
         self._inputs, self._outputs = _channels(world.layout)
+        self.accounts = Accounts(world, self._inputs, self._outputs, self.teller)
         self._found: list[Violation] = []
         self._surpluses: dict[int, Surplus] = {}  # by checkpoint
 
@@ -46,8 +49,13 @@ class Checking:
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
             self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends[channel], account)
+        self.accounts.completed(checkpoint, self.world.coordinator.machine.retained)
         if not self.keep_cuts:
             self.cuts.forget(lambda number: number <= checkpoint)
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """These tasks have just been started."""
+        self.accounts.restarted(checkpoint, tasks, told=checkpoint in self._surpluses)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
         """From what the checkpoint holds: exactly what would be restored."""
@@ -61,12 +69,13 @@ class Checking:
         """At the end of the run, in the order of their times."""
         world = self.world
         savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
-        found = [*self._found, *broken_promises(world.journal, world.stats, self.teller)]
+        found = [*self._found, *self.accounts.found, *self.accounts.state.found, *broken_promises(world.journal, world.stats, self.teller)]
         begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
         commits, covered = world.outside.since(begun_from, world.commits), world.outside.covered_before
         found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered))
         found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
+            found.extend(self.accounts.at_the_end())
             found.extend(uncommitted(commits, self._owed(), world.env.now, self.teller, covered=covered))
         retained = world.coordinator.machine.retained
         done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)

@@ -5,6 +5,7 @@ A restore starts tasks from here, and the checkers judge cuts by it.  Kept while
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ class Held:
 class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
+    on_cut: Callable[[int, int, Held], None] = lambda *_: None  # told of each: checkpoint, task, its part
 
     def cut(
         self, checkpoint: int, task: int, committables: Any = None, *, finished: bool = False, held_back: tuple[int, ...] = ()
@@ -63,6 +65,7 @@ class Contents:
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
         held = Held(nothing, committables=committables, finished=finished, held_back=held_back)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
+        self.on_cut(checkpoint, task, held)
         return held
 
     def of(self, checkpoint: int, task: int) -> Held | None:

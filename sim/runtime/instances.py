@@ -115,6 +115,7 @@ class Chain:
             world.faults,
             served,
             leg.kind,
+            None if world.checking is None else world.checking.accounts,
         )
 
     def _chosen(self, world: World, start_from: str) -> StoredSnapshot:

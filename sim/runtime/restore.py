@@ -67,6 +67,8 @@ class Restore:
         self._catch_up = CatchUp(world, stats, held)
         world.counters.restart({task: part.position.served for task, part in held.items()})
         world.plane.start({task: part.position for task, part in held.items()})
+        if world.checking is not None:
+            world.checking.restarted(self.checkpoint, tasks)
         for task in tasks:
             world.renew(task)
             self._downloads[task] = self.env.process(self._download(task, held[task]))
@@ -96,6 +98,8 @@ class Restore:
         self.stats.restored_bytes += downloaded
         self.stats.recovered_bytes += held.in_flight_bytes
         self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
+        if self.world.checking is not None:
+            self.world.checking.accounts.state.restored(self.checkpoint, task, self.world.tasks[task].state.brought)
         self.world.tasks[task].restored(held)
         self.world.warm_up.begin(task)
         if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import simpy
 
+from sim.checkers.state import Brought, Kind, Stamp
 from sim.model.job import Snapshot, Vertex
 from sim.model.random import chance, stream
 from sim.model.state import StateOptions
@@ -46,6 +47,7 @@ class StateSnapshot:
     operator: list[Handle] = field(default_factory=list)
     logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
     local: FileId | None = None  # the copy on the disk of its task manager
+    stamp: Stamp | None = None  # whose state it is, for those who check restores
 
     @property
     def full_bytes(self) -> int:
@@ -86,6 +88,8 @@ class SubtaskState:
         self._types: dict[int, SnapshotType] = {}
         self.log: LogWriter | None = None  # what uploads the changelog, if there is one
         self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
+        self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
+        self.brought: list[Brought] = []  # what it was restored from
 
     @property
     def keyed_bytes(self) -> int:
@@ -136,6 +140,7 @@ class SubtaskState:
                 self.log.claim(keyed.awaited)
         operator_bytes = self._own.operator_state_bytes + requests * self._request_bytes
         self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes)
+        self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns
 
     def count(self, served: int, now_ns: int) -> None:
@@ -203,6 +208,7 @@ class SubtaskState:
         read_bytes = 0
         if self.backend is not None and (keyed := [_part(snapshot, share) for snapshot, share in parts if snapshot.handles]):
             restoring = self.backend.restore(checkpoint, keyed, int(storage.env.now))
+            self.brought += [_brought("keyed", snapshot, share, snapshot.handles) for snapshot, share in parts if snapshot.handles]
             if not (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
                 reads = [_read(storage, handle, size_bytes, self.host) for handle, size_bytes in restoring.reads]
                 reading = in_parallel(storage.env, reads, restoring.threads)
@@ -211,6 +217,8 @@ class SubtaskState:
                     yield storage.env.timeout(restoring.after_ns)
                 read_bytes += sum(size_bytes for _, size_bytes in restoring.reads)
         for snapshot, share in parts:
+            if snapshot.operator:
+                self.brought.append(_brought("operator", snapshot, share, snapshot.operator))
             for handle in snapshot.operator:
                 size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
                 yield from _read(storage, handle, size_bytes, self.host)
@@ -228,6 +236,7 @@ class SubtaskState:
         if copy.host != self.host:
             return False
         self._copies[checkpoint] = storage.disk(self.host), snapshot.local
+        self.brought = [one._replace(copied_from=copy.name[1:]) for one in self.brought]
         if copy.size_bytes:
             yield from _both(storage.env, storage.disk(self.host).read(copy.size_bytes, *copy.name, host=self.host), work_ns)
         return True
@@ -295,6 +304,10 @@ class SubtaskState:
     @property
     def _own(self) -> Snapshot:
         return self.vertex.snapshot
+
+
+def _brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iterable[Handle]) -> Brought:
+    return Brought(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
 def _part(snapshot: StateSnapshot, share: Fraction) -> Part:

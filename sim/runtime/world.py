@@ -82,6 +82,8 @@ class World:
         self._forced = self._forced_edges()
         self._writers = self._channel_state_writers()
         self.contents = Contents(self.plane)
+        if self.checking is not None:
+            self.contents.on_cut = self.checking.accounts.cut
         self.speed = Speed(self.plane)
         self.warm_up = WarmUp(self.env, scenario.restart, self.speed)
         self.counters = Counters(self.plane, len(self.layout.vertex))
@@ -165,6 +167,8 @@ class World:
         slow = lambda factor: self.speed.slow(task, "snapshot", factor)  # noqa: E731
         host = self.hosts[task]
         state = SubtaskState(vertex, self.layout.subtask[task], run.seed, options, host, slow, self.compaction[host])
+        if (checking := self.checking) is not None:
+            state.on_taken = lambda checkpoint, snapshot: checking.accounts.state.taken(checkpoint, task, snapshot)
         return TaskHost(self, task, machine, state, InFlightData(self.plane, self._writers[task], task))
 
     def _forced_edges(self) -> frozenset[int]:

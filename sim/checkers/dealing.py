@@ -1,0 +1,81 @@
+"""A checkpoint dealt out to another parallelism: what its tasks held together, the new ones hold together, each thing once.
+
+Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sim.checkers.ledger import Numbers, Tally
+from sim.checkers.state import Brought, Stamp
+from sim.checkers.violation import Violation
+
+__all__ = ["Shape", "misdealt", "misdealt_state"]
+
+DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The tasks of each vertex and the channels of each edge."""
+
+    vertices: tuple[str, ...]
+    tasks: tuple[Numbers, ...]
+    edges: tuple[tuple[int, int], ...]  # vertices written and read by
+    channels: tuple[Numbers, ...]
+
+    def channels_alike(self, other: Shape) -> bool:
+        """Whether every edge has the same number of channels."""
+        return [len(own) for own in self.channels] == [len(theirs) for theirs in other.channels]
+
+    def resized(self, other: Shape) -> set[int]:
+        """Vertices with another number of tasks."""
+        return {number for number, (own, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True)) if len(own) != len(theirs)}
+
+
+def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shape, Tally]) -> Iterator[Violation]:
+    """Records served, records that wait for their outputs, records in flight."""
+    for number, name in enumerate(new[0].vertices):
+        for what, words in (("served", "records were served"), ("late", "records wait for their outputs")):
+            before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
+            if not _same(before, after):
+                fact = f"{_count(before, after)} {words} by {name}, {_count(after, before)} in the new tasks"
+                yield Violation(DEALT, time_ns, where, fact)
+    for number, (upstream, downstream) in enumerate(new[0].edges):
+        between = f"between {new[0].vertices[upstream]} and {new[0].vertices[downstream]}"
+        before, after = ((tally.written - tally.read)[shape.channels[number]] for shape, tally in (old, new))
+        if not _same(before, after):
+            fact = f"{_count(before, after)} records were in flight {between}, {_count(after, before)} in the new channels"
+            yield Violation(DEALT, time_ns, where, fact)
+
+
+def misdealt_state(
+    time_ns: int, where: str, vertex: str, held: Mapping[str, Sequence[Stamp]], brought: Sequence[Sequence[Brought]]
+) -> Iterator[Violation]:
+    """`held`: by kind of state, the stamps of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
+    for kind, stamps in held.items():
+        shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
+        for one in (one for several in brought for one in several if one.kind == kind):
+            shares[one.stamp] = shares.get(one.stamp, Fraction(0)) + one.share
+        wrong = [stamp for stamp, share in shares.items() if share != (stamp in stamps)]
+        if wrong:
+            fact = f"{float(shares[wrong[0]]):g} times the {kind} state of {wrong[0]} comes back"
+            yield Violation(DEALT, time_ns, where, f"{fact}{f' (and {len(wrong) - 1} more of {vertex})' if len(wrong) > 1 else ''}")
+
+
+def _same(before: Numbers, after: Numbers) -> bool:
+    """Subtask by subtask where their number is the same."""
+    if len(before) == len(after):
+        return bool((before == after).all())
+    return int(before.sum()) == int(after.sum())
+
+
+def _count(own: Numbers, other: Numbers) -> str:
+    """Only the first that differ if they can be compared one by one."""
+    if len(own) == len(other):
+        place = int((own != other).argmax())
+        return f"{own[place]} (subtask or channel {place})"
+    return str(int(own.sum()))

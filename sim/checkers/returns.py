@@ -1,0 +1,128 @@
+"""What a restart brings back, held against the ledger: every task goes on where its checkpoint left it, with the state it had.
+
+One violation per restart and kind of fault, about the first task it shows in; the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.checkers.ledger import Ledger, Numbers, Tally
+from sim.checkers.restores import story_of_restore
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+from sim.metrics.journal import Entry
+
+__all__ = ["Written", "misnoted", "misplaced", "unread", "unwritten"]
+
+PLACE = "a restored task goes on where its checkpoint left it"
+NOTED = "a snapshot says where its task stands"
+OUTPUTS = "every record served leaves its outputs behind, once"
+READ = "a job that has finished has read all that was written, and all its sources have"
+
+_Words = Callable[[int, int], str]
+"""Tells what is expected and what stands instead."""
+
+
+class Written(NamedTuple):
+    """What each output of a task must hold: `num` records per `den` served, on each channel if `each`, else on all together."""
+
+    task: int
+    channels: Numbers
+    num: int
+    den: int
+    each: bool
+
+
+def misplaced(
+    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, told: bool = False
+) -> Iterator[Violation]:
+    """`stands`: as the restarted tasks count from now on.  `told`: that input comes twice or is lost is known."""
+    which, (readers, writers) = stands.known, ledger.ends
+
+    def broken(tasks: Numbers, places: Numbers, words: _Words, expected: Numbers, stands: Numbers) -> Iterator[Violation]:
+        if len(places):
+            task, place = int(tasks[0]), int(places[0])
+            more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+            where = f"{teller.task(task)}, restart {restored.number} from checkpoint {restored.checkpoint}"
+            fact = words(int(expected[place]), int(stands[place])) + more
+            yield Violation(PLACE, restored.time_ns, where, fact, story_of_restore(restored, {restored.checkpoint}, (task,), teller))
+
+    moved = np.flatnonzero(which & (expected.served != stands.served))
+    is_source = np.array([not len(ledger.inputs[task]) for task in moved.tolist()], np.bool_)
+    for tasks, words in ((moved[is_source], _emitted), (moved[~is_source], _served)):
+        yield from broken(tasks, tasks, words, expected.served, stands.served)
+    forgetful = np.flatnonzero(which & (expected.late != stands.late))
+    yield from broken(forgetful, forgetful, _waiting, expected.late, stands.late)
+    if not told:
+        channels = np.flatnonzero(which[readers] & (expected.read != stands.read))
+        yield from broken(readers[channels], channels, _read, expected.read, stands.read)
+    channels = np.flatnonzero(which[writers] & (expected.written != stands.written))
+    yield from broken(writers[channels], channels, _written, expected.written, stands.written)
+
+
+def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: Teller) -> Violation:
+    return Violation(NOTED, time_ns, f"snapshot {checkpoint} of {teller.task(task)}", fact, teller.cut(checkpoint, {task}))
+
+
+def unwritten(
+    time_ns: int, outputs: Iterable[Written], tally: Tally, before: Sequence[int], when: str, teller: Teller
+) -> Iterator[Violation]:
+    """`before`: of each output, what it held more than its rule says when the job began."""
+    for output, more in zip(outputs, before, strict=True):
+        expected, held = owed(output, tally), held_by(output, tally)
+        if held - expected != more:
+            fact = f"of {expected + more} records that should be written, {held} are ({when})"
+            yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(output.task)}", fact)
+            return
+
+
+def owed(output: Written, tally: Tally) -> int:
+    """Records this output must hold."""
+    copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
+    return copies * len(output.channels) if output.each else copies
+
+
+def held_by(output: Written, tally: Tally) -> int:
+    return int(tally.written[output.channels].sum())
+
+
+def unread(
+    time_ns: int, ends: Sequence[tuple[int, int]], tally: Tally, totals: Sequence[tuple[int, int]], teller: Teller
+) -> Iterator[Violation]:
+    """At the end of a job that finished; `ends`: (writer, reader) of each channel, `totals`: (source, records it has)."""
+    left = np.flatnonzero(tally.read != tally.written)
+    if len(left):
+        writer, reader = ends[int(left[0])]
+        counts = f"{tally.read[left].sum()} of {tally.written[left].sum()} records are read, on {len(left)} channels"
+        yield Violation(READ, time_ns, f"{teller.task(writer)} -> {teller.task(reader)}", counts)
+    for task, total in totals:
+        if tally.served[task] != total:
+            fact = f"it has {total} records and has emitted {tally.served[task]}, each counted once"
+            yield Violation(READ, time_ns, teller.task(task), fact)
+            return
+
+
+def _emitted(expected: int, stands: int) -> str:
+    effect = f"{stands - expected} records are never emitted" if stands > expected else f"{expected - stands} records are emitted again"
+    return f"it goes on with record {stands}, its checkpoint holds {expected}: {effect}"
+
+
+def _served(expected: int, stands: int) -> str:
+    return f"it goes on after {stands} records, its checkpoint holds what {expected} records did"
+
+
+def _read(expected: int, stands: int) -> str:
+    effect = f"{stands - expected} records never reach it" if stands > expected else f"{expected - stands} records reach it again"
+    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {effect}"
+
+
+def _written(expected: int, stands: int) -> str:
+    return f"it goes on with record {stands} of an output, in its checkpoint it had written {expected}"
+
+
+def _waiting(expected: int, stands: int) -> str:
+    return f"{stands} of its records wait for their outputs, in its checkpoint {expected} do"

@@ -1,0 +1,62 @@
+"""State that is stored carries a stamp: whose it is, of which cut.  A restored task must have got its own, all of it, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from sim.checkers.violation import Violation
+
+__all__ = ["Brought", "Kind", "Stamp", "unlike"]
+
+RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
+
+Kind = Literal["keyed", "operator"]
+
+
+class Stamp(NamedTuple):
+    """Of the state of one subtask at one cut."""
+
+    instance: int  # of the job
+    checkpoint: int
+    vertex: str
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.vertex}[{self.subtask}] at checkpoint {self.checkpoint}{f' of job {self.instance}' if self.instance else ''}"
+
+
+class Brought(NamedTuple):
+    """State that a restored task has got."""
+
+    kind: Kind
+    stamp: Stamp | None  # None: the state carries none
+    share: Fraction  # of its key groups or elements that come here
+    size_bytes: int  # of all files the state was read from, before the share
+    copied_from: tuple[str | int, ...] | None = None  # read from a local copy: vertex, index, checkpoint on its label
+
+
+def unlike(
+    time_ns: int, where: str, held: Mapping[Kind, tuple[Stamp, int]], brought: Sequence[Brought], story: tuple[str, ...]
+) -> Iterator[Violation]:
+    """`held`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
+
+    def broken(fact: str) -> Violation:
+        return Violation(RESTORED, time_ns, where, fact, story)
+
+    for kind, (stamp, size_bytes) in held.items():
+        own = [one for one in brought if one.kind == kind]
+        if not own:
+            yield broken(f"its {kind} state is not restored: {size_bytes} bytes in the checkpoint")
+        elif len(own) > 1 or own[0].share != 1:
+            yield broken(f"its {kind} state comes back {float(sum(one.share for one in own)):g} times, in {len(own)} parts")
+        elif own[0].stamp != stamp:
+            yield broken(f"its {kind} state is that of {own[0].stamp}, the checkpoint holds that of {stamp}")
+        elif own[0].size_bytes != size_bytes:
+            yield broken(f"its {kind} state comes back with {own[0].size_bytes} bytes, the checkpoint holds {size_bytes}")
+        elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
+            yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
+    for one in brought:
+        if one.kind not in held:
+            yield broken(f"it gets {one.kind} state, that of {one.stamp}, and its checkpoint holds none")

@@ -1,0 +1,83 @@
+"""Which state each cut held, and whether restored tasks have got it: stamps that travel with the files, and a list of them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.checkers.dealing import misdealt_state
+from sim.checkers.state import Brought, Kind, Stamp, unlike
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sim.checkers.violation import Violation
+    from sim.runtime.state_snapshot import StateSnapshot
+    from sim.runtime.world import World
+
+__all__ = ["StateAccounts"]
+
+_Part = dict[Kind, tuple[Stamp, int]]
+"""By kind of state: its stamp and its bytes."""
+
+
+class StateAccounts:
+    """`story`: how a checkpoint came about and was restored, for one task."""
+
+    def __init__(self, world: World, story: Callable[[int, int], tuple[str, ...]]) -> None:
+        self.world = world
+        self.names = world.names()
+        self.instance = 0 if world.beginning is None else world.beginning.instance
+        self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
+        self.found: list[Violation] = []
+        self._story = story
+        self._dealt: dict[int, StateAccounts] = {}  # checkpoint of a job with other parallelisms -> its accounts
+        self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
+
+    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """The state is frozen."""
+        stamp = snapshot.stamp = Stamp(self.instance, checkpoint, *self.names[task])
+        held: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
+        self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in held.items() if row[1]}
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
+        """The task has got its state and is about to run."""
+        if checkpoint in self._dealt and self._other_parallelism(checkpoint, task):
+            self._brought[task] = brought
+            self._judge_dealt(checkpoint, self.world.layout.vertex[task])
+            return
+        held = self.parts.get(checkpoint, {}).get(task, {})
+        vertex, index = self.names[task]
+        where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
+        self.found.extend(unlike(self.world.env.now, where, held, brought, self._story(checkpoint, task)))
+
+    def go_on(self, before: StateAccounts, checkpoint: int) -> None:
+        """The job begins with what another one held."""
+        number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
+        for task, part in before.parts.get(checkpoint, {}).items():
+            if before.names[task] in number:
+                self.parts[checkpoint][number[before.names[task]]] = part
+        if self.names != before.names:
+            self._dealt[checkpoint] = before
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        self.parts = {number: held for number, held in self.parts.items() if not gone(number)}
+
+    def _other_parallelism(self, checkpoint: int, task: int) -> bool:
+        vertex = self.names[task][0]
+        mine, theirs = (sum(name == vertex for name, _ in names) for names in (self.names, self._dealt[checkpoint].names))
+        return mine != theirs
+
+    def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
+        """When all subtasks of the vertex have got something."""
+        tasks = [task for task, one in enumerate(self.world.layout.vertex) if one == vertex]
+        if not all(task in self._brought for task in tasks):
+            return
+        before, name = self._dealt[checkpoint], self.names[tasks[0]][0]
+        held: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
+        for task, part in before.parts.get(checkpoint, {}).items():
+            if before.names[task][0] == name:
+                for kind, (stamp, _) in part.items():
+                    held[kind].append(stamp)
+        where = f"{name}, rescaled with checkpoint {checkpoint}"
+        self.found.extend(misdealt_state(self.world.env.now, where, name, held, [self._brought.pop(task) for task in tasks]))

@@ -1,0 +1,101 @@
+"""What a restart brings back is held against the ledger: every kind of difference is told, with its effect."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.checkers.ledger import Ledger, Tally
+from sim.checkers.returns import Written, misnoted, misplaced, unread, unwritten
+from sim.checkers.story import Teller
+from sim.metrics.journal import Happening, Journal
+
+NAMES = [("source", 0), ("sink", 0)]
+NOTHING, CHANNEL = np.zeros(0, np.int64), np.zeros(1, np.int64)
+
+
+def journal() -> Journal:
+    rows = Journal()
+    for ms, (happening, checkpoint, task) in enumerate([
+        (Happening.TRIGGERED, 3, -1), (Happening.SNAPSHOT_BEGUN, 3, 0), (Happening.COMPLETED, 3, -1), (Happening.TASK_FAILED, -1, 1),
+        (Happening.JOB_RESTORED, 3, -1),
+    ]):  # fmt: skip
+        rows.note(ms * 1_000_000, happening, checkpoint, task, 1)
+    return rows
+
+
+def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> Tally:
+    return Tally(*(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_))
+
+
+def told(stands, *, surplus_told=False):
+    rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING])
+    return list(misplaced(rows[-1], ledger, tally(), stands, Teller(rows, NAMES), told=surplus_told))
+
+
+def test_who_stands_where_its_checkpoint_left_it_is_not_told():
+    assert [] == told(tally())
+
+
+@pytest.mark.parametrize(
+    ("stands", "where", "fact"),
+    [
+        (tally(served=(25, 15)), "source[0]", "it goes on with record 25, its checkpoint holds 20: 5 records are never emitted"),
+        (tally(served=(15, 15)), "source[0]", "it goes on with record 15, its checkpoint holds 20: 5 records are emitted again"),
+        (tally(served=(20, 16)), "sink[0]", "it goes on after 16 records, its checkpoint holds what 15 records did"),
+        (tally(late=(0, 2)), "sink[0]", "2 of its records wait for their outputs, in its checkpoint 0 do"),
+        (tally(read=16), "sink[0]", "it goes on with record 16 of an input, its checkpoint holds 15: 1 records never reach it"),
+        (tally(read=12), "sink[0]", "it goes on with record 12 of an input, its checkpoint holds 15: 3 records reach it again"),
+        (tally(written=22), "source[0]", "it goes on with record 22 of an output, in its checkpoint it had written 20"),
+    ],
+)
+def test_who_stands_elsewhere_is_told(stands, where, fact):
+    (violation,) = told(stands)
+
+    assert (f"{where}, restart 1 from checkpoint 3", fact, 4_000_000) == (violation.where, violation.fact, violation.time_ns)
+    assert "0.003000 s  sink[0] fails: " in violation.story
+    assert ("0.001000 s  source[0] begins snapshot 3" in violation.story) == (where == "source[0]"), "only what the task itself did"
+
+
+def test_what_a_cut_does_to_inputs_is_told_once():
+    """By those who judge cuts."""
+    assert [] == told(tally(read=12), surplus_told=True)
+    assert 1 == len(told(tally(read=12, served=(25, 15)), surplus_told=True))
+
+
+def test_others_are_counted():
+    assert "(and 1 more)" in told(replace(tally(), late=np.array([1, 1])))[0].fact
+
+
+def test_a_wrong_note_is_told():
+    violation = misnoted(9, 3, 0, "it says so", Teller(journal(), NAMES))
+
+    assert ("snapshot 3 of source[0]", "it says so", 9) == (violation.where, violation.fact, violation.time_ns)
+
+
+@pytest.mark.parametrize(("num", "den", "each", "owed"), [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)])
+def test_every_record_served_leaves_its_outputs(num, den, each, owed):
+    """On all channels together, or on each of a broadcast: one channel here."""
+    output = Written(0, CHANNEL, num, den, each)
+
+    assert [] == list(unwritten(9, [output], tally(written=owed), [0], "at the end", Teller([], NAMES)))
+    assert [] == list(unwritten(9, [output], tally(written=owed + 4), [4], "at the end", Teller([], NAMES)))
+
+    (violation,) = unwritten(9, [output], tally(written=owed - 1), [0], "at the end", Teller([], NAMES))
+
+    assert f"of {owed} records that should be written, {owed - 1} are (at the end)" == violation.fact
+
+
+def test_late_records_have_left_nothing_yet():
+    assert [] == list(unwritten(9, [Written(0, CHANNEL, 1, 1, each=False)], tally(late=(3, 0), written=17), [0], "", Teller([], NAMES)))
+
+
+def test_a_finished_job_has_read_everything():
+    """What was written, and what its sources have."""
+    ends, full = [(0, 1)], tally(read=20)
+
+    assert [] == list(unread(9, ends, full, [(0, 20)], Teller([], NAMES)))
+    assert ["15 of 20 records are read, on 1 channels"] == [one.fact for one in unread(9, ends, tally(), [(0, 20)], Teller([], NAMES))]
+    assert ["it has 25 records and has emitted 20, each counted once"] == [
+        one.fact for one in unread(9, ends, full, [(0, 25)], Teller([], NAMES))
+    ]
