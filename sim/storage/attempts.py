@@ -29,8 +29,8 @@ class Done(simpy.Event):
             for waiter in waiters:
                 waiter(self)
 
-    def break_off(self, failure: Transient) -> None:
-        """Whoever waits hears of the failure in a turn of its own; it does not matter if nobody does."""
+    def break_off(self, failure: Exception) -> None:
+        """Whoever waits hears of the failure in a turn of its own; who waited may be gone by then, and nobody needs to hear it."""
         if not self.triggered:
             self.fail(failure)
             self.defused = True

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import simpy
 
+from sim.storage.attempts import Done
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
@@ -32,7 +33,7 @@ class _Threads:
         self.threads = min(threads, len(works))
         self._results: dict[int, object] = {}
         self._next = 0
-        self._over = env.event()  # all done, or one failed
+        self._over = Done(env)  # all done, or one failed
 
     def all(self) -> Work[list[T]]:
         running = [self.env.process(self._thread()) for _ in range(self.threads)]
@@ -51,8 +52,7 @@ class _Threads:
                 i, self._next = self._next, self._next + 1
                 self._results[i] = yield from self.works[i]
         except StorageFailed as failure:
-            if not self._over.triggered:
-                self._over.fail(failure)
+            self._over.break_off(failure)  # whoever waits may be stopped in this very instant
         except simpy.Interrupt:
             return
         else:

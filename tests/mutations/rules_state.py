@@ -135,4 +135,11 @@ STATE = (
         "file for file in step.files",
         f"{LAWS}test_a_restored_state_is_whole_and_goes_on",
     ),
+    Rule(
+        "nobody must be left to hear of a failure",
+        "storage/parallel.py",
+        "            self._over.break_off(failure)  #",
+        "            _ = self._over.triggered or self._over.fail(failure)  #",
+        "tests/storage/test_parallel.py::test_who_waits_may_be_stopped_in_the_instant_of_a_failure",
+    ),
 )

@@ -1,6 +1,8 @@
 """Outages, time limits and retries: what fails for the moment is tried again, what fails too often fails for good."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +96,11 @@ def test_the_local_disk_knows_no_outage():
 
     assert {"a": 1000} == lab.run()
     assert {} == lab.failed
+
+
+def test_only_events_that_nobody_must_wait_for_fail():
+    """Who waits for a failure may be interrupted in its very instant; an event that minds would end the whole run."""
+    files = (path for room in ("storage", "state", "runtime") for path in (Path(__file__).parents[2] / "sim" / room).rglob("*.py"))
+    failing = [path.name for path in files if re.search(r"(?<!world)\.fail\(", path.read_text())]
+
+    assert ["attempts.py"] == failing

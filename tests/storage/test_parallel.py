@@ -1,6 +1,7 @@
 """Files by a few threads: list scheduling, in the order given."""
 
 import pytest
+import simpy
 
 from sim.model.storage import Retry, Storage
 from tests.storage.lab import MB, MS, Lab, dfs
@@ -73,3 +74,20 @@ def test_an_interrupt_stops_all_threads():
     lab.env.run()
 
     assert [(False, 5 * MS), (False, 5 * MS)] == [(one.whole, one.given_up_ns) for one in lab.storage.files]
+
+
+def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
+    """The outage fails both threads; before that is told to the one who waits for them, it is interrupted: nobody minds."""
+    lab = Lab(Storage(bytes_per_second=100 * MB, retry=Retry(attempts=1)))
+    process = lab.start("all", lab.storage.write_all(files(5, 5), threads=2))
+    process.callbacks.append(lambda event: setattr(event, "defused", True))
+
+    def fail(_):
+        lab.storage.fail_until(10**15)
+        lab.env.timeout(0).callbacks.append(lambda _: process.interrupt())
+
+    lab.env.timeout(15 * MS).callbacks.append(fail)
+    lab.env.run()
+
+    assert isinstance(process.value, simpy.Interrupt)
+    assert [15 * MS, 15 * MS] == [one.given_up_ns for one in lab.storage.files]

@@ -1,4 +1,4 @@
-"""Worlds that once broke a run, shrunk: each asks a question, and its run is sound and ends."""
+"""Worlds that once broke a run, shrunk: each asks a question, and its run is sound."""
 
 from pathlib import Path
 
@@ -23,3 +23,17 @@ def test_a_changelog_beside_savepoints_and_other_checkpoints(world):
 
     assert () == result.violations
     assert 0 < (result.checkpoints["status"] == "COMPLETED").sum()
+
+
+@pytest.mark.parametrize("world", ["outage-unaligned", "outage-rocksdb", "outage-flush"])
+def test_a_storage_outage_fails_checkpoints_and_tasks_only(world):
+    """Whoever waits for storage may be gone when it gives up; afterwards checkpoints complete again, and no task manager was lost."""
+    result = ran(world)
+    (outage,) = result.scenario.faults
+    over_ms = (outage.when.at_ns[0] + outage.what.lasts_ns) / 1e6
+    later = result.checkpoints[result.checkpoints["trigger_timestamp"] > over_ms]
+
+    assert () == result.violations
+    assert "FAILED" in set(result.checkpoints["status"])
+    assert "COMPLETED" in set(later["status"])
+    assert {"task"} >= set(result.recoveries["kind"])
