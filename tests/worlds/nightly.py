@@ -1,7 +1,7 @@
 """Thousands of random worlds over all cores: `python -m tests.worlds.nightly --count 10000`.
 
-Sound strategies must leave no violation and end their job; strategies known to be wrong must be caught in some of their worlds.
-A world that fails is told by its seed, and its scenario file is kept so that `ckptsim run` shows the story.
+Sound strategies must leave no violation and end their job, and both engines must agree on it; strategies known to be wrong must be
+caught in some of their worlds.  A world that fails is told by its seed; its file is kept, and a small one that shows the same.
 """
 
 from __future__ import annotations
@@ -9,119 +9,106 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.runtime.result import Result
-from sim.runtime.simulate import simulate
-from sim.scenario import loads
+from sim.scenario import write
 from sim.sweep.cell import warm
 from sim.sweep.local import cores, each
-from tests.worlds.generator import WRONG, text
+from tests.worlds.findings import keep, small_once
+from tests.worlds.generator import document
+from tests.worlds.keys import keys_of
+from tests.worlds.tally import Tally
+from tests.worlds.trial import Outcome, run_document
+from tests.worlds.wrong import WRONG
 
-__all__ = ["Outcome", "Task", "plan", "run", "run_all"]
+__all__ = ["Task", "Told", "first_seed", "plan", "report", "run"]
 
 SOUND = ""
-STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
-PATIENCE = 5  # times its duration, for a world that is only slow
 WRONG_EVERY = 10  # one world in so many has a wrong strategy
+COMPARED_EVERY = 8  # ... runs on both engines
+MOST = 100_000  # worlds of one run: its seeds
 
 
 class Task(NamedTuple):
     seed: int
     wrong: str = SOUND  # a strategy known to be wrong
+    compare: bool = False
 
 
-class Outcome(NamedTuple):
+class Told(NamedTuple):
+    """What one world came to."""
+
     task: Task
-    violations: int
-    fact: str  # the first violation, or what else went wrong
-    restarts: int
-    completed: int  # checkpoints
-    commits: int
-    simulated_ns: int
+    outcome: Outcome
+    keys: frozenset[str] = frozenset()  # of the schema, that it sets
+    small: str = ""  # a small world that shows the same
 
     @property
-    def failed(self) -> bool:
-        """A wrong strategy fails by being wrong; a sound one by anything."""
-        return bool(self.fact) and (self.task.wrong == SOUND or not self.violations)
+    def bad(self) -> bool:
+        """A wrong strategy may lead to anything but a broken program; a sound one must end well."""
+        return self.outcome.kind in ("crash", "refused", "differ") or (self.outcome.kind != "" and self.task.wrong == SOUND)
 
 
-def plan(count: int, first_seed: int = 0) -> list[Task]:
+def first_seed(now: datetime) -> int:
+    """Each minute has its own range of seeds, as long as the longest run."""
+    return int((now - datetime(2026, 1, 1, tzinfo=UTC)).total_seconds()) // 60 * MOST
+
+
+def plan(count: int, first: int = 0) -> list[Task]:
     """Sound worlds, and between them each wrong strategy in turn."""
-    wrong = sorted(WRONG)
+    wrong = list(WRONG)
     return [
-        Task(seed, SOUND if i % WRONG_EVERY else wrong[i // WRONG_EVERY % len(wrong)])
-        for i, seed in enumerate(range(first_seed, first_seed + count))
+        Task(seed, SOUND if i % WRONG_EVERY else wrong[i // WRONG_EVERY % len(wrong)], i % COMPARED_EVERY == 1)
+        for i, seed in enumerate(range(first, first + count))
     ]
 
 
-def run(task: Task, engine: str = "compiled") -> Outcome:
-    scenario = loads(text(task.seed, task.wrong)).scenarios[0]
-    try:
-        result = simulate(scenario, engine=engine)  # type: ignore[arg-type]
-        if result.job_status == "RUNNING" and not result.violations and not _starves(result):
-            longer = replace(scenario.run, duration_ns=PATIENCE * scenario.run.duration_ns)
-            result = simulate(replace(scenario, run=longer), engine=engine)  # type: ignore[arg-type]
-    except Exception as error:  # noqa: BLE001 - it is told with its seed
-        return Outcome(task, 0, f"{type(error).__name__}: {error}".splitlines()[0][:200], 0, 0, 0, 0)
-    fact = str(result.violations[0]).splitlines()[0] if result.violations else ""
-    if not fact and not (result.job_status == "FINISHED" or result.job_status.startswith(STOPPED) or _starves(result)):
-        fact = f"the job ends as {result.job_status}"
-    completed = int((result.checkpoints["status"] == "COMPLETED").sum())
-    end_ns = result.journal[-1].time_ns if result.journal else 0
-    return Outcome(task, len(result.violations), fact, len(result.recoveries), completed, len(result.commits), end_ns)
+def run(task: Task) -> Told:
+    world = document(task.seed, task.wrong)
+    told = Told(task, run_document(world, compare=task.compare), frozenset(keys_of(world)))
+    return told._replace(small=small_once(world, told.outcome, task.seed) or "") if told.bad else told
 
 
-def _starves(result: Result) -> bool:
-    """No checkpoint is quick enough, so the job waits for its last one for ever: hard luck, and nothing is lost."""
-    failures = result.checkpoints["failure_message"].tail(8)
-    return int((failures == "CHECKPOINT_EXPIRED").sum()) >= 4
-
-
-def run_all(tasks: list[Task], jobs: int) -> Iterator[Outcome]:
+def run_all(tasks: list[Task], jobs: int) -> Iterator[Told]:
     """As they end."""
     warm()
-    for _, outcome in each(_run, tasks, jobs=jobs):
-        yield outcome
+    for _, told in each(_run, tasks, jobs=jobs):
+        yield told
 
 
-def _run(task: Task, _progress: object) -> Outcome:
+def _run(task: Task, _progress: object) -> Told:
     return run(task)
 
 
-def report(outcomes: Iterable[Outcome], count: int, folder: Path) -> int:
-    """Tell the progress and the sum; exit code."""
-    began, totals, bad = time.monotonic(), Counter[str](), list[Outcome]()
-    worlds, violated = Counter[str](), Counter[str]()
-    for done, one in enumerate(outcomes, 1):
-        worlds[one.task.wrong] += 1
-        violated[one.task.wrong] += one.violations > 0
-        totals.update(restarts=one.restarts, completed=one.completed, commits=one.commits, simulated_s=one.simulated_ns // 10**9)
-        if one.failed:
-            bad.append(one)
-            keep(one, folder)
-        if done % max(1, count // 20) == 0:
-            say(f"{done} of {count} worlds, {time.monotonic() - began:.0f} s, {len(bad)} failed")
-    say(f"{worlds[SOUND]} worlds of sound strategies: {violated[SOUND]} with violations, {len(bad)} failed in any way")
-    for name in sorted(WRONG):
-        say(f"{name}: violations in {violated[name]} of {worlds[name]} worlds")
-    say(", ".join(f"{name.replace('_', ' ')} {number}" for name, number in totals.items()))
-    say(f"{sum(worlds.values())} worlds in {time.monotonic() - began:.0f} s")
-    missed = [name for name in WRONG if worlds[name] >= 20 and not violated[name]]
-    for name in missed:
-        say(f"never caught: {name}")
-    return 1 if bad or missed else 0
+def report(results: Iterable[Told], count: int, folder: Path) -> int:
+    """Tell the progress and the sums, also of a run that was stopped; exit code."""
+    tally, done, stopped = Tally(), 0, False
+    try:
+        for done, told in enumerate(results, 1):
+            tally.add(told)
+            if told.bad:
+                tell(told, folder)
+            if done % max(1, count // 20) == 0:
+                found = sum(map(len, tally.findings.values()))
+                say(f"{done} of {count} worlds, {time.monotonic() - tally.began:.0f} s, CPU {tally.cpu_s:.0f} s, {found} findings")
+    except KeyboardInterrupt:
+        stopped = True
+        say(f"stopped after {done} of {count} worlds")
+    for line in tally.lines():
+        say(line)
+    return 130 if stopped else 1 if tally.findings or tally.missed else 0
 
 
-def keep(one: Outcome, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"world-{one.task.seed}.yaml"
-    path.write_text(text(*one.task))
-    say(f"world {one.task.seed}{f' ({one.task.wrong})' if one.task.wrong else ''}: {one.fact}  [{path}]")
+def tell(told: Told, folder: Path) -> None:
+    """One line, and the files."""
+    seed, wrong, outcome = told.task.seed, told.task.wrong, told.outcome
+    path = keep(folder, f"world-{seed}", write(document(seed, wrong), f"{outcome.kind}: {outcome.fact} (seed {seed})"))
+    if told.small:
+        path = keep(folder, f"small-{seed}", told.small)
+    say(f"seed {seed}{f' ({wrong})' if wrong else ''}: {outcome.kind}: {outcome.fact}  [{path}]")
 
 
 def say(line: str) -> None:
@@ -131,13 +118,16 @@ def say(line: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000, help="worlds (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=10_000, help=f"worlds, at most {MOST} (default: %(default)s)")
+    parser.add_argument("--first", type=int, help="first seed, to run the same worlds again (default: seeds no other run has had)")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
-    parser.add_argument("--folder", type=Path, default=Path("runs/worlds"), help="where failing worlds are kept (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("runs/worlds"), help="where bad worlds are kept (default: %(default)s)")
     chosen = parser.parse_args()
-    tasks = plan(chosen.count, chosen.first)
-    return report(run_all(tasks, chosen.jobs), len(tasks), chosen.folder)
+    if not 0 < chosen.count <= MOST:
+        parser.error(f"--count must lie between 1 and {MOST}")
+    first = first_seed(datetime.now(UTC)) if chosen.first is None else chosen.first
+    say(f"{chosen.count} worlds from seed {first} (--first {first} runs them again)")
+    return report(run_all(plan(chosen.count, first), chosen.jobs), chosen.count, chosen.folder)
 
 
 if __name__ == "__main__":

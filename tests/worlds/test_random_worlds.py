@@ -1,13 +1,20 @@
 """A handful of the worlds that run by the thousand at night: same seed, same world; sound ones are sound, wrong ones are caught."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from sim.scenario import loads
-from tests.worlds import nightly
-from tests.worlds.generator import WRONG, text
-from tests.worlds.nightly import SOUND, WRONG_EVERY, Outcome, Task, plan, report, run
+from tests.worlds import trial
+from tests.worlds.generator import FOLDER, document, text
+from tests.worlds.keys import EXCEPTIONS, all_keys, keys_of
+from tests.worlds.nightly import MOST, SOUND, WRONG_EVERY, Task, Told, first_seed, plan, report
+from tests.worlds.trial import Outcome, run_document, run_text
+from tests.worlds.wrong import WRONG
 
 SEEDS = range(40)
+SOUND_SEEDS = range(207, 222)
+KNOWN_WORLDS = sorted(FOLDER.glob("*.yaml"))
 
 
 def test_a_seed_is_a_world():
@@ -16,91 +23,136 @@ def test_a_seed_is_a_world():
 
     assert texts == [text(seed) for seed in SEEDS]
     assert len(texts) == len(set(texts))
-    assert all(len(loads(one).scenarios) == 1 for one in texts[:10])
+    assert all(len(loads(one, folder=FOLDER).scenarios) == 1 for one in texts[:15])
 
 
-def test_worlds_cover_what_matters():
-    """Failures, savepoints, stops, both ways of uploading, every kind of barrier: all are drawn."""
-    everything = "\n".join(text(seed) for seed in SEEDS)
-    words = (
-        "kill:", "task-manager:", "job-manager:", "storage: outage", "network: random", "slow:", "savepoint:", "stop: drain",
-        "stop: no-drain", "barriers: aligned", "barriers: unaligned", "aligned-timeout", "operator-io: async", "abort-policy: reupload",
-        "finish: naive", "lost-notifications", "committer: global", "flush:", "combine: join", "max-concurrent: 3", "rocksdb",
-    )  # fmt: skip
+def test_every_key_of_the_schema_has_its_worlds():
+    """Or stands among the exceptions with the reason: a new key of the schema needs a line in the generator."""
+    drawn = set().union(*(keys_of(document(seed)) for seed in range(2500)))
 
-    assert [] == [word for word in words if word not in everything]
+    assert set() == all_keys() - drawn - set(EXCEPTIONS), "keys that no world sets"
+    assert set() == set(EXCEPTIONS) & drawn, "exceptions that are none"
+    assert set() == drawn - all_keys(), "keys the schema does not know"
+
+
+def test_a_key_is_named_by_its_section():
+    world = {
+        "version": 1,
+        "job": {"s": {"source": {"rate": [{"at": "0 s", "rate": "1/s"}]}}, "k": {"input": {"s": "hash"}, "service": {"uniform": "1 s"}}},
+        "faults": [{"kill": "k", "every": {"weibull": {"mean": "1 s", "shape": 2}}}],
+    }
+
+    assert {
+        "version", "job", "Vertex.source", "Source.rate", "Step.at", "Step.rate", "Vertex.input", "Vertex.service", "DurationLaw.uniform",
+        "faults", "Fault.kill", "Fault.every", "Every.weibull", "FaultWeibull.mean", "FaultWeibull.shape",
+    } == keys_of(world)  # fmt: skip
+
+
+@pytest.mark.parametrize("file", KNOWN_WORLDS, ids=lambda file: file.stem)
+def test_worlds_that_failed_once_are_sound(file):
+    """On both engines."""
+    outcome = run_text(file.read_text(), compare=True)
+
+    assert "" == outcome.finding
 
 
 def test_sound_worlds_are_sound():
-    """No violation, no error."""
-    outcomes = [run(Task(seed)) for seed in range(12)]
+    """No violation, no error, an end, and the engines agree; restarts and commits happen."""
+    outcomes = {seed: run_document(document(seed), compare=seed % 4 == 0) for seed in SOUND_SEEDS}
 
-    assert [] == [one for one in outcomes if one.violations or "Error" in one.fact]
-    assert sum(one.restarts for one in outcomes) >= 3, "something fails in them"
-    assert sum(one.commits for one in outcomes) >= 50
-
-
-@pytest.mark.parametrize("seed", [11718, 10162, 14303])
-def test_worlds_that_failed_once_are_sound(seed):
-    """11718: a newer barrier gave an alignment up, and freed the channel it had just blocked.  10162: a barrier outlived its checkpoint.
-
-    14303: slow storage keeps the buffers of what unaligned checkpoints captured, and the job needs more time than it has.
-    """
-    outcome = run(Task(seed))
-
-    assert not outcome.failed, outcome.fact
+    assert {} == {seed: one.finding for seed, one in outcomes.items() if one.kind}
+    assert sum(one.restarts for one in outcomes.values()) >= 3
+    assert sum(one.commits for one in outcomes.values()) >= 50
 
 
 @pytest.mark.parametrize("wrong", sorted(WRONG))
 def test_wrong_strategies_are_caught(wrong):
     """In one of a few worlds at least."""
-    assert any(run(Task(seed, wrong)).violations for seed in range(8))
+    assert any(run_document(document(seed, wrong)).kind == "violated" for seed in range(30))
 
 
 def test_the_plan_mixes_them():
-    """One world in ten has a wrong strategy, each in turn; seeds go up."""
-    tasks = plan(200, first_seed=50)
+    """One world in ten has a wrong strategy, each in turn; one in eight runs on both engines; seeds go up."""
+    tasks = plan(200, first=50)
 
     assert list(range(50, 250)) == [task.seed for task in tasks]
     assert 200 // WRONG_EVERY == sum(task.wrong != SOUND for task in tasks)
     assert set(WRONG) | {SOUND} == {task.wrong for task in tasks}
+    assert 25 == sum(task.compare for task in tasks)
 
 
-def outcome(seed=1, wrong=SOUND, violations=0, fact=""):
-    return Outcome(Task(seed, wrong), violations, fact, 1, 5, 9, 2 * 10**9)
+def test_seeds_of_two_runs_never_overlap():
+    """A run has at most as many worlds as its minute has seeds."""
+    now = datetime(2027, 3, 4, 5, 6, tzinfo=UTC)
+
+    assert MOST == first_seed(now + timedelta(minutes=1)) - first_seed(now)
+    assert first_seed(now + timedelta(seconds=59)) == first_seed(now)
+
+
+def told(seed=1, wrong=SOUND, kind="", fact="", small=""):
+    return Told(Task(seed, wrong), Outcome(kind, fact, 1, 5, 9, 2 * 10**9), frozenset({"Vertex.commit"}), small)
 
 
 def test_a_sound_world_with_a_violation_fails(tmp_path, capsys):
-    """It is told by its seed, and its scenario is kept."""
-    code = report([outcome(), outcome(7, violations=2, fact="3 records are lost")], 2, tmp_path)
+    """It is told by its seed, and its scenario is kept, whole and small."""
+    code = report([told(), told(7, kind="violated", fact="3 records are lost", small="# it is small\n")], 2, tmp_path)
 
     assert 1 == code
-    assert text(7) == (tmp_path / "world-7.yaml").read_text()
-    assert "world 7: 3 records are lost" in capsys.readouterr().out
+    assert "# it is small\n" == (tmp_path / "small-7.yaml").read_text()
+    assert text(7).splitlines()[2:] == (tmp_path / "world-7.yaml").read_text().splitlines()[2:]
+    assert "seed 7: violated: 3 records are lost" in capsys.readouterr().out
 
 
 def test_a_wrong_world_with_a_violation_is_as_it_should_be(tmp_path):
     wrong = min(WRONG)
 
-    assert 0 == report([outcome(), outcome(8, wrong, 1, "3 records are lost")], 2, tmp_path)
-    assert 1 == report([outcome(8, wrong, 0, "the job ends as RUNNING")], 1, tmp_path), "an end of another kind is a mistake"
+    assert 0 == report([told(), told(8, wrong, "violated", "3 records are lost")], 2, tmp_path)
+    assert 1 == report([told(8, wrong, "crash", "KeyError")], 1, tmp_path), "an error is a mistake of the program"
 
 
 def test_a_wrong_strategy_that_is_never_caught_is_told(tmp_path, capsys):
     wrong = min(WRONG)
-    outcomes = [outcome(seed, wrong) for seed in range(20)] + [outcome(50, name, 1, "lost") for name in WRONG if name != wrong]
+    results = [told(seed, wrong) for seed in range(40)] + [told(50, name, "violated", "lost") for name in WRONG if name != wrong]
 
-    assert 1 == report(outcomes, 20, tmp_path)
-    assert f"never caught: {wrong}" in capsys.readouterr().out
+    assert 1 == report(results, len(results), tmp_path)
+    assert f"  {wrong:45} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
 
 
-def test_an_error_is_an_outcome(monkeypatch):
+def test_a_run_that_is_stopped_tells_what_it_found(tmp_path, capsys):
+    def stopped():
+        yield told(7, kind="violated", fact="3 records are lost")
+        raise KeyboardInterrupt
+
+    assert 130 == report(stopped(), 100, tmp_path)
+    printed = capsys.readouterr().out
+    assert "stopped after 1 of 100 worlds" in printed
+    assert "1 x violated N records are lost (seeds 7)" in printed
+
+
+def test_an_error_is_a_finding(monkeypatch):
     """The other worlds do not suffer."""
 
     def broken(*_args, **_kwargs):
         raise ArithmeticError("negative credit\nwith a story")
 
-    monkeypatch.setattr(nightly, "simulate", broken)
+    monkeypatch.setattr(trial, "simulate", broken)
 
-    assert "ArithmeticError: negative credit" == run(Task(1)).fact
-    assert run(Task(1)).failed
+    assert ("crash", "ArithmeticError: negative credit") == (run_text(text(1)).kind, run_text(text(1)).fact)
+
+
+def test_engines_that_disagree_are_a_finding(monkeypatch):
+    """The reference engine counts one record less."""
+    honest = trial.simulate
+
+    def miscounting(scenario, *, engine="compiled"):
+        result = honest(scenario, engine=engine)
+        if engine == "reference":
+            result.tasks["numRecordsOut"] -= 1
+        return result
+
+    monkeypatch.setattr(trial, "simulate", miscounting)
+
+    assert ("differ", "reference and compiled: tasks.numRecordsOut") == (
+        (outcome := run_text(KNOWN_WORLDS[0].read_text(), compare=True)).kind,
+        outcome.fact,
+    )

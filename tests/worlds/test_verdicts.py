@@ -26,7 +26,7 @@ def test_wrong_strategies_are_caught(strategy, verdicts):
 
 def test_the_table_is_up_to_date(verdicts):
     """What is written beside these tests is what they find."""
-    assert table((strategy, verdicts[strategy.name]) for strategy in STRATEGIES) == TABLE.read_text()
+    assert table((strategy, verdicts[strategy.name]) for strategy in STRATEGIES) in TABLE.read_text()
 
 
 def test_the_faults_happen():

@@ -13,6 +13,8 @@ from tests.worlds.strategies import FAULTS, STRATEGIES, Strategy, base
 __all__ = ["TABLE", "table", "verdict"]
 
 TABLE = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- verdicts -->\n", "<!-- /verdicts -->\n"
+"""The table stands between them."""
 WORDS = {
     "twice": "twice",
     "are lost": "lost",
@@ -36,8 +38,6 @@ def word(violation: Violation) -> str:
 
 def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
     lines = [
-        "# Verdicts of the checkers",
-        "",
         "Written by `python -m tests.worlds.verdicts`: one small bounded job with a transactional sink that writes files.",
         "",
         f"| strategy | {' | '.join(FAULTS)} | known to be wrong |",
@@ -50,8 +50,10 @@ def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
 
 def main() -> None:
     verdicts = [(strategy, {fault: verdict(strategy, fault) for fault in FAULTS}) for strategy in STRATEGIES]
-    TABLE.write_text(table(verdicts))
-    sys.stdout.write(TABLE.read_text())
+    before, rest = TABLE.read_text().split(BEGIN)
+    written = table(verdicts)
+    TABLE.write_text(before + BEGIN + written + END + rest.split(END)[1])
+    sys.stdout.write(written)
 
 
 if __name__ == "__main__":

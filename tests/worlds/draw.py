@@ -1,0 +1,57 @@
+"""What random worlds are drawn with: choices, times and laws as they are written in a scenario file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+__all__ = ["Document", "Draw"]
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+
+class Draw(Random):
+    """A stream of random choices; the same seed chooses the same."""
+
+    def chance(self, share: float) -> bool:
+        return self.random() < share
+
+    def pick(self, *options: T) -> T:
+        return self.choice(options)
+
+    def some(self, options: Sequence[T], most: int) -> list[T]:
+        """One to `most` of them, in their order."""
+        chosen = self.sample(range(len(options)), min(len(options), self.randint(1, most)))
+        return [options[i] for i in sorted(chosen)]
+
+    def ms(self, low: int, high: int) -> str:
+        return f"{self.randint(low, high)} ms"
+
+    def section(self, share: float, **keys: Callable[[], Any]) -> Document:
+        """Each key with a probability of `share`: most worlds set few keys, some set many."""
+        return {key.replace("_", "-"): value() for key, value in keys.items() if self.chance(share)}
+
+    def duration_law(self, mean: str) -> Any:
+        """A constant half of the time."""
+        if self.chance(0.5):
+            return mean
+        kind = self.pick("exponential", "uniform", "lognormal", "erlang", "shifted-exponential")
+        return {kind: mean} if kind in ("exponential", "uniform") else {kind: {"mean": mean, "cv": self._cv(kind)}}
+
+    def size_law(self, mean: str) -> Any:
+        """A constant most of the time."""
+        if self.chance(0.7):
+            return mean
+        kind = self.pick("exponential", "uniform", "lognormal", "erlang")
+        return {kind: mean} if kind in ("exponential", "uniform") else {kind: {"mean": mean, "cv": self._cv(kind)}}
+
+    def fault_law(self, mean: str) -> Any:
+        kind = self.pick("constant", "exponential", "weibull", "lognormal")
+        if kind == "constant":
+            return mean
+        return {kind: {"exponential": mean, "weibull": {"mean": mean, "shape": 0.7}, "lognormal": {"mean": mean, "cv": 2}}[kind]}
+
+    def _cv(self, kind: str) -> float:
+        return self.pick(0.1, 0.5, 1, 3) if kind == "lognormal" else self.pick(0.3, 0.5, 1)

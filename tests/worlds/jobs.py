@@ -1,0 +1,203 @@
+"""Random jobs: deep graphs, joins of joins, diamonds, several transactional sinks, cascades of them, requests to the outside.
+
+Numbers of records and times per record are drawn together, so that a job has one or two seconds of work however it is built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.worlds.draw import Document, Draw
+
+__all__ = ["draw_job"]
+
+MOST_RECORDS = 1500  # that one vertex reads
+MOST_WORK_S = 2.5  # of one subtask
+SERVICES_US = (1, 100, 500, 1000, 2000, 4000)
+RECORDS = ("1 B", "40 B", "300 B", "300 B", "2000 B", "2000 B", "6000 B", "9000 B")
+
+
+@dataclass(slots=True)
+class _Sketch:
+    """A job while it is drawn."""
+
+    job: Document = field(default_factory=dict)
+    records: dict[str, float] = field(default_factory=dict)  # that each vertex emits on each of its outgoing edges
+    unread: list[str] = field(default_factory=list)
+
+    def readable(self) -> list[str]:
+        return list(self.records)
+
+    def parallelism(self, name: str) -> int:
+        return int(self.job[name].get("parallelism", 1))
+
+
+def draw_job(draw: Draw, *, bounded: bool) -> Document:
+    """Sources, operators, and sinks that read what nobody else reads; an unbounded job has one source that never ends."""
+    sketch = _Sketch()
+    for i in range(draw.pick(1, 1, 1, 2, 2, 3)):
+        _add_source(draw, sketch, f"s{i}", bounded=bounded or i > 0)
+    for i in range(draw.pick(0, 1, 1, 2, 2, 3, 4, 5)):
+        _add_reader(draw, sketch, f"m{i}", _middle(draw))
+    sinks = draw.pick(1, 1, 2, 3)
+    for i in range(sinks):
+        cascades = draw.chance(0.15)
+        _add_reader(draw, sketch, f"k{i}", {"commit": _commit(draw, cascades=cascades)}, last=i == sinks - 1, read_on=cascades)
+    if sketch.unread and any(isinstance(sketch.job[name].get("commit"), dict) for name in sketch.unread):
+        _add_reader(draw, sketch, "kk", {"commit": _commit(draw, cascades=False)}, last=True)
+    return sketch.job
+
+
+def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> None:
+    parallelism = draw.pick(1, 1, 2, 2, 3, 5)
+    rate = draw.pick(40, 100, 250)
+    each = max(1, min(round(rate * draw.uniform(0.2, 2)), 500 // parallelism))
+    source: Document = {"record": draw.size_law(draw.pick(*RECORDS))}
+    per_subtask = draw.chance(0.6)
+    given: Any = f"{rate if per_subtask else rate * parallelism}/s"
+    if bounded and draw.chance(0.2):
+        given = "unlimited"
+    elif draw.chance(0.2):
+        given = _steps(draw, rate)
+    elif draw.chance(0.05):
+        given = {"trace": "load.csv", "column": "per_second"} | draw.pick(
+            {}, {"time": "t_s"}, {"every": "200 ms"}, {"scale": 0.5}, {"from": "300 ms"}, {"scale": 2, "from": "1 s", "time": "t_s"}
+        )
+    source["rate-per-subtask" if per_subtask else "rate"] = given
+    if bounded and draw.chance(0.7):
+        source["records-per-subtask"] = each
+    elif bounded:
+        source["records"] = each * parallelism
+    sketch.job[name] = {"source": source, "parallelism": parallelism} | draw.section(0.5, service=lambda: draw.pick("0 s", "50 us", "1 ms"))
+    _keep(sketch, name, float(each * parallelism))
+
+
+def _steps(draw: Draw, rate: int) -> list[Document]:
+    """A lull or a peak."""
+    begin = draw.randint(50, 600)
+    between = draw.pick("0/s", f"{3 * rate}/s", "1/s")
+    return [{"at": "0 s", "rate": f"{rate}/s"}, {"at": f"{begin} ms", "rate": between},
+            {"at": f"{begin + draw.randint(50, 700)} ms", "rate": f"{rate}/s"}]  # fmt: skip
+
+
+def _middle(draw: Draw) -> Document:
+    """What an operator does beside serving records."""
+    if draw.chance(0.2):
+        return {
+            "async-io": {"latency": draw.duration_law(draw.pick("1 ms", "5 ms", "40 ms"))}
+            | draw.section(0.7, capacity=lambda: draw.pick(1, 3, 20))
+        }
+    if draw.chance(0.08):
+        return {"commit": _commit(draw, cascades=draw.chance(0.5))}
+    return {}
+
+
+def _commit(draw: Draw, *, cascades: bool) -> Any:
+    """`cascades`: records go on when they are committed."""
+    if not cascades and draw.chance(0.3):
+        return "two-phase"
+    commit = draw.section(0.3, time=lambda: draw.pick("1 ms", "15 ms"), transaction_timeout=lambda: "1 h")
+    if cascades:
+        return commit | {"emits": "on-commit"}
+    if draw.chance(0.3):
+        commit["holds-back"] = draw.pick(1, 3, 20)
+    return commit | draw.section(0.4, committer=lambda: draw.pick("chained", "global"), emits=lambda: "at-once")
+
+
+def _add_reader(draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last: bool = False, read_on: bool = True) -> None:
+    """`last`: it reads all that nobody else has read."""
+    upstream = draw.some(sketch.readable(), 3) if not last else list(sketch.unread) or draw.some(sketch.readable(), 2)
+    parallelism = draw.pick(1, 1, 2, 2, 3, 3, 4, 6)
+    inputs, records = dict[str, Any](), 0.0
+    for up in upstream:
+        ship = _ship(draw, sketch, up, parallelism)
+        records += sketch.records[up] * (parallelism if ship == "broadcast" else 1)
+        inputs[up] = ship
+    work_us = [one for one in SERVICES_US if records / parallelism * one <= MOST_WORK_S * 1e6]
+    job_service = draw.duration_law(f"{draw.choice(work_us)} us")
+    for up, ship in inputs.items():
+        details = draw.section(
+            0.3, service=lambda: draw.duration_law(f"{draw.choice(work_us)} us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
+        )
+        if ship == "hash" and draw.chance(0.15):
+            details["weights"] = _weights(draw, parallelism)
+        inputs[up] = {"ship": ship} | details if details or draw.chance(0.5) else ship
+    vertex: Document = {"input": inputs, "parallelism": parallelism, "service": job_service, "record": draw.size_law(draw.pick(*RECORDS))}
+    fan_outs = [1, 1, 0.5, 0.7, 0, 1.5, 2]
+    fan_out = draw.pick(*[one for one in fan_outs if records * one <= MOST_RECORDS / 2])
+    vertex |= {"fan-out": fan_out} if fan_out != 1 or draw.chance(0.1) else {}
+    if len(upstream) > 1 and draw.chance(0.6):
+        vertex["combine"] = draw.pick("join", "join", "union")
+    vertex |= extra | _details(draw, parallelism)
+    sketch.job[name] = vertex
+    sketch.unread = [one for one in sketch.unread if one not in upstream]
+    if read_on:
+        _keep(sketch, name, records * fan_out)
+
+
+def _keep(sketch: _Sketch, name: str, records: float) -> None:
+    sketch.records[name] = records
+    sketch.unread.append(name)
+
+
+def _ship(draw: Draw, sketch: _Sketch, upstream: str, readers: int) -> str:
+    ships = ["hash", "hash", "hash", "rebalance", "rescale", "global"]
+    if sketch.parallelism(upstream) == readers:
+        ships += ["forward", "forward"]
+    if sketch.records[upstream] * readers <= MOST_RECORDS / 2:
+        ships.append("broadcast")
+    return draw.choice(ships)
+
+
+def _weights(draw: Draw, readers: int) -> Any:
+    return {"hot": draw.pick("70 %", "95 %")} if draw.chance(0.5) else [draw.randint(1, 5) for _ in range(readers)]
+
+
+def _details(draw: Draw, parallelism: int) -> Document:
+    """State, work per snapshot and files of an operator."""
+    details: Document = {}
+    if draw.chance(0.45):
+        details["state"] = _state(draw)
+    if draw.chance(0.3):
+        details["snapshot"] = draw.section(
+            0.5, pre_barrier=lambda: draw.pick("5 ms", "40 ms"), sync=lambda: "4 ms", operator_state=lambda: draw.pick("60 B", "30 kB"),
+            probability=lambda: draw.pick("30 %", "70 %"), **{"async": lambda: draw.pick("30 ms", "120 ms")},
+        )  # fmt: skip
+    if draw.chance(0.25):
+        amount = draw.pick({"share": "20 %"}, {"bytes": "20 kB"}, {"share": "100 %", "bytes": "1 kB"})
+        details["flush"] = amount | draw.section(0.6, files=lambda: draw.randint(1, 3))
+    if draw.chance(0.05):
+        details["union-state"] = True
+    if draw.chance(0.15):
+        details["max-parallelism"] = parallelism + draw.pick(0, 1, 2, 13)
+    return details
+
+
+def _state(draw: Draw) -> Document:
+    state: Document = {"size": draw.pick("1 kB", "20 kB", "120 kB")} | draw.section(
+        0.7, backend=lambda: draw.pick("hashmap", "rocksdb", "rocksdb"), update=lambda: draw.pick("20 %", "100 %"),
+        value=lambda: draw.pick("1 B", "100 B", "1 kB"),
+    )  # fmt: skip
+    state |= draw.section(0.15, freeze=lambda: draw.pick("1 ms", "8 ms"))
+    if state.get("backend") != "rocksdb":
+        state |= draw.section(0.15, serialize=lambda: "4 MB/s")
+    elif draw.chance(0.3):
+        state["lsm"] = draw.section(
+            0.6, memtable=lambda: draw.pick("4 kB", "30 kB"), managed_memory=lambda: "100 kB", level0_files=lambda: draw.pick(1, 2, 4),
+            base=lambda: "40 kB", multiplier=lambda: draw.pick(2, 4), table=lambda: "8 kB", flush=lambda: "5 MB/s",
+            compaction=lambda: draw.pick("500 kB/s", "5 MB/s"), compaction_thread=lambda: draw.pick("subtask", "task-manager"),
+            link=lambda: "1 ms",
+        )  # fmt: skip
+    if draw.chance(0.3):
+        state["changelog"] = "on" if draw.chance(0.15) else _changelog(draw)
+    return state
+
+
+def _changelog(draw: Draw) -> Document:
+    return draw.section(
+        0.6, materialize=lambda: draw.pick("60 ms", "200 ms", "1 s"), threshold=lambda: draw.pick("1 B", "1 kB", "20 kB"),
+        batch_delay=lambda: draw.pick("0 s", "5 ms", "30 ms"), batch_size=lambda: draw.pick("1 B", "2 kB", "1 MB"),
+        upload_threads=lambda: draw.pick(1, 2), upload_timeout=lambda: draw.pick("0 s", "20 ms", "50 ms", "1 s"),
+        upload_attempts=lambda: draw.pick(1, 3), reports_materialized=lambda: draw.pick(True, False),
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Which keys of the schema a scenario file sets, named by section: ``Retry.timeout``, ``Commit.emits``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from sim.scenario import json_schema
+from tests.worlds.draw import Document
+
+__all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
+
+EXCEPTIONS = {
+    "expect": "judges results, changes none",
+    "Run.replications": "more runs of the same world; every world is one run",
+}
+"""Keys no random world sets -> why."""
+
+Node = dict[str, Any]
+
+
+@cache
+def _schema() -> Node:
+    return json_schema()
+
+
+def all_keys() -> set[str]:
+    schema = _schema()
+    return {*schema["properties"], *(f"{name}.{key}" for name, section in schema["$defs"].items() for key in section.get("properties", {}))}
+
+
+def keys_of(document: Document) -> set[str]:
+    schema = _schema()
+    return set(_keys(document, schema, "", schema["$defs"]))
+
+
+def _keys(value: Any, node: Node, section: str, sections: dict[str, Node]) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            for option in _options(node):
+                yield from _keys(item, option.get("items", option), section, sections)
+        return
+    if not isinstance(value, dict):
+        return
+    for option in _options(node):
+        if "$ref" in option:
+            name = option["$ref"].rsplit("/", 1)[-1]
+            if set(value) <= set(sections[name].get("properties", {})):
+                yield from _keys(value, sections[name], name, sections)
+            continue
+        known = option.get("properties", {})
+        for key, below in value.items():
+            if key in known:
+                yield f"{section}.{key}" if section else key
+                yield from _keys(below, known[key], section, sections)
+            elif isinstance(free := option.get("additionalProperties"), dict):
+                yield from _keys(below, free, section, sections)
+
+
+def _options(node: Node) -> Iterator[Node]:
+    """What the value may be."""
+    options = node.get("oneOf", node.get("anyOf"))
+    if options is None:
+        yield node
+    else:
+        for option in options:
+            yield from _options(option)

@@ -1,0 +1,163 @@
+"""Random ways of checkpointing, clusters, storage and restarts; every one of them is sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.worlds.draw import Document, Draw
+
+__all__ = ["draw_checkpoint", "draw_cluster", "draw_directories", "draw_overheads", "draw_restart", "draw_storage"]
+
+
+def draw_checkpoint(draw: Draw, job: Document) -> Document:
+    timeout = {"aligned-timeout": draw.pick("1 ms", "5 ms", "40 ms", "150 ms")}
+    options: Document = {"interval": draw.ms(60, 400), "tolerable-failed": 10**6 if draw.chance(0.9) else draw.pick(0, 2)}
+    if draw.chance(0.8):
+        options["barriers"] = draw.pick("aligned", "unaligned", "unaligned", timeout)
+    options |= draw.section(
+        0.3, timeout=lambda: draw.pick("250 ms", "600 ms", "10 s"), min_pause=lambda: draw.pick("5 ms", "50 ms"),
+        num_retained=lambda: draw.pick(1, 2, 3), operator_io=lambda: draw.pick("pre-barrier", "async", "async"),
+        abort_policy=lambda: draw.pick("survive", "reupload"), finish=lambda: draw.pick("flink", "naive", "naive"),
+        incremental=lambda: draw.pick(True, True, False), local_recovery=lambda: True,
+    )  # fmt: skip
+    if options.get("barriers", "aligned") == "aligned" and draw.chance(0.35):
+        options["max-concurrent"] = draw.pick(2, 3)
+        options.pop("min-pause", None)
+    options |= draw.section(
+        0.12, subtasks_per_channel_state_file=lambda: draw.pick(1, 2, 50), upload_threads=lambda: draw.pick(1, 3),
+        transfer_threads=lambda: draw.pick(1, 2), savepoint_rate=lambda: draw.pick("200 kB/s", "5 MB/s", "unlimited"),
+        savepoint_cpu=lambda: "40 %", savepoint_keeps_base=lambda: False, restore_rate=lambda: draw.pick("500 kB/s", "unlimited"),
+        lost_notifications=lambda: draw.pick("20 %", "60 %"), staging=lambda: draw.pick(
+            {"space": "4 MB", "when-full": "fail"}, {"space": "60 kB", "when-full": "block"}, {"space": "4 MB", "when-full": "block"}),
+    )  # fmt: skip
+    edges = [f"{up} -> {name}" for name, vertex in job.items() for up in vertex.get("input", {})]
+    if draw.chance(0.08):
+        options["forced-aligned"] = draw.some(edges, 2)
+    return options
+
+
+def draw_cluster(draw: Draw) -> Document:
+    cluster: Document = draw.section(
+        0.3, latency=lambda: draw.pick("50 us", "3 ms"), nic=lambda: draw.pick("2 MB/s", "10 MB/s"),
+        profile=lambda: draw.pick("1.15", "1.20", "2.x"), placement=lambda: draw.pick("isolated", "spread", "single", "spread"),
+    )  # fmt: skip
+    if cluster.get("placement") == "spread" and draw.chance(0.3):
+        cluster["slots"] = draw.pick(1, 2, 3)
+    if draw.chance(0.6):
+        cluster["network"] = _network(draw)
+    return cluster
+
+
+def _network(draw: Draw) -> Document:
+    network: Document = {"segment-size": draw.pick("4 KiB", "4 KiB", "32 KiB")} | draw.section(
+        0.5, buffers_per_channel=lambda: draw.pick(0, 1, 2, 3), floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
+        max_buffers_per_channel=lambda: draw.pick(1, 2, 4), overdraft=lambda: draw.pick(0, 0, 2),
+        buffer_timeout=lambda: draw.pick("0 s", "5 ms", "20 ms", "never"),
+    )  # fmt: skip
+    if draw.chance(0.2):
+        network["debloat"] = "on" if draw.chance(0.2) else draw.section(
+            0.7, period=lambda: "30 ms", target=lambda: draw.pick("5 ms", "60 ms"), samples=lambda: draw.pick(1, 5),
+            threshold=lambda: draw.pick("0 %", "25 %"), min=lambda: draw.pick("1 B", "256 B"),
+        )  # fmt: skip
+        network |= draw.section(0.4, starting_segment_size=lambda: draw.pick("1 B", "256 B", "4 KiB"))
+    return network
+
+
+def draw_storage(draw: Draw) -> Document:
+    storage: Document = draw.section(
+        0.3, inline_threshold=lambda: draw.pick("0 B", "1 kB"), metadata_latency=lambda: draw.pick("2 ms", "30 ms")
+    )
+    kind = draw.pick("flat", "flat", "dfs", "object-store")
+    if kind == "flat":
+        storage |= {"bandwidth": draw.pick("1 MB/s", "4 MB/s", "40 MB/s")} | draw.section(
+            0.3, read_bandwidth=lambda: draw.pick("1 MB/s", "unlimited"), file_latency=lambda: draw.pick("2 ms", "30 ms"),
+            slow=lambda: {"share": "20 %", "factor": draw.pick(5, 40)},
+        )  # fmt: skip
+    else:
+        storage |= {kind: _dfs(draw) if kind == "dfs" else _object_store(draw)} | draw.section(0.2, nic=lambda: "4 MB/s")
+    if kind != "object-store" and draw.chance(0.2):
+        storage["file-merging"] = "on" if draw.chance(0.3) else draw.section(
+            0.6, max_file_size=lambda: draw.pick("4 kB", "40 kB", "1 MB"), across_checkpoints=lambda: draw.pick("on", "off"),
+            max_space_amplification=lambda: draw.pick(0, 1.5, 3),
+        )  # fmt: skip
+    if draw.chance(0.15):
+        storage["disk"] = draw.section(0.7, bandwidth=lambda: draw.pick("1 MB/s", "20 MB/s"), space=lambda: "100 MB")
+    if draw.chance(0.3):
+        storage["retry"] = draw.section(
+            0.7, attempts=lambda: draw.pick(1, 2, 4), backoff=lambda: draw.pick("0 s", "10 ms", "100 ms"), max_backoff=lambda: "200 ms",
+            timeout=lambda: draw.pick("150 ms", "400 ms", "1 s"),
+        )  # fmt: skip
+    return storage
+
+
+def _dfs(draw: Draw) -> Document:
+    nodes = draw.pick(1, 3, 6)
+    dfs: Document = {"nodes": nodes, "bandwidth": draw.pick("1 MB/s", "4 MB/s", "20 MB/s")} | draw.section(
+        0.4, replication=lambda: draw.pick(*(n for n in (1, 2, 3) if n <= nodes)), block=lambda: draw.pick("4 kB", "16 kB", "1 MB"),
+        latency=lambda: draw.duration_law(draw.pick("1 ms", "3 ms")), requests=lambda: draw.pick("300/s", "2k/s", "unlimited"),
+        service=lambda: draw.pick("constant", "exponential"), local_first=lambda: draw.pick("on", "off"),
+        nic=lambda: "10 MB/s", stream_bandwidth=lambda: "2 MB/s",
+    )  # fmt: skip
+    if draw.chance(0.3):
+        dfs["slow"] = _slow_nodes(draw)
+    return dfs
+
+
+def _slow_nodes(draw: Draw) -> Document:
+    if draw.chance(0.25):
+        return {"trace": "speeds.csv", "column": "speed", "machine": "machine"} | draw.section(
+            0.5, time=lambda: "t_s", **{"from": lambda: draw.pick("200 ms", "1 s")}
+        )
+    return {"share": "25 %", "factor": draw.pick(5, 50)} | draw.section(0.7, lasts=lambda: draw.duration_law("400 ms"))
+
+
+def _object_store(draw: Draw) -> Document:
+    return draw.section(
+        0.6, bandwidth=lambda: draw.pick("1 MB/s", "10 MB/s", "unlimited"),
+        latency=lambda: draw.duration_law(draw.pick("2 ms", "8 ms", "30 ms")),
+        part=lambda: draw.pick("8 kB", "100 kB"), parallel_parts=lambda: draw.pick(1, 4), requests=lambda: draw.pick("300/s", "5k/s"),
+        prefixes=lambda: draw.pick(1, 4), client=lambda: draw.pick("hadoop", "presto"),
+    )  # fmt: skip
+
+
+def draw_overheads(draw: Draw) -> Document:
+    """Calls take a millisecond, restarts a few: a run of seconds sees many of them."""
+    short: Document = {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
+                       "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms", "start": "20 ms"}  # fmt: skip
+    others = draw.section(0.15, close=lambda: "2 ms", file=lambda: draw.pick("0 s", "3 ms"), flusher=lambda: "1 ms")
+    for key in short:
+        if draw.chance(0.05):
+            others[key] = draw.pick("0 s", "7 ms", "60 ms")
+    return short | others
+
+
+def draw_restart(draw: Draw) -> Document:
+    """Most restart without end; those that give up let the job fail."""
+    strategy = draw.pick(
+        "fixed-delay", "fixed-delay", "fixed-delay", "exponential-delay", "failure-rate", "none" if draw.chance(0.3) else "fixed-delay"
+    )
+    restart: Document = {"strategy": strategy, "connection-reset": "10 ms"}
+    if strategy == "fixed-delay":
+        restart |= {"delay": draw.ms(1, 60)} | draw.section(0.05, attempts=lambda: draw.pick(0, 2, 5))
+    elif strategy == "exponential-delay":
+        restart |= {"initial": "10 ms", "max": "200 ms"} | draw.section(
+            0.5, multiplier=lambda: draw.pick(1, 1.5, 3), jitter=lambda: draw.pick("0 %", "10 %"),
+            reset=lambda: draw.pick("500 ms", "1 min"),
+            attempts=lambda: draw.pick(2, 5) if draw.chance(0.2) else 1000,
+        )  # fmt: skip
+    elif strategy == "failure-rate":
+        restart |= {"delay": draw.ms(1, 60), "rate": draw.pick(2, 100, 100)} | draw.section(0.5, within=lambda: draw.pick("200 ms", "10 s"))
+    restart |= draw.section(
+        0.5, failover=lambda: draw.pick("region", "full"),
+        heartbeat_timeout=lambda: draw.pick("150 ms", "500 ms"), replacement=lambda: "20 ms",
+    )  # fmt: skip
+    return restart | draw.section(
+        0.08, cancellation_timeout=lambda: draw.pick("30 ms", "1 s"), warm_up=lambda: "100 ms",
+    ) | ({"warm-up": "200 ms", "warm-up-factor": draw.pick(2, 4)} if draw.chance(0.05) else {})  # fmt: skip
+
+
+def draw_directories(draw: Draw) -> Any:
+    return draw.section(
+        0.5, paths=lambda: draw.pick("absolute", "relative-to-metadata", "relative-to-job"), entropy=lambda: draw.pick("on", "off"),
+        create_subdir=lambda: draw.pick("on", "off"),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Sums over many worlds: how each key and each wrong strategy fared, what was found, what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.worlds.keys import EXCEPTIONS, all_keys
+from tests.worlds.wrong import WRONG
+
+if TYPE_CHECKING:
+    from tests.worlds.nightly import Told
+
+__all__ = ["Tally"]
+
+ENOUGH = 40  # worlds of a wrong strategy, one of which must be caught
+
+
+@dataclass(slots=True)
+class Tally:
+    began: float = field(default_factory=time.monotonic)
+    worlds: Counter[str] = field(default_factory=Counter)  # by wrong strategy; "": sound ones
+    caught: Counter[str] = field(default_factory=Counter)  # by wrong strategy
+    set_in: Counter[str] = field(default_factory=Counter)  # by key
+    caught_with: Counter[str] = field(default_factory=Counter)  # by key: worlds of wrong strategies that were caught
+    findings: dict[str, list[int]] = field(default_factory=dict)  # what was found -> seeds
+    sums: Counter[str] = field(default_factory=Counter)
+    cpu_s: float = 0
+
+    def add(self, told: Told) -> None:
+        wrong, outcome = told.task.wrong, told.outcome
+        caught = wrong != "" and outcome.kind == "violated"
+        self.worlds[wrong] += 1
+        self.caught[wrong] += caught
+        self.set_in.update(told.keys)
+        self.caught_with.update(told.keys if caught else ())
+        if told.bad:
+            self.findings.setdefault(outcome.finding, []).append(told.task.seed)
+        self.sums.update(restarts=outcome.restarts, checkpoints=outcome.completed, commits=outcome.commits, compared=told.task.compare,
+                         simulated_s=outcome.simulated_ns // 10**9)  # fmt: skip
+        self.cpu_s += outcome.cpu_s
+
+    @property
+    def missed(self) -> list[str]:
+        """Wrong strategies that had their chance and were never caught."""
+        return [name for name in WRONG if self.worlds[name] >= ENOUGH and not self.caught[name]]
+
+    def lines(self) -> Iterator[str]:
+        yield "key, worlds that set it, worlds caught with it when a rule is broken"
+        for key in sorted(all_keys() - set(EXCEPTIONS)):
+            yield f"  {key:45} {self.set_in[key]:7} {self.caught_with[key]:7}"
+        yield "wrong strategy, worlds, caught"
+        for name in WRONG:
+            yield f"  {name:45} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
+        yield from self.found()
+        done = sum(self.worlds.values())
+        yield ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in self.sums.items())
+        yield (f"{done} worlds, {self.worlds['']} of them sound, in {time.monotonic() - self.began:.0f} s; "
+               f"CPU {self.cpu_s:.0f} s, {1000 * self.cpu_s / max(1, done):.0f} ms per world")  # fmt: skip
+
+    def found(self) -> Iterator[str]:
+        yield f"findings: {sum(map(len, self.findings.values()))} worlds, {len(self.findings)} kinds"
+        for finding, seeds in sorted(self.findings.items(), key=lambda pair: -len(pair[1])):
+            yield f"  {len(seeds)} x {finding} (seeds {', '.join(map(str, seeds[:3]))})"

@@ -1,0 +1,152 @@
+"""One world through the front door, and what is wrong with how it went: violations, errors, engines that disagree, jobs without an end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from sim.model.scenario import Scenario
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
+from sim.scenario import ScenarioError, loads, write
+from tests.worlds.draw import Document
+from tests.worlds.generator import FOLDER
+
+__all__ = ["Outcome", "differences", "run_document", "run_text"]
+
+STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
+PATIENCE = 5  # times its duration, for a world that is only slow
+MOST_CPU_S = 60  # of one world
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`kind`: empty if all is well; else violated, crash, refused, differ, endless, failed or slow."""
+
+    kind: str = ""
+    fact: str = ""  # the first violation, or what else went wrong
+    restarts: int = 0
+    completed: int = 0  # checkpoints
+    commits: int = 0
+    simulated_ns: int = 0
+    cpu_s: float = 0
+
+    @property
+    def finding(self) -> str:
+        """What it comes down to: without numbers and names of vertices."""
+        return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", f"{self.kind} {self.fact}".strip())).replace("VN", "V")
+
+
+def run_document(document: Document, *, compare: bool = False) -> Outcome:
+    return run_text(write(document, "A world."), compare=compare)
+
+
+def run_text(text: str, *, compare: bool = False) -> Outcome:
+    """`compare`: the reference engine must say the same as the compiled one."""
+    began = time.process_time()
+    try:
+        with _limit(MOST_CPU_S):
+            outcome = _run(loads(text, folder=FOLDER).scenarios[0], compare=compare)
+    except ScenarioError as error:
+        outcome = Outcome("refused", str(error).splitlines()[0].split(": ", 1)[-1])
+    except TimeoutError as error:
+        outcome = Outcome("slow", str(error))
+    except Exception as error:  # noqa: BLE001 - it is a finding, told with its world
+        outcome = Outcome("crash", _crash(error))
+    return replace(outcome, cpu_s=time.process_time() - began)
+
+
+def differences(one: Result, other: Result) -> list[str]:
+    """Names of tables, columns and other results that are not the same to the byte."""
+    names = [name for name in ("job_status", "ended_ns", "violations") if getattr(one, name) != getattr(other, name)]
+    if list(one.journal) != list(other.journal):
+        names.append("journal")
+    for name, table in one.tables.items():
+        twin = other.tables[name]
+        if len(table) != len(twin):
+            names.append(f"{name} (rows)")
+        elif not table.equals(twin):
+            names += [f"{name}.{column}" for column in table if column not in twin or not table[column].equals(twin[column])]
+    return names
+
+
+def _run(scenario: Scenario, *, compare: bool) -> Outcome:
+    result = simulate(scenario)
+    if compare and (names := differences(result, simulate(scenario, engine="reference"))):
+        return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
+    if _unfinished(scenario, result) and not result.violations and not _starves(result):
+        longer = replace(scenario.run, duration_ns=PATIENCE * scenario.run.duration_ns)
+        result = simulate(replace(scenario, run=longer))
+    return _judged(scenario, result)
+
+
+def _judged(scenario: Scenario, result: Result) -> Outcome:
+    kind, fact, status = "", "", result.job_status
+    if result.violations:
+        kind, fact = "violated", str(result.violations[0]).splitlines()[0]
+    elif _unfinished(scenario, result) and not _starves(result):
+        kind, fact = "endless", f"{status}, {_pace(result)}"
+    elif status.startswith("FAILED") and not (status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)):
+        kind, fact = "failed", status.splitlines()[0][:200]
+    completed = int((result.checkpoints["status"] == "COMPLETED").sum())
+    return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns)
+
+
+def _unfinished(scenario: Scenario, result: Result) -> bool:
+    """Its sources end, nobody waits for what is never said, and yet it runs."""
+    bounded = all(vertex.source is None or vertex.source.total is not None for vertex in scenario.job.vertices)
+    goes_on = any(action.stop is not None for action in scenario.actions) or any(rescale.savepoint for rescale in scenario.rescale)
+    waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
+    return bounded and not waits and result.job_status in ("RUNNING", "RESTARTING")
+
+
+def _may_fail(scenario: Scenario) -> bool:
+    restart = scenario.restart
+    return restart.strategy in ("none", "failure-rate") or restart.attempts is not None
+
+
+def _starves(result: Result) -> bool:
+    """No checkpoint is quick enough, so the job waits for its last one for ever: hard luck, and nothing is lost."""
+    failures = result.checkpoints["failure_message"].tail(8)
+    return int((failures == "CHECKPOINT_EXPIRED").sum()) >= 4
+
+
+def _pace(result: Result) -> str:
+    """How a job spends its time that does not end."""
+    late_ms = result.ended_ns / 2e6
+    restarts = len(result.recoveries)
+    if restarts > 20 and len(result.recoveries.tail(restarts // 2)):
+        return "restarts again and again"
+    late = result.checkpoints[result.checkpoints["trigger_timestamp"] > late_ms] if len(result.checkpoints) else result.checkpoints
+    if len(late) == 0:
+        return "no checkpoint is triggered any more"
+    return f"checkpoints: {', '.join(sorted(set(late['status'])))}"
+
+
+def _crash(error: Exception) -> str:
+    """Class, place and first line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/sim/" in frame.filename]
+    place = f" in {frames[-1].filename.rsplit('/sim/', 1)[-1]}:{frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}{place}: {error}".splitlines()[0][:200]
+
+
+@contextmanager
+def _limit(cpu_s: float) -> Iterator[None]:
+    """TimeoutError after so much processor time of this process."""
+
+    def stop(_signal: int, _frame: object) -> NoReturn:
+        raise TimeoutError(f"the run takes more than {cpu_s:g} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -1,0 +1,68 @@
+"""Strategies known to be wrong, as changes of a sound world: some of their worlds must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.worlds.draw import Document
+
+__all__ = ["WRONG"]
+
+
+def _committing(world: Document) -> list[Document]:
+    """Vertices that commit, with the details of it written out."""
+    vertices = [vertex for vertex in world["job"].values() if vertex.get("commit", "none") != "none"]
+    for vertex in vertices:
+        if isinstance(vertex["commit"], str):
+            vertex["commit"] = {}
+    return vertices
+
+
+def _counting(world: Document) -> None:
+    """Unequal channels into a slow reader, and a failure."""
+    world["checkpoint"] |= {"barriers": "at-least-once"}
+    for vertex in world["job"].values():
+        vertex.pop("max-parallelism", None)
+        if "source" in vertex:
+            vertex["parallelism"] = 2
+            if "records" in vertex["source"]:
+                vertex["source"] |= {"records": 200}
+    for vertex in _committing(world):
+        vertex["service"] = "5 ms"
+    world.pop("rescale", None)
+    world["faults"] = [{"kill": "random-task", "at": "700 ms"}]
+
+
+def _dropping(world: Document) -> None:
+    """With files, so that something can be dropped, and checkpoints that are aborted."""
+    for vertex in _committing(world):
+        vertex["flush"] = {"share": "100 %", "bytes": "20 kB"}
+    world["storage"] = {"bandwidth": "1 MB/s"}
+    world["checkpoint"] |= {"operator-io": "async", "abort-policy": "drop", "timeout": "80 ms", "tolerable-failed": 10**6}
+    world["checkpoint"].pop("staging", None)
+
+
+def _expiring(world: Document) -> None:
+    for vertex in _committing(world):
+        vertex["commit"]["transaction-timeout"] = "100 ms"
+
+
+def _finishing_afterwards(world: Document) -> None:
+    world.pop("rescale", None)
+    world.pop("instances", None)
+    world["actions"] = [{"stop": "savepoint-then-finish", "at": "400 ms"}]
+
+
+def _finish(how: str) -> Callable[[Document], None]:
+    return lambda world: world["checkpoint"].update({"finish": how})
+
+
+WRONG: dict[str, Callable[[Document], None]] = {
+    "at least once": _counting,
+    "upload dropped on abort": _dropping,
+    "commit at finish": _finish("commit-at-finish"),
+    "discard at finish": _finish("discard"),
+    "no checkpoints after tasks finish": _finish("off"),
+    "transactions expire": _expiring,
+    "stop with savepoint, then finish": _finishing_afterwards,
+}
