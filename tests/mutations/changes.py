@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Mutant", "changed_tree", "mutants_of"]
+__all__ = ["ROOT", "Mutant", "changed_tree", "changes", "head", "mutants_of", "text_of"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,11 +59,17 @@ class Change(NamedTuple):
     undo: Callable[[], None]
 
 
+@cache
+def text_of(path: Path) -> str:
+    """As it was when the tool began: somebody may go on writing while it runs."""
+    return path.read_text()
+
+
 def mutants_of(path: Path) -> list[Mutant]:
     """All of a file, in the order of its text."""
     found: list[Mutant] = []
     seen: Counter[tuple[str, str, str]] = Counter()
-    for number, change in enumerate(changes(ast.parse(path.read_text()))):
+    for number, change in enumerate(changes(ast.parse(text_of(path)))):
         before = head(change.statement)
         change.make()
         after = head(change.statement)
@@ -76,7 +83,7 @@ def mutants_of(path: Path) -> list[Mutant]:
 
 def changed_tree(path: Path, number: int) -> ast.Module:
     """The module with one of its changes made."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(text_of(path))
     list(changes(tree))[number].make()
     return ast.fix_missing_locations(tree)
 

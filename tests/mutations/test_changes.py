@@ -1,7 +1,6 @@
 """Which changes the tool makes of a text, and that each of them is Python and differs from what was there."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
@@ -91,11 +90,13 @@ def test_every_change_of_a_file_is_python_and_leaves_the_others_alone():
 
 
 def test_a_change_has_the_same_name_after_the_text_has_moved(tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.mutations.changes.ROOT", tmp_path)
-    here, text = Path(tmp_path / "x.py"), "def f(a):\n    return a < 1 or a < 1\n"
-    here.write_text(text)
-    before = mutants_of(here)
-    here.write_text("import os\n\n\n" + text)
+    text = "def f(a):\n    return a < 1 or a < 1\n"
+    found = []
+    for folder, moved in (("before", text), ("after", "import os\n\n\n" + text)):
+        monkeypatch.setattr("tests.mutations.changes.ROOT", tmp_path / folder)
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.py").write_text(moved)
+        found.append(mutants_of(tmp_path / folder / "x.py"))
 
-    assert [(one.key, one.occurrence) for one in before] == [(one.key, one.occurrence) for one in mutants_of(here)]
-    assert [2, 5] == [before[0].line, mutants_of(here)[0].line]
+    assert [(one.key, one.occurrence) for one in found[0]] == [(one.key, one.occurrence) for one in found[1]]
+    assert [2, 5] == [mutants[0].line for mutants in found]

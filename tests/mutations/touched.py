@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import coverage
 import pytest
 
-from tests.mutations.changes import ROOT, Mutant
+from tests.mutations.changes import ROOT, Mutant, text_of
 
 __all__ = ["AT_IMPORT", "KEPT", "ROOMS", "Touched", "read"]
 
@@ -60,9 +61,10 @@ def functions_of(path: Path) -> Iterator[tuple[str, int, int]]:
             elif isinstance(statement, ast.FunctionDef):
                 yield where + statement.name, statement.lineno, statement.end_lineno or statement.lineno
 
-    return below(ast.parse(path.read_text()), "")
+    return below(ast.parse(text_of(path)), "")
 
 
+@cache
 def first_lines(path: Path) -> dict[str, int]:
     return {name: first for name, first, _ in functions_of(path)}
 
