@@ -106,6 +106,10 @@ def test_a_checkpoint_never_heard_of_is_settled():
     assert SettleBarriers(2) == commands[-1]
 
 
+def test_checkpoints_before_the_first_one_heard_of_are_settled():
+    assert SettleBarriers(1) == feed(2, both(110, 0, 2))[1][0]
+
+
 def test_an_obsolete_barrier_changes_nothing():
     handler, _ = feed(2, both(110, 0), both(300, 1, 3))
     after, more = handler.on(both(310, 0, 2))

@@ -68,6 +68,14 @@ def test_the_first_unaligned_barrier_starts_the_snapshot():
     assert (CaptureInput(1), StartSnapshot(1, UNALIGNED, 110, 10, None)) == commands
 
 
+def test_gates_cannot_all_close_after_a_barrier_was_announced():
+    """The barrier announced comes before the end of its gate."""
+    handler, _ = feed(1, announced(110, 0), AlignmentTimedOut(150, 1))
+
+    with pytest.raises(InvalidTransition, match="every gate closed and no barrier came"):
+        handler.on(GateClosed(160, 0))
+
+
 def test_the_last_unaligned_barrier_ends_the_capture():
     """The alignment of an unaligned checkpoint is the time it stays open."""
     handler, commands = feed(2, barrier(110, 0, UNALIGNED, last=False), barrier(115, 1, UNALIGNED), barrier(140, 0, UNALIGNED, first=False))
@@ -176,6 +184,13 @@ def test_a_late_first_barrier_goes_unaligned():
 
     assert UC == handler.state
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 151, 51, None)) == commands[1:]
+
+
+def test_the_timer_of_a_cancelled_checkpoint_is_cancelled_once():
+    """The next checkpoint has no timer, and none is cancelled when its barriers are all here."""
+    first = feed(1, announced(110, 0), CancellationArrived(120, 0, 1))[0]
+
+    assert CancelAlignmentTimer(2) not in first.on(barrier(200, 0, UNALIGNED, 2))[1]
 
 
 def test_a_complete_alignment_is_aligned_however_late():

@@ -64,6 +64,11 @@ def test_only_so_many_are_tracked():
     assert (tracker, ()) == tracker.on(both(999, 1, 1))  # forgotten
 
 
+def test_fifty_are_tracked_as_in_flink():
+    """MAX_CHECKPOINTS_TO_TRACK"""
+    assert 50 == MAX_TRACKED
+
+
 def test_a_cancellation_aborts_this_and_older_ones():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(125, 0, 3), CancellationArrived(130, 1, 2))
 

@@ -352,6 +352,22 @@ def test_the_list_of_wishes_is_bounded():
     assert Request(MANUAL, MAX_WAITING - 1) == dropped
 
 
+def test_a_full_list_of_wishes_turns_nobody_away():
+    requests = Requests(1, 0)
+    for now in range(MAX_WAITING):
+        requests, dropped = requests.with_one(Request(PERIODIC, now))
+
+        assert dropped is None
+
+
+def test_a_request_is_not_forced_unless_it_says_so():
+    """A periodic one waits for its pause."""
+    requests, _ = Requests(1, 50).with_one(Request(PERIODIC, 10))
+    _, choice = requests.choose(10, triggering=False, pending=0, cleaning=0, last_completion_ns=0)
+
+    assert (None, 50) == (choice.run, choice.until_ns)
+
+
 def test_a_request_that_finds_no_room_is_refused():
     one = triggered(0)
     for now in range(MAX_WAITING):
@@ -640,6 +656,13 @@ def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
     refused, timer = one.on(TriggerReady(3, None))
 
     assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (refused, timer)
+
+
+def test_a_stop_that_is_refused_starts_no_timer_in_a_job_without_an_interval():
+    one = coordinator(interval=None)
+    one.on(CheckpointRequested(0, SAVEPOINT, STOP))
+
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == one.on(TriggerReady(3, None))
 
 
 def test_metadata_may_be_refused_for_a_reason():

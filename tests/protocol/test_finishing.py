@@ -169,6 +169,21 @@ def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
     assert [FinishOperators()] == told
 
 
+def test_a_job_has_drained_when_its_data_ended_to_drain():
+    ends = [after(source(), *events)[0] for events in ([], [DRAINED], [DRAINED, FINISHED], [STOPPED])]
+
+    assert [False, False, True, False] == [end.drained for end in ends], "its operators finish first"
+
+
+def test_only_flip_147_asks_for_a_final_checkpoint():
+    assert ["flink"] == [name for name, rule in FINISHING.items() if rule.final_trigger]
+
+
+def test_checkpoints_go_on_after_an_end_where_tasks_wait_for_one():
+    for name, rule in FINISHING.items():
+        assert [name in {"flink", "naive"}] * 2 == [rule.waits, rule.after_finish]
+
+
 @pytest.mark.parametrize("rule", ["commit-at-finish", "discard", "off"])
 def test_before_flip_147_no_task_waits_for_a_checkpoint(rule):
     assert CloseOperators() in after(source(rule), DRAINED, FINISHED, READ)[1]

@@ -1,5 +1,6 @@
 """Restart strategies, after Flink's tests of RestartBackoffTimeStrategy."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -54,6 +55,18 @@ def test_a_quiet_time_resets_the_delay():
 def test_exponential_delay_gives_up_after_its_attempts_unless_it_was_reset():
     assert [1000, None] == [a.delay_ns for a in delays(exponential(attempts=1), [0, 5000])]
     assert [1000, 1000] == [a.delay_ns for a in delays(exponential(attempts=1), [0, 200_000])]
+
+
+def test_only_a_failure_before_the_restart_is_merged():
+    for options in (Restart("none"), Restart("fixed-delay", delay_ns=7), exponential(), Restart("failure-rate", delay_ns=7)):
+        assert not delays(options, [0])[0].merged
+
+
+@pytest.mark.parametrize(("draw", "delay_ns"), [(0, 1800), (MIDDLE, 2000), (2**32 - 1, 2200)])
+def test_a_large_draw_is_a_long_delay(draw, delay_ns):
+    options = replace(exponential(), jitter=Fraction(1, 10))
+
+    assert delay_ns == delays(options, [0, 10_000], draw)[1].delay_ns
 
 
 @given(draw=st.integers(0, 2**32 - 1), failures=st.integers(1, 20))

@@ -38,6 +38,10 @@ def feed(machine, *events):
     return machine, said
 
 
+def test_a_committable_counts_the_records_of_all_its_channels():
+    assert 5 == Committable(7, 2, ((3, 6), (4, 6)), 0, 100).records
+
+
 # ---------------------------------------------------------------------------------------------- writer
 
 

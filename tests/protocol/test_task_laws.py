@@ -53,6 +53,7 @@ class Laws(RuleBasedStateMachine):
         self.at_work = None  # (checkpoint, phase) of the task thread
         self.asynchronous, self.writing = set(), set()  # what files are being written, by checkpoint
         self.forwarded, self.cancelled, self.acknowledged, self.declined, self.aborted = [], [], [], set(), set()
+        self.failed = set()  # checkpoints whose asynchronous part failed
 
     # -------------------------------------------------------------------------------------- what happens
 
@@ -98,6 +99,8 @@ class Laws(RuleBasedStateMachine):
     def finish_asynchronous_work(self, data, fails):
         checkpoint = data.draw(st.sampled_from(sorted(self.asynchronous)))
         self.asynchronous.remove(checkpoint)
+        if fails:
+            self.failed.add(checkpoint)
         self.tell(AsyncFailed(self.now, checkpoint) if fails else PhaseFinished(self.now, checkpoint, Phase.ASYNC))
 
     @rule(data=st.data())
@@ -153,7 +156,9 @@ class Laws(RuleBasedStateMachine):
                     assert self.alignment is Alignment.UNALIGNED or command.checkpoint not in self.forwarded
                     self.cancelled.append(command.checkpoint)
                 case DeclineCheckpoint():
-                    assert command.checkpoint not in {*self.acknowledged, *self.declined}
+                    # a cancellation declines whatever the task said before (abortCheckpointOnBarrier)
+                    twice = self.alignment is Alignment.UNALIGNED and command.checkpoint in self.failed
+                    assert command.checkpoint not in {*self.acknowledged, *(() if twice else self.declined)}
                     self.declined.add(command.checkpoint)
                 case Acknowledge():
                     self.law_acknowledged(command.checkpoint)
