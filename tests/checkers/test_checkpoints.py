@@ -75,3 +75,12 @@ def test_retention_is_told():
     assert "1, 2 are retained, 1 may be, 2 must be" == too_many_retained((1, 2), 1, 2, 5, teller).fact
     assert "none are retained, 1 may be, 1 must be" == too_many_retained((), 1, 1, 5, teller).fact
     assert ("0.004000 s  checkpoint 1 is complete",) == too_many_retained((), 1, 1, 5, teller).story
+
+
+def test_the_story_of_retention_tells_of_those_retained_and_the_latest():
+    """Not of those that went."""
+    teller = Teller(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
+
+    story = too_many_retained((2,), 1, 4, 5, teller).story
+
+    assert ["checkpoint 2 is complete", "checkpoint 4 is complete"] == [line[12:] for line in story]

@@ -123,3 +123,66 @@ def test_an_uncommitted_tail_is_told():
     """Between the last checkpoint and the end: 3 records of one channel, 1 of another."""
     assert ["the job has finished and 4 records are lost: never committed"] == left((13, 6), commit(1, epoch(1, (0, 10), (0, 5))))
     assert ["the job has finished and 7 records are lost: never committed"] == left((7,))
+
+
+def again(checkpoint, **more):
+    return commit(checkpoint, epoch(checkpoint, (0, 1)), again=True, **more)
+
+
+def test_a_commit_after_a_restore_needs_a_complete_checkpoint_too():
+    assert [True, True] == [len(told(one)) == 1 for one in (again(1, at_ms=9), again(3))]
+
+
+def test_an_instance_commits_what_it_began_from_without_completing_it():
+    """Another instance did; only what it commits again counts as that."""
+    first, other = again(7), commit(7, epoch(7, (0, 1)))
+    teller = Teller(journal([]), NAMES)
+
+    assert [] == list(broken_commits([first], stats(), teller, begun_from=7))
+    assert 1 == len(list(broken_commits([other], stats(), teller, begun_from=7)))
+
+
+def test_the_story_of_a_gap_begins_with_the_last_commit_before_it():
+    """Failures between the two, both moments included; the commits of this task only, and the ends of their checkpoints."""
+    commits = [commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (10, 20))), commit(4, epoch(4, (25, 30)))]
+    rows = journal(commits)
+    rows.note(41 * MS, Happening.COMMITTED, 4, 0, 99)
+    for ms, why in ((20, "before"), (21, "then"), (41, "now"), (42, "later")):
+        rows.note(ms * MS, Happening.TASK_FAILED, -1, 0, 0, why)
+    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+
+    assert (
+        "0.015000 s  the coordinator triggers checkpoint 2",
+        "0.020000 s  checkpoint 2 is complete",
+        "0.021000 s  sink[0] makes 10 records visible on completion of checkpoint 2",
+        "0.021000 s  source[0] fails: then",
+        "0.035000 s  the coordinator triggers checkpoint 4",
+        "0.040000 s  checkpoint 4 is complete",
+        "0.041000 s  sink[0] makes 5 records visible on completion of checkpoint 4",
+        "0.041000 s  source[0] fails: now",
+        "input channel 0: records up to 20 were committed before, this epoch holds 25 to 30",
+    ) == violation.story
+
+
+def test_the_story_of_a_first_gap_begins_with_the_run():
+    commits = [commit(1, epoch(1, (3, 10)))]
+    rows = journal(commits)
+    rows.note(0, Happening.TASK_FAILED, -1, 0, 0, "at once")
+    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+
+    assert "0.000000 s  source[0] fails: at once" == violation.story[0]
+
+
+def test_a_commit_of_nothing_covers_nothing():
+    assert ["the job has finished and 1 records are lost: never committed"] == left((1,), commit(1, epoch(1, (0, 0))))
+
+
+def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
+    """Completions, commits, failures; no triggers."""
+    rows = Journal()
+    for n in range(10):
+        rows.note(n * MS, Happening.COMPLETED, n)
+        rows.note(n * MS, Happening.TRIGGERED, n + 1)
+    (violation,) = uncommitted([], {SINK: (1,)}, 99 * MS, Teller(rows, NAMES))
+
+    assert [f"checkpoint {n} is complete" for n in range(2, 10)] == [line[12:] for line in violation.story]

@@ -115,3 +115,21 @@ def test_what_is_forgotten_is_gone():
 def test_cuts_compare_by_value():
     assert cuts((5, 5, 0, 0)).of(3) == cuts((5, 5, 0, 0)).of(3)
     assert cuts((5, 5, 0, 0)).of(3) != cuts((5, 4, 1, 0)).of(3)
+
+
+def test_one_byte_is_enough():
+    assert "1 bytes are held twice" == told(cuts((500, 501, 0, 0))).fact
+    assert "1 bytes are lost" == told(cuts((500, 499, 0, 0))).fact
+
+
+def test_half_a_cut_is_told_at_least_once_too():
+    assert "it completed although the writer took no part" == told(cuts((UNKNOWN, 500, 0, 0)), exactly_once=False).fact
+
+
+def test_what_a_cut_holds_twice_and_not_at_all_is_counted_apart():
+    """Over all channels; with the account of the worst one."""
+    twice, lost, channel, account = cuts((100, 101, 0, 0), (100, 97, 0, 0)).worst(3)
+
+    assert (1, 3, 1) == (twice, lost, channel)
+    assert account.startswith("of 100 bytes sent before the barrier: 97 consumed")
+    assert None is cuts((100, 90, 10, 0)).worst(3)

@@ -72,3 +72,33 @@ def test_what_a_cut_does_not_hold_is_never_processed():
     assert ["5 bytes are processed twice and 10 bytes are never processed"] == [
         one.fact for one in told(ONE, FAILURE, restored(1), surpluses=surpluses)
     ]
+
+
+def test_a_single_byte_is_told_and_none_is_not():
+    facts = {surplus: told(ONE, FAILURE, restored(1), surpluses={1: Surplus(*surplus, (0, 1), "")})[0].fact for surplus in ((1, 0), (0, 1))}
+
+    assert {(1, 0): "1 bytes are processed twice", (0, 1): "1 bytes are never processed"} == facts
+
+
+def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_restart():
+    """Nothing of other checkpoints, of other tasks, of other kinds, nor of what came after the restart."""
+    written = Journal()
+    for ms, row in enumerate([
+        (H.TRIGGERED, 1, -1), (H.SNAPSHOT_BEGUN, 1, 0), (H.SNAPSHOT_BEGUN, 1, 2), (H.ACKNOWLEDGED, 1, 0), ONE[:3], (H.TRIGGERED, 2, -1),
+        FAILURE[:3], restored(1)[:3],
+    ]):  # fmt: skip
+        written.note(ms * 1_000_000, *row)
+    written.note(7_000_000, H.SNAPSHOT_BEGUN, 1, 1)
+    written.note(8_000_000, H.SNAPSHOT_BEGUN, 1, 1)
+    teller = Teller(written, [*NAMES, ("other", 0)])
+    (violation,) = broken_restores(written, {1: Surplus(1, 0, (0, 1), "account")}, (), teller)
+
+    assert (
+        "0.000000 s  the coordinator triggers checkpoint 1",
+        "0.001000 s  source[0] begins snapshot 1",
+        "0.004000 s  checkpoint 1 is complete",
+        "0.006000 s  sink[0] fails: ",
+        "0.007000 s  restart 0 deploys its tasks with the state of checkpoint 1 (0: none, from the beginning)",
+        "0.007000 s  sink[0] begins snapshot 1",
+        "source[0] -> sink[0]: account",
+    ) == violation.story

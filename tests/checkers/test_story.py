@@ -23,6 +23,26 @@ def test_kinds_without_a_sentence_are_told_by_their_name():
     assert f"sink[3]: {unnamed.value} (checkpoint 7), 10, why" == Teller([], NAMES).sentence(Entry(5, unnamed, 7, 1, 10, "why"))
 
 
+def test_a_row_about_no_checkpoint_names_none():
+    unnamed = next(happening for happening in Happening if happening not in SENTENCES)
+
+    assert [f"sink[3]: {unnamed.value} (checkpoint 0)", f"sink[3]: {unnamed.value}"] == [
+        Teller([], NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
+    ]
+
+
+def test_the_story_of_a_checkpoint_leaves_out_the_others():
+    journal = Journal()
+    for checkpoint in (1, 2):
+        journal.note(checkpoint, Happening.TRIGGERED, checkpoint)
+        for task in (0, 1):
+            journal.note(checkpoint, Happening.SNAPSHOT_BEGUN, checkpoint, task)
+
+    assert ["the coordinator triggers checkpoint 2", "sink[3] begins snapshot 2"] == [
+        line[12:] for line in Teller(journal, NAMES).about(2, {1})
+    ]
+
+
 def test_stories_are_in_the_order_of_time():
     """A trigger is noted when its id is known and happened before."""
     journal = Journal()
