@@ -182,6 +182,9 @@ class KernelPlane:
     def polled(self, task: int) -> int:
         return self._do(names.POLLED, task)
 
+    def served(self) -> np.ndarray[Any, Any]:
+        return column(self._world.tasks, "served")
+
     def tasks(self) -> np.ndarray[Any, Any]:
         return task_table(self._world, self.now)
 

@@ -380,6 +380,8 @@ class DataPlane(Protocol):
         """Bytes taken from all gates of the task so far (bytes_in of its row)."""
         ...
 
+    def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
+
     def tasks(self) -> np.ndarray:
         """One row per task: state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out (sent; local: polled),
         busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""

@@ -28,7 +28,7 @@ class CatchUp:
         self.env = world.env
         self.stats = stats
         begun = world.beginning if stats.number == 1 else None  # how this job instance began
-        served = world.plane.tasks()["served"] if begun is None else begun.served
+        served = world.plane.served() if begun is None else begun.served
         self.sources = [task for task in sorted(held) if not world.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)

@@ -20,14 +20,9 @@ class Counters:
 
     def restart(self, positions: Mapping[int, int]) -> None:
         """These tasks will stand at these ordinals again; call it while they stand where they failed."""
-        served = self.plane.tasks()["served"]
+        served = self.plane.served()
         for task, position in positions.items():
             self._before[task] += int(served[task]) - position
-
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Where the tasks of these rows stand: records served, each counted once."""
-        here: np.ndarray = rows["served"] - self._before
-        return here
 
     def rows(self) -> np.ndarray:
         """The plane's rows of tasks, `served` over all attempts: records served again count again."""

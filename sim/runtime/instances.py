@@ -100,7 +100,7 @@ class Chain:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         world.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
         snapshot = self._chosen(world, leg.start_from)
-        held, served = world.files.contents(snapshot), world.plane.tasks()["served"].copy()
+        held, served = world.files.contents(snapshot), world.plane.served()
         if leg.scenario.job != world.scenario.job:
             held, served = rescaled(held, served, world, leg.scenario)
         return Beginning(

@@ -34,7 +34,7 @@ class Sampler:
         self._tasks = [np.flatnonzero(np.array(layout.vertex) == v) for v in vertices]
         self._in = [_channels(layout.gates[g][2] for t in tasks for g in layout.task_gates[t]) for tasks in self._tasks]
         self._out = [_channels(layout.partitions[p][2] for t in tasks for p in layout.task_partitions[t]) for tasks in self._tasks]
-        self._journeys = Journeys(world.scenario.job, self._tasks, world.env.now, world.counters.positions(world.counters.rows()))
+        self._journeys = Journeys(world.scenario.job, self._tasks, world.env.now, world.plane.served())
         self._local = np.array(layout.local, dtype=bool)
         world.env.process(self._run())
 
@@ -43,9 +43,9 @@ class Sampler:
         while True:
             for _ in range(_LOOKS):
                 yield self.world.env.timeout(SAMPLE_NS // _LOOKS)
-                after = self.world.counters.rows()
-                positions = self.world.counters.positions(after)
+                positions = self.world.plane.served()
                 self._journeys.look(self.world.env.now, positions)
+            after = self.world.counters.rows()
             self._sample(before, after, positions)
             before = after
             if self.progress is not None:

@@ -46,7 +46,7 @@ class TaskEnding:
         """The source has emitted what the plane had for it: the end of its log, or of what is due for now."""
         source = self.world.scenario.job.vertices[self.world.layout.vertex[self.host.task]].source
         if source is not None and source.total is not None and self.machine.state is say.EndState.RUNNING:
-            if int(self.world.plane.tasks()["served"][self.host.task]) >= source.total:
+            if int(self.world.plane.served()[self.host.task]) >= source.total:
                 self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))
 
     def still_takes_part(self, checkpoint: int, stop: Ending | None) -> bool:

@@ -113,7 +113,7 @@ def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     for column in ("written", "consumed"):
         assert ends[0][column].tolist() == ends[1][column].tolist()
     rows_of = [world.counters.rows() for world in (calm, hit)]
-    assert calm.counters.positions(rows_of[0]).tolist() == hit.counters.positions(rows_of[1]).tolist()
+    assert calm.plane.served().tolist() == hit.plane.served().tolist()
     assert (rows_of[0]["served"] <= rows_of[1]["served"]).all()
     assert () == hit.checking.violations()
 
@@ -137,7 +137,7 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     sink = len(hit.tasks) - 1
-    read = [int(world.counters.positions(world.counters.rows())[sink]) for world in (calm, hit)]
+    read = [int(world.plane.served()[sink]) for world in (calm, hit)]
 
     assert ends[0]["written"].tolist() == ends[1]["written"].tolist()
     assert ends[1]["consumed"].tolist() == ends[1]["written"].tolist(), "nothing is lost"
@@ -148,7 +148,7 @@ def test_law_12_exactly_once_reads_none_twice():
     """The same job, aligned: its sink ends where it ends without a failure."""
     base = bounded(scenario(fast_and_slow(), ALIGNED, interval_ms=300), total=300)
     calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),)))
-    read = [world.counters.positions(world.counters.rows()).tolist() for world in (calm, hit)]
+    read = [world.plane.served().tolist() for world in (calm, hit)]
 
     assert read[0] == read[1]
 

@@ -248,7 +248,9 @@ class Driver:
     def tables(self) -> tuple[Any, ...]:
         plane = self.plane
         counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
-        return (*(table.tolist() for table in (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())), counted)
+        tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
+        assert plane.served().tolist() == tables[0]["served"].tolist()
+        return (*(table.tolist() for table in tables), counted)
 
     def on(self, notice: Notice) -> None:
         match notice.kind:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from sim.model.random import Stream, draw, stream
 from sim.plane.counted import Counted
 from sim.plane.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
@@ -26,8 +28,6 @@ from sim.plane.reference.thread import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import numpy as np
 
 __all__ = ["ReferencePlane"]
 
@@ -236,6 +236,9 @@ class ReferencePlane(Agenda):
     def polled(self, task: int) -> int:
         row = self.all_tasks[task]
         return row.earlier_in + sum(channel.taken for channel in row.channels_in)
+
+    def served(self) -> np.ndarray:
+        return np.array([row.served for row in self.all_tasks], np.int64)
 
     def tasks(self) -> np.ndarray:
         return task_table(self)
