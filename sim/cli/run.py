@@ -79,17 +79,25 @@ def _one(
     if told := assumed(path.read_text(encoding="utf-8", errors="replace")):
         say(f"warning: {path}: {told}")
     warn_outside(study.name, study.scenarios)
-    comparison = _compared(study, folder, engine, jobs, checks)
-    checked = _checked(comparison, expected)
     from sim.sweep.folder import keep, plain
+    from sim.sweep.run_folder import replacing
 
-    if as_json:
-        verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
-        print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
-    else:
-        _print(study, comparison, checked)
-    sys.stdout.flush()  # drawing takes longer than comparing
-    keep(comparison, folder, path, changes)
+    nobody_reads: BrokenPipeError | None = None
+    with replacing(folder) as place:
+        comparison = _compared(study, place, engine, jobs, checks)
+        checked = _checked(comparison, expected)
+        try:
+            if as_json:
+                verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
+                print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
+            else:
+                _print(study, comparison, checked)
+            sys.stdout.flush()  # drawing takes longer than comparing
+        except BrokenPipeError as error:  # the results are kept all the same
+            nobody_reads = error
+        keep(comparison, place, path, changes)
+    if nobody_reads is not None:
+        raise nobody_reads
     say(str(folder))
     if comparison.errors:
         return Code.CELLS_FAILED

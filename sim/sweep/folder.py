@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.analysis.picture import through_time
 from sim.sweep.compare import Comparison
+from sim.sweep.run_folder import RUNS, SUMMARY
 from sim.whole_file import replace_file, replace_text
 
 __all__ = ["keep", "plain"]
@@ -19,8 +20,9 @@ __all__ = ["keep", "plain"]
 def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequence[str] = ()) -> None:
     """Every file appears whole or not at all; the runs themselves are there already."""
     replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
-    text = json.dumps({**plain(comparison), "overrides": list(overrides)}, indent=1, allow_nan=False)
-    replace_text(folder / "comparison.json", text + "\n")
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    text = json.dumps({**plain(comparison), "overrides": list(overrides), RUNS: names}, indent=1, allow_nan=False)
+    replace_text(folder / SUMMARY, text + "\n")
     if not comparison.strategies:
         return
     replace_file(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))

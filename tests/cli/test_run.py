@@ -187,7 +187,7 @@ def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
     endless = ["--set", "job.source.source.rate=[10/s, 900k/s]", "--set", "job.sink.service=1 us"]
     command = [sys.executable, "-m", "sim", "run", tiny, "--out", out, "--jobs", str(jobs), "--engine", "interpreted", *endless]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: running.poll() is not None or len(list(out.glob("*/journal.jsonl"))) >= 2)
+    wait_until(lambda: running.poll() is not None or len(list(out.glob("unfinished/*/journal.jsonl"))) >= 2)
     os.kill(running.pid, number)
     time.sleep(0.1)  # of two that arrive together the smaller number comes first
     with suppress(ProcessLookupError):
@@ -196,7 +196,8 @@ def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
 
     assert 128 + number == running.returncode
     assert "Traceback" not in told
-    assert re.fullmatch(rf"interrupted: [23] of 6 runs are kept in {out}", told.splitlines()[-1])  # above: nobody recorded such a job
+    last = told.splitlines()[-1]  # above: nobody recorded such a job
+    assert re.fullmatch(rf"interrupted: [23] of 6 runs are kept in {out}/unfinished", last)
     assert [] == [path for path in out.rglob("*") if path.name.endswith(".tmp")]
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)

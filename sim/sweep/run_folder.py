@@ -1,0 +1,103 @@
+"""The folder of `ckptsim run`: results of one command, all of them.  New ones are made in a folder inside and then take their places.
+
+`comparison.json` goes first and comes last: while it is there, everything beside it is of the command that wrote it.  A command that
+is killed while files change places has left a list of them; the next one begins with the rest of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sim.sweep.ending import held
+from sim.sweep.store import NotKeptError
+from sim.whole_file import replace_text
+
+__all__ = ["RUNS", "SUMMARY", "UNFINISHED", "replacing"]
+
+UNFINISHED = "unfinished"
+SUMMARY = "comparison.json"
+RUNS = "runs"
+"""In the summary: the folders of runs beside it."""
+_MOVES = ".moves.json"
+_LOCK = ".lock"
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A place for new results, which replace those in `folder` at the end; however else the block ends, those in `folder` stay.
+
+    NotKeptError: somebody else is at it, or what is in the way is no result.
+    """
+    place = folder / UNFINISHED
+    place.mkdir(exist_ok=True)
+    if not (place / _LOCK).is_file() and any(place.iterdir()):
+        raise NotKeptError(f"{place} is in the way: nothing of it is ours; give another --out")
+    with (place / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise NotKeptError(f"another command writes its results to {folder}: wait for it, or give another --out") from None
+        if (place / _MOVES).is_file():
+            _move(folder, place)
+        for left in _content(place):
+            _remove(left)
+        yield place
+        new = [path.name for path in _content(place)]
+        for name in new:
+            if (folder / name).is_dir() and not _is_run(folder / name):
+                raise NotKeptError(f"{folder / name} is in the way and holds no run: move it; the results are in {place}")
+        replace_text(place / _MOVES, json.dumps({"old": sorted(set(_runs(folder)) - set(new)), "new": new}))
+        with held():
+            _move(folder, place)
+            shutil.rmtree(place)
+
+
+def _move(folder: Path, place: Path) -> None:
+    moves = json.loads((place / _MOVES).read_text())
+    old, new = (list(filter(_is_plain, moves[key])) for key in ("old", "new"))
+    if (place / SUMMARY).exists():
+        (folder / SUMMARY).unlink(missing_ok=True)
+    for name in old:
+        _remove(folder / name)
+    for name in sorted(new, key=lambda name: name == SUMMARY):
+        if (place / name).exists():  # else a killed command has moved it
+            _remove(folder / name)
+            (place / name).rename(folder / name)
+    (place / _MOVES).unlink()
+
+
+def _content(place: Path) -> list[Path]:
+    return sorted(path for path in place.iterdir() if path.name not in (_LOCK, _MOVES))
+
+
+def _runs(folder: Path) -> list[str]:
+    """Folders of the runs that the summary tells of."""
+    summary = folder / SUMMARY
+    try:
+        told: Any = json.loads(summary.read_text()) if summary.is_file() else {}
+        names = list(told.get(RUNS, ()))
+    except (OSError, ValueError, AttributeError, TypeError):  # not as we wrote it
+        return []
+    return [name for name in names if _is_plain(name) and _is_run(folder / name)]
+
+
+def _is_plain(name: object) -> bool:
+    """Not a way to somewhere else."""
+    return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
+
+
+def _is_run(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and (path / "manifest.json").is_file()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
