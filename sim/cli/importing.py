@@ -12,10 +12,11 @@ from sim.cli.options import parsed
 from sim.cli.progress import bar
 
 if TYPE_CHECKING:
-    from sim.recordings import Import, Inference, Snapshot
+    from sim.recordings import Import, Inference, JobLog, Snapshot
 
 __all__ = ["import_recording"]
 
+PATIENCE_S = 600.0  # with a cluster that takes its time
 WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history server, logs of a JobManager, or a recording."
 
 
@@ -27,6 +28,11 @@ def import_recording(
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="FOLDER", help="Live jobs: keep all answers, to be imported again elsewhere.", show_default=False),
+    ] = None,
+    keep_secrets: Annotated[bool, typer.Option("--keep-secrets", help="Passwords, keys and tokens, too: else --save masks them.")] = False,
+    deadline: Annotated[
+        str | None,
+        typer.Option("--deadline", metavar="DURATION", help="Live jobs: for all questions. (--sample + 10 min)", show_default=False),
     ] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
@@ -44,11 +50,19 @@ def import_recording(
         if out is not None and out.is_dir():
             raise UserError(f"--out: {out}: is a folder", Code.USAGE)
         live = "://" in sources[0]
-        if not live and (save is not None or header):
-            raise UserError("--save and --header are for live jobs (http://HOST:8081)", Code.USAGE)
+        if not live and (save is not None or header or deadline is not None):
+            raise UserError("--save, --header and --deadline are for live jobs (http://HOST:8081)", Code.USAGE)
+        if keep_secrets and save is None:
+            raise UserError("--keep-secrets is for --save: a scenario never holds them", Code.USAGE)
         if live and len(sources) > 1:
             raise UserError("one address at a time; only the parts of a log go together", Code.USAGE)
-        imported = _live(sources[0], job, sample, save, header or [], compare) if live else _stored(sources, job, compare)
+        if live:
+            snapshot = _fetched(sources[0], job, _times(sample, deadline), header or [], save)
+            if save is not None:
+                _keep(snapshot, save, keep_secrets=keep_secrets)
+            imported: Import | Inference = _inferred(snapshot, compare=compare)
+        else:
+            imported = _stored(sources, job, compare)
         text = write(imported.document, imported.question, imported.comments)
         _check(text)
         if out is None:
@@ -70,26 +84,25 @@ def _check(text: str) -> None:
 
 
 def _stored(sources: list[str], job: str | None, compare: bool) -> Import | Inference:
-    from sim.recordings import Recording, compared, infer, read_source, to_document
+    from sim.recordings import Recording, read_source, to_document
 
     source = read_source([Path(name) for name in sources], job)
-    if isinstance(source, Recording):
-        return to_document(source, compare=compare)
+    return to_document(source, compare=compare) if isinstance(source, Recording) else _inferred(source, compare=compare)
+
+
+def _inferred(source: Snapshot | JobLog, *, compare: bool) -> Inference:
+    from sim.recordings import compared, infer
+
     return compared(infer(source)) if compare else infer(source)
 
 
-def _live(url: str, job: str | None, sample: str, save: Path | None, headers: list[str], compare: bool) -> Inference:
-    from sim.recordings import compared, infer_scenario
-    from sim.recordings import save as keep
+def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
+    from sim.recordings import masked, save
 
-    if save is not None:
-        _is_new(save)  # before anybody waits
-    snapshot = _fetched(url, job, _seconds(sample), headers)
-    if save is not None:
-        keep(snapshot, save)
-        say(f"{save}: all answers; look through them before you send them: they hold the configuration of the cluster")
-    inference = infer_scenario(snapshot)
-    return compared(inference) if compare else inference
+    kept, count = (snapshot, 0) if keep_secrets else masked(snapshot)
+    save(kept, folder)
+    secrets = f"{count} secret{'' if count == 1 else 's'} masked" if not keep_secrets else "secrets included"
+    say(f"{folder}: all answers, {secrets}; look through them before you send them: they hold the configuration of the cluster")
 
 
 def _is_new(folder: Path) -> None:
@@ -102,18 +115,28 @@ def _is_new(folder: Path) -> None:
         raise UserError(f"--save: {folder}: is not empty", Code.USAGE)
 
 
-def _fetched(url: str, job: str | None, seconds: float, headers: list[str]) -> Snapshot:
+def _fetched(url: str, job: str | None, times_s: tuple[float, float], headers: list[str], save: Path | None) -> Snapshot:
     from sim.recordings import fetch
 
+    if save is not None:
+        _is_new(save)  # before anybody waits
     pairs = dict(_pair(header) for header in headers)
-    with bar("watching metrics", round(seconds), round(seconds), what_each="s") as watch:
-        return fetch(url, job, sample_s=seconds, headers=pairs, watch=lambda passed: watch(round(passed), round(passed)))
+    sample_s, whole_s = times_s
+    with bar("watching metrics", round(sample_s), round(sample_s), what_each="s") as watch:
+        return fetch(
+            url, job, sample_s=sample_s, whole_s=whole_s, headers=pairs, watch=lambda passed: watch(round(passed), round(passed))
+        )  # fmt: skip
 
 
-def _seconds(sample: str) -> float:
+def _times(sample: str, deadline: str | None) -> tuple[float, float]:
+    """Seconds to watch metrics, and for all questions."""
     from sim.units import parse_duration
 
-    return parsed("--sample", sample, parse_duration) / 1e9
+    sample_s = parsed("--sample", sample, parse_duration) / 1e9
+    whole_s = sample_s + PATIENCE_S if deadline is None else parsed("--deadline", deadline, parse_duration) / 1e9
+    if whole_s <= 0:
+        raise UserError("--deadline: expected more than nothing", Code.USAGE)
+    return sample_s, whole_s
 
 
 def _pair(header: str) -> tuple[str, str]:

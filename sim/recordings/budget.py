@@ -27,6 +27,10 @@ _CLOSING[list(b"]}")] = 1
 class BudgetError(ValueError):
     """It would take more memory than there is for it, or is nested too deeply."""
 
+    def __init__(self, message: str, *, is_spent: bool = False) -> None:
+        super().__init__(message)
+        self.is_spent = is_spent  # then nothing else can be read, either
+
 
 class Budget:
     """Of one command, for all that it reads."""
@@ -41,7 +45,8 @@ class Budget:
         if sum(self.taken.values()) > self.memory_bytes:
             self.taken[place] = _bytes(content, _TEXT.sub(b"", content))
         if sum(self.taken.values()) > self.memory_bytes:
-            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory, with what was read before")
+            del self.taken[place]
+            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory, with what was read before", is_spent=True)
         if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
             raise BudgetError(f"is nested more than {DEEPEST} levels deep")
         return json.loads(content)

@@ -37,7 +37,7 @@ def test_a_saved_copy_gives_the_same(ckptsim, fake_flink, tmp_path):
     live = ckptsim("import", fake_flink().url, "--sample", "0 s", "--save", tmp_path / "kept")
     again = ckptsim("import", tmp_path / "kept")
 
-    assert "all answers; look through them" in live.stderr
+    assert "all answers, 0 secrets masked; look through them" in live.stderr
     assert live.stdout == again.stdout
 
 

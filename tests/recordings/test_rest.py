@@ -70,7 +70,7 @@ def _flows(snapshot):
 
 
 def test_a_flink_that_knows_less(fake_flink, ask):
-    """Older versions lack some answers; one that a proxy forbids is told."""
+    """Older versions lack some answers; one that a proxy forbids is asked for in the scenario."""
     fake = fake_flink()
     for path in list(fake.answers):
         if path.endswith(("jobmanager/config", "/config")) and path != "/config":
@@ -78,8 +78,10 @@ def test_a_flink_that_knows_less(fake_flink, ask):
     inference = infer_scenario(ask(fake))
     assert "How often is a checkpoint taken?" in inference.unknown
     fake.faults["/taskmanagers"] = [403]
+    snapshot = ask(fake)
 
-    assert "HTTP 403" in refusal(ask, fake)
+    assert {"/taskmanagers": "HTTP 403: does not let us in"} == snapshot.missing
+    assert "What does /taskmanagers answer?" in infer_scenario(snapshot).unknown
 
 
 def test_no_window(fake_flink, ask):
@@ -136,14 +138,16 @@ def test_a_job_that_ends_meanwhile_ends_the_window(fake_flink, ask):
 
 
 def test_a_vertex_whose_metrics_vanish(fake_flink, ask):
-    """While a job restarts, its tasks have no metrics; other trouble is trouble."""
+    """While a job restarts, its tasks have no metrics; other trouble is told, and the rest is kept."""
     fake = fake_flink()
     path = next(iter(fake.samples[0]))
     fake.faults[path] = [None, None, 404]
     assert 3 < len(ask(fake).samples)
     fake.faults[path] = [None, None, 401]
+    snapshot = ask(fake)
 
-    assert "HTTP 401" in refusal(ask, fake)
+    assert 3 < len(snapshot.samples)
+    assert ["HTTP 401: asks who we are"] == [why[:25] for why in snapshot.missing.values()]
 
 
 @pytest.mark.parametrize("answer", [{}, [], "yes", {"version": 2}])

@@ -3,6 +3,7 @@
 import re
 import socket
 import threading
+import time
 
 import pytest
 
@@ -66,12 +67,12 @@ def test_what_no_patience_mends_is_told_at_once(fake, pauses, fault, told):
 
 
 def test_damaged_json_is_told_as_that(fake, pauses):
-    """Also nested without end, which no parser survives."""
+    """One that is nested without end, which no parser survives, is told as that."""
     fake.faults["/config"] = ["cut"] * ATTEMPTS
     assert "cut off or damaged" in refusal(Client(fake.url, pause=pauses.append))
-    fake.faults["/config"] = [b"[" * 300_000] * ATTEMPTS
+    fake.faults["/config"] = [b"[" * 300_000]
 
-    assert "cut off or damaged" in refusal(Client(fake.url, pause=pauses.append))
+    assert "nested more than 100 levels deep" in refusal(Client(fake.url, pause=pauses.append))
 
 
 def test_a_server_that_does_not_answer(fake, pauses):
@@ -85,7 +86,7 @@ def test_an_answer_without_end_is_left(fake, monkeypatch, pauses):
     monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10)
     assert "more than 10 bytes" in refusal(Client(fake.url, pause=pauses.append))
     monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10**6)
-    monkeypatch.setattr(rest_client, "WHOLE_S", -1)
+    monkeypatch.setattr(rest_client, "WHOLE_S", 0)
 
     assert "does not come to an end" in refusal(Client(fake.url, pause=pauses.append))
 
@@ -147,21 +148,64 @@ def test_credentials_are_sent_and_never_shown(fake):
     assert "secret" not in str(caught.value)
 
 
-def test_a_redirect_gets_no_credentials_of_another_host(fake, fake_flink):
-    """A standby JobManager may point elsewhere; the password stays at home."""
-    other = fake_flink()
+def redirecting(fake, location, code=307, path="/config"):
     answer = fake.answer
 
-    def redirect(handler, path, names, fault):
-        if path != "/config":
-            return answer(handler, path, names, fault)
-        handler.send_response(307)
-        handler.send_header("Location", other.url + path)
+    def redirect(handler, asked, names, fault):
+        if asked != path:
+            return answer(handler, asked, names, fault)
+        handler.send_response(code)
+        if location is not None:
+            handler.send_header("Location", location)
+        handler.send_header("Content-Length", "0")
         handler.end_headers()
         return None
 
     fake.answer = redirect
 
-    assert "flink-version" in Client(fake.url.replace("//", "//me:secret@")).get("/config")
-    assert "Authorization" in fake.headers[0]
-    assert "Authorization" not in other.headers[0]
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_no_other_host_is_followed(fake, fake_flink, code):
+    """Whatever was given for this one, password, header or cookie, stays here; nor does the other host give answers."""
+    other = fake_flink()
+    redirecting(fake, f"http://you:secret@{other.url[7:]}/config?token=secret", code)
+    client = Client(fake.url.replace("//", "//me:secret@"), headers={"Cookie": "a=secret", "X-Api-Key": "secret"})
+    told = refusal(client)
+
+    assert f"sends us to {other.url}/config: if that is Flink, give its address" in told
+    assert "secret" not in told
+    assert [] == other.asked
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("https://127.0.0.1/config", "sends us to https://127.0.0.1/config"), ("//example.invalid/x", "sends us to http://example.invalid/x"),
+        ("http://[::1", "sends us to http://[::1"), ("http://h:99999/", "sends us to http://h:99999/"),
+        ("file:///etc/passwd", "sends us to"),
+        ("http://a\x1b[31m/", "sends us to http://a\\x1b[31m/"), (None, "sends us on, and not where"), ("", "sends us on, and not where"),
+        ("/config", "sends us round in circles"), ("http://" + "h" * 5000, "sends us to http://hhh"),
+        ("javascript:x", "sends us to javascript:x"),
+    ],
+)  # fmt: skip
+def test_a_redirect_that_is_not_followed_is_one_line(fake, location, told):
+    """To plain text, to files, to nowhere, to itself."""
+    redirecting(fake, location)
+
+    assert told in refusal(Client(fake.url))
+
+
+def test_a_redirect_within_the_server_is_followed(fake):
+    redirecting(fake, "/jobs/overview")
+
+    assert "jobs" in Client(fake.url).get("/config")
+
+
+def test_all_questions_together_have_an_end(fake):
+    """Also while one answer trickles, or another attempt would help."""
+    fake.faults["/config"] = [503] * 10
+    begun = time.monotonic()
+    told = refusal(Client(fake.url, whole_s=0.3))
+
+    assert "no time is left: 0.3 s were given for the whole import" in told
+    assert time.monotonic() - begun < 1

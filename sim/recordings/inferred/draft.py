@@ -5,14 +5,16 @@ What is missing is still given a value, so that the file runs as it is; it is ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.foreign import printable
+from sim.foreign import printable, shown
 
 __all__ = ["MARK", "Draft", "Inference"]
 
 MARK = "UNKNOWN"
+SHOWN = 8  # questions without an answer that the head names
 _WIDTH = 110  # of a comment's line
 
 
@@ -58,6 +60,15 @@ class Draft:
         """About a vertex as a whole, beside what was said before."""
         before = self.comments.get(f"job.{job}", "")
         self.comments[f"job.{job}"] = "\n".join([*before.splitlines(), *_lines(text)])
+
+    def miss(self, missing: Mapping[str, str]) -> None:
+        """What was asked for and not answered, and why: whatever it would have told is not in the scenario."""
+        for path, why in list(missing.items())[:SHOWN]:
+            question = f"What does {shown(path, 120)} answer?"
+            self.unknown.append(question)
+            self.head.append(f"{MARK}: {question} Nothing came: {shown(why, 160)}. Assumed: what holds where nobody asks.")
+        if len(missing) > SHOWN:
+            self.head.append(f"Nor did {len(missing) - SHOWN} more questions have an answer.")
 
     def finished(self, question: str) -> Inference:
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]

@@ -43,6 +43,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_cluster(draft, job)
     infer_storage(draft, job)
     _run(draft, job)
+    draft.miss({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     return draft.finished(f"How does the job '{shown(job.job.name)}' checkpoint, and how would it otherwise?")
 
 

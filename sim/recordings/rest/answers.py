@@ -13,13 +13,16 @@ from sim.recordings.reader import RecordingError, summary
 from sim.recordings.recording import Subtask
 
 __all__ = [
+    "LARGEST_ID", "MOST_VERTICES",
     "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Option", "Plan", "SubtaskPlace", "TaskDetails",
     "Version", "VertexDetails", "parsed",
 ]  # fmt: skip
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
+MOST_VERTICES = 2000  # a job has tens
+LARGEST_ID = 10**12  # of a checkpoint
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
-Id = Annotated[str, Field(min_length=1, max_length=200)]
+Id = Annotated[str, Field(pattern=r"\A[0-9a-f]{32}\z")]  # AbstractID
 Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
 Bytes = Annotated[int, Field(ge=-1, le=10**16)]
 Count = Annotated[int, Field(ge=-1, le=10**9)]
@@ -66,7 +69,7 @@ class Job(_Answer):
     end_time: Ms = Field(default=-1, alias="end-time")
     duration: Ms = -1
     now: Ms = -1
-    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=10_000)]
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MOST_VERTICES)]
     plan: dict[str, Any] | None = None
 
 
@@ -85,7 +88,7 @@ class PlanNode(_Answer):
 class Plan(_Answer):
     """`plan` of /jobs/:id/plan."""
 
-    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=10_000)]
+    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
 
 
 class ExecutionConfig(_Answer):
@@ -132,7 +135,7 @@ class Checkpoints(_Answer):
 class CheckpointDetails(_Answer):
     """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.recording.Checkpoint`."""
 
-    id: Annotated[int, Field(ge=0, le=10**12)]
+    id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
     checkpoint_type: str = "CHECKPOINT"

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from time import monotonic, time_ns
 from typing import Any
+from urllib.parse import quote
 
+from sim.foreign import shown
+from sim.recordings.rest.answers import LARGEST_ID, MOST_VERTICES
 from sim.recordings.rest.client import Client, RestError
-from sim.recordings.rest.snapshot import Snapshot
+from sim.recordings.rest.paths import is_id
+from sim.recordings.rest.snapshot import Snapshot, few
 
 __all__ = ["METRICS", "TERMINAL", "Watch", "choose_job", "fetch", "nobody_watches"]
 
@@ -25,7 +30,8 @@ MOST_VALUES = 1_000_000  # of metrics, all samples together: a job of thousands 
 LEARN_S = 12.0  # the first question makes Flink fetch what metrics there are: longer than its cache lasts
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each costs a request per vertex
-SHOWN = 8  # jobs named in one message
+MOST_IN_VAIN = 3  # questions without an answer, one after the other: then nobody is there any more
+WHOLE_S = 660.0  # for all questions: the usual minute of sampling, and ten for a cluster that takes its time
 
 METRICS = (
     "numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersOut", "accumulateBusyTimeMs", "accumulateIdleTimeMs",
@@ -51,45 +57,60 @@ def fetch(
     job: str | None = None,
     *,
     sample_s: float = 60,
+    whole_s: float = WHOLE_S,
     headers: Mapping[str, str] | None = None,
     watch: Watch = nobody_watches,
     client: Client | None = None,
 ) -> Snapshot:
     """All about one job: `job` is its id, or the first characters of it; None: the only one that runs.
 
-    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.  Questions end `whole_s`
+    seconds after the first one, sampling included.  What is not answered then, or not at all, is `missing`; the rest is kept.
     RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.
     """
-    client = client or Client(url, headers=headers)
+    client = client or Client(url, headers=headers, whole_s=whole_s)
     asked = _Asked(client)
     _is_flink(asked)
     state = choose_job(asked.need("/jobs/overview"), job, client.url)
-    about = f"/jobs/{state[0]}"
+    samples: dict[int, Mapping[str, Any]] = {}
+    with suppress(_NoMoreAnswers):
+        _ask(asked, f"/jobs/{state[0]}", state[1], sample_s, samples, watch)
+    return Snapshot(client.url, state[0], asked.answers, samples, asked.missing)
+
+
+def _ask(asked: _Asked, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
+    """What a scenario cannot do without comes first."""
     asked.need(about)
-    asked.need(f"{about}/checkpoints")
-    for path in ("/plan", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
+    vertices = _vertices(asked.answers[about], asked.client.url + about)
+    for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
         asked.want(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
         asked.want(path)
-    vertices = _vertices(asked.answers[about])
-    samples: dict[int, Mapping[str, Any]] = {}
-    if sample_s > 0 and state[1] not in TERMINAL:
-        samples = _sampled(asked, about, vertices, sample_s, watch)
+    if sample_s > 0 and state not in TERMINAL:
+        _sample(asked, about, vertices, sample_s, samples, watch)
     for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
         asked.want(path)
     _checkpoints(asked, about)
-    return Snapshot(client.url, state[0], asked.answers, samples)
+
+
+class _NoMoreAnswers(Exception):  # noqa: N818 - no error: what was answered before is kept
+    """Time or memory is used up, or nobody answers any more."""
 
 
 class _Asked:
-    """The answers so far."""
+    """The answers so far, and what was asked for in vain."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.answers: dict[str, Any] = {}
+        self.missing: dict[str, str] = {}
+        self.in_vain = 0  # one question after the other
 
     def need(self, path: str) -> Any:
+        """RestError: there is no answer."""
         self.answers[path] = self.client.get(path)
+        self.missing.pop(path, None)
+        self.in_vain = 0
         return self.answers[path]
 
     def want(self, path: str) -> Any:
@@ -97,66 +118,84 @@ class _Asked:
         try:
             return self.need(path)
         except RestError as error:
-            if error.status in (0, 401, 403):
-                raise
+            self.note(path, error)
             return None
+
+    def note(self, path: str, error: RestError) -> None:
+        """_NoMoreAnswers: it is no use to go on."""
+        if error.status == HTTPStatus.NOT_FOUND:
+            return
+        if path not in self.answers:
+            self.missing[path] = error.why
+        self.in_vain += 1
+        if error.is_over or self.in_vain == MOST_IN_VAIN:
+            raise _NoMoreAnswers
 
 
 def _is_flink(asked: _Asked) -> None:
     """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once."""
     config = asked.answers["/config"] = asked.client.get("/config", attempts=2)
     if not isinstance(config, dict) or "flink-version" not in config:
-        raise RestError(f"{asked.client.url}/config: answers, but names no version of Flink: is this Flink's REST address?")
+        raise RestError(f"{asked.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?")
 
 
 def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str]:
     """(id, state) of the job that is meant.  RestError: none, or several; they are named."""
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [job for job in listed if isinstance(job, dict) and job.get("jid")] if isinstance(listed, list) else []
+    if strange := next((job["jid"] for job in jobs if not is_id(job["jid"])), None):
+        raise RestError(source, f"names a job {shown(repr(strange))}, which is no id of Flink's: 32 hexadecimal digits")
     if not jobs:
-        raise RestError(f"{source}: there is no job")
+        raise RestError(source, "there is no job")
     running = [job for job in jobs if job.get("state") not in TERMINAL]
     if wanted is None and not running:
-        raise RestError(f"{source}: no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
+        raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
     meant = running if wanted is None else [job for job in jobs if str(job["jid"]).startswith(wanted.lower())]
     if len(meant) > 1:
-        what = "run" if wanted is None else f"begin with {wanted!r}"
-        raise RestError(f"{source}: several jobs {what}, choose one with --job: {_named(meant)}")
+        what = "run" if wanted is None else f"begin with {shown(wanted)!r}"
+        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(meant)}")
     if not meant:
         others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
-        raise RestError(f"{source}: has no job {wanted!r}; {others}")
+        raise RestError(source, f"has no job {shown(wanted or '')!r}; {others}")
     return str(meant[0]["jid"]), str(meant[0].get("state", ""))
 
 
 def _named(jobs: list[dict[str, Any]]) -> str:
-    shown = [f"{job['jid']} ({job.get('name', '?')}, {job.get('state', '?')})" for job in jobs[:SHOWN]]
-    return ", ".join(shown) + (f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else "")
+    return few([f"{job['jid']} ({shown(job.get('name', '?'), 40)}, {shown(job.get('state', '?'), 20)})" for job in jobs])
 
 
-def _vertices(job: Any) -> list[str]:
+def _vertices(job: Any, source: str) -> list[str]:
+    """RestError: they are none of Flink's."""
     listed = job.get("vertices") if isinstance(job, dict) else None
-    return [str(vertex["id"]) for vertex in listed if isinstance(vertex, dict) and "id" in vertex] if isinstance(listed, list) else []
+    ids = [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex] if isinstance(listed, list) else []
+    if len(ids) > MOST_VERTICES:
+        raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
+    if strange := next((vertex for vertex in ids if not is_id(vertex)), None):
+        raise RestError(source, f"names a vertex {shown(repr(strange))}, which is no id of Flink's: 32 hexadecimal digits")
+    return list(dict.fromkeys(ids))
 
 
-def _sampled(asked: _Asked, about: str, vertices: list[str], sample_s: float, watch: Watch) -> dict[int, Mapping[str, Any]]:
+def _sample(
+    asked: _Asked, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
+) -> None:
     """Metrics of all subtasks, over and over; and the checkpoints that happen meanwhile: their history is short."""
     questions = {vertex: _questions(asked, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
-    samples: dict[int, Mapping[str, Any]] = {}
     begun = monotonic()
     while True:
         job = asked.want(about)
         now = _now_ms(job, samples)
-        sample = {
-            f"{about}/vertices/{vertex}/metrics": [value for question in asking for value in _values(asked, question)]
-            for vertex, asking in questions.items()
-        }
-        samples[now] = {path: values for path, values in sample.items() if values}
+        sample: dict[str, list[Any]] = {}
+        samples[now] = sample
+        for vertex, asking in questions.items():
+            values = [value for question in asking for value in _values(asked, question, now)]
+            if values:
+                sample[f"{about}/vertices/{vertex}/metrics"] = values
         asked.want(f"{about}/checkpoints")
         _checkpoints(asked, about)
         passed = monotonic() - begun
         watch(min(passed, sample_s))
         if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
-            return samples
+            return
         every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
         asked.client.pause(max(0.0, min(every_s, sample_s - passed)))
 
@@ -170,7 +209,7 @@ def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
 def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
     """Requests for all wanted metrics of a vertex, each short enough."""
     deadline = monotonic() + min(LEARN_S, patience_s)
-    while not (names := _names(asked.client.get(path))) and monotonic() < deadline:
+    while not (names := _names(_metrics(asked, path, f"names of {path}"))) and monotonic() < deadline:
         asked.client.pause(1.0)
     asking: list[str] = []
     for name in names:
@@ -181,19 +220,24 @@ def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
     return asking
 
 
-def _values(asked: _Asked, question: str) -> list[Any]:
+def _values(asked: _Asked, question: str, now_ms: int) -> list[Any]:
+    return _metrics(asked, question, f"{now_ms} {question}")
+
+
+def _metrics(asked: _Asked, question: str, kept_as: str) -> list[Any]:
     """None of a vertex that is gone: the job ended, or was restarted with other parts."""
     try:
-        return _list(asked.client.get(question))
+        answer = asked.client.get(question, kept_as=kept_as)
     except RestError as error:
-        if error.status != HTTPStatus.NOT_FOUND:
-            raise
+        asked.note(question.partition("?")[0], error)
         return []
+    asked.in_vain = 0
+    return _list(answer)
 
 
 def _names(listed: Any) -> list[str]:
-    names = (str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict))
-    return sorted(name for name in names if _WANTED.fullmatch(name))
+    names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
+    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _WANTED.fullmatch(name))
 
 
 def _checkpoints(asked: _Asked, about: str) -> None:
@@ -206,16 +250,14 @@ def _checkpoints(asked: _Asked, about: str) -> None:
             continue
         tasks = details.get("tasks") if isinstance(details, dict) else None
         for vertex in tasks if isinstance(tasks, dict) else ():
-            asked.want(f"{path}/subtasks/{vertex}")
+            if is_id(vertex):
+                asked.want(f"{path}/subtasks/{vertex}")
 
 
 def _over(history: Iterable[Any]) -> list[int]:
     """Ids of the checkpoints that are no longer in progress, oldest first."""
-    return sorted(
-        point["id"]
-        for point in history
-        if isinstance(point, dict) and isinstance(point.get("id"), int) and point.get("status") in ("COMPLETED", "FAILED")
-    )
+    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in ("COMPLETED", "FAILED")]
+    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
 
 
 def _list(answer: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from sim.foreign import shown
 from sim.recordings.reader import RecordingError
 from sim.recordings.recording import Checkpoint, Task
 from sim.recordings.rest.answers import (
@@ -26,6 +27,7 @@ from sim.recordings.rest.answers import (
     parsed,
 )
 from sim.recordings.rest.names import operators, short_names
+from sim.recordings.rest.secrets import masked
 from sim.recordings.rest.snapshot import Snapshot
 
 __all__ = ["RestInput", "RestJob", "RestVertex", "Series"]
@@ -60,7 +62,7 @@ class RestJob:
     """RecordingError, as soon as it is asked for something whose answer makes no sense."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+        self.snapshot = masked(snapshot, with_samples=False)[0]  # what is made of it is shown and sent
         self.job: Job = self._answer(Job, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
         self.known: dict[str, Series] = {}  # by vertex; filled by `sim.recordings.inferred.flows`, which reads millions of numbers but once
@@ -126,7 +128,7 @@ class RestJob:
         plan = self._plan()
         edges = {node.id: node.inputs for node in plan.nodes}
         if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:
-            raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{missing[0][:80]}'")
+            raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{shown(missing[0])}'")
         if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
             raise RecordingError(f"{self.snapshot.source}: the plan of the job reads a vertex that it lacks: {unknown[0]}")
         known = {

@@ -57,11 +57,13 @@ def is_secret(key: str) -> bool:
     return any(word in plain for word in _WORDS)
 
 
-def masked(snapshot: Snapshot) -> tuple[Snapshot, int]:
-    """The same without secrets; how many values were replaced."""
+def masked(snapshot: Snapshot, *, with_samples: bool = True) -> tuple[Snapshot, int]:
+    """The same without secrets; how many values were replaced.  Samples are numbers, whose names alone could hold one."""
     mask = _Mask()
     answers = {path: mask.value(answer) for path, answer in snapshot.answers.items()}
-    samples = {time_ms: {path: mask.value(answer) for path, answer in sample.items()} for time_ms, sample in snapshot.samples.items()}
+    samples = snapshot.samples
+    if with_samples:
+        samples = {time_ms: {path: mask.value(answer) for path, answer in sample.items()} for time_ms, sample in samples.items()}
     missing = {path: mask.text(why) for path, why in snapshot.missing.items()}
     return Snapshot(mask.text(snapshot.source), snapshot.job, answers, samples, missing), mask.count
 

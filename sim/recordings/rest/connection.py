@@ -1,0 +1,131 @@
+"""Connections that end in time, whatever the server sends and however slowly; redirects within one server only.
+
+A time limit of a socket is one for each read: a server that sends a byte a second never reaches it, in a body or in a header.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
+from typing import IO, Any
+from urllib.parse import urljoin, urlsplit
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request
+
+from sim.foreign import shown
+
+__all__ = ["HTTPInTime", "HTTPSInTime", "RedirectError", "WithinServer", "origin"]
+
+LONGEST = 160  # characters of an address in a message
+Left = Callable[[], float]
+"""Seconds until the next read must be over; TimeoutError: none."""
+
+
+class RedirectError(Exception):
+    """An answer that sends us somewhere else; one line."""
+
+
+class WithinServer(HTTPRedirectHandler):
+    """Follows no redirect to another origin: a header given for this server is nobody else's, nor may the next one be read in clear."""
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
+        location = headers.get("location") or ""
+        try:
+            target = urljoin(req.full_url, location)
+            same = origin(target) == origin(req.full_url)
+        except ValueError:
+            same, target = False, location
+        if not location or not same:
+            fp.close()
+            place = shown(_without_credentials(target), LONGEST)
+            raise RedirectError(f"sends us to {place}: if that is Flink, give its address" if location else "sends us on, and not where")
+        return super().http_error_302(req, fp, code, msg, headers)
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+class HTTPInTime(HTTPHandler):
+    def __init__(self, left: Left) -> None:
+        super().__init__()
+        self.left = left
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_Connection, self.left), req)
+
+
+class HTTPSInTime(HTTPSHandler):
+    def __init__(self, left: Left) -> None:
+        self.trusted = ssl.create_default_context()
+        super().__init__(context=self.trusted)
+        self.left = left
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_SecureConnection, self.left), req, context=self.trusted)
+
+
+class _Connection(HTTPConnection):
+    def __init__(self, left: Left, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.left = left
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _Watched(self.sock, self.left)
+
+
+class _SecureConnection(HTTPSConnection):
+    def __init__(self, left: Left, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.left = left
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _Watched(self.sock, self.left)
+
+
+class _Watched:
+    """A socket that is read in time."""
+
+    def __init__(self, sock: socket.socket, left: Left) -> None:
+        self.sock = sock
+        self.left = left
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Reading(self.sock, self.left))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sock, name)
+
+
+class _Reading(io.RawIOBase):
+    def __init__(self, sock: socket.socket, left: Left) -> None:
+        self.sock = sock
+        self.left = left
+        self.raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self.sock.settimeout(self.left())
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port.  ValueError: it has none."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def _without_credentials(url: str) -> str:
+    """Nor a query, which may hold them as well."""
+    scheme, colon, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return (f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if colon else url).partition("?")[0]
