@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from sim.checkers.ledger import Numbers, Tally
 from sim.checkers.state import Brought, Stamp
 from sim.checkers.violation import Violation
@@ -44,12 +46,14 @@ def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shap
             if not _same(before, after):
                 fact = f"{_count(before, after)} {words} by {name}, {_count(after, before)} in the new tasks"
                 yield Violation(DEALT, time_ns, where, fact)
-    for number, (upstream, downstream) in enumerate(new[0].edges):
-        between = f"between {new[0].vertices[upstream]} and {new[0].vertices[downstream]}"
-        before, after = ((tally.written - tally.read)[shape.channels[number]] for shape, tally in (old, new))
-        if not _same(before, after):
-            fact = f"{_count(before, after)} records were in flight {between}, {_count(after, before)} in the new channels"
-            yield Violation(DEALT, time_ns, where, fact)
+    resized = old[0].resized(new[0])
+    for number, ends in enumerate(new[0].edges):
+        between = f"between {new[0].vertices[ends[0]]} and {new[0].vertices[ends[1]]}"
+        before, after = (_streams(tally, shape.channels[number], kept=resized.isdisjoint(ends)) for shape, tally in (old, new))
+        for words, column in before.items():
+            if not _same(column, after[words]):
+                fact = f"{_count(column, after[words])} records {words} {between}, {_count(after[words], column)} in the new channels"
+                yield Violation(DEALT, time_ns, where, fact)
 
 
 def misdealt_state(
@@ -64,6 +68,14 @@ def misdealt_state(
         if wrong:
             fact = f"{float(shares[wrong[0]]):g} times the {kind} state of {wrong[0]} comes back"
             yield Violation(DEALT, time_ns, where, f"{fact}{f' (and {len(wrong) - 1} more of {vertex})' if len(wrong) > 1 else ''}")
+
+
+def _streams(tally: Tally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
+    """What is to be compared, by what it is called; `kept`: the streams stand where they stood."""
+    written, read = tally.written[channels], tally.read[channels]
+    if kept:
+        return {"were written": written, "were read": read}
+    return {"were in flight": np.array([(written - read).sum()])}
 
 
 def _same(before: Numbers, after: Numbers) -> bool:

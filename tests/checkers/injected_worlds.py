@@ -1,0 +1,80 @@
+"""A handful of small worlds in which everything that can be restored is restored: records in flight, state of every kind, transactions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sim.model.scenario import Scenario
+from sim.scenario import loads, write
+
+__all__ = ["WORLDS", "scenario"]
+
+Document = dict[str, Any]
+
+
+def _world(barriers: str, *, commit: str = "30 ms", **changes: Any) -> Document:
+    """Two sources that outrun their readers, operators of every kind, a sink with transactions; two failures."""
+    changelog = {"materialize": "400 ms", "threshold": "2 kB"}
+    job: Document = {
+        "orders": {"source": {"record": "900 B", "rate-per-subtask": "300/s", "records-per-subtask": 400}, "parallelism": 2},
+        "rates": {"source": {"record": "300 B", "rate-per-subtask": "100/s", "records-per-subtask": 150}, "parallelism": 1},
+        "enrich": {
+            "input": {"orders": {"ship": "hash", "service": "2 ms"}}, "parallelism": 2, "record": "900 B",
+            "async-io": {"latency": {"exponential": "15 ms"}, "capacity": 6}, "snapshot": {"operator-state": "80 B"},
+        },
+        "count": {
+            "input": {"enrich": {"ship": "hash", "service": "2 ms"}, "rates": {"ship": "rebalance", "service": "1 ms"}},
+            "parallelism": 2, "record": "700 B", "fan-out": 1.5,
+            "state": {"size": "20 kB", "backend": "rocksdb", "update": "30 %", "value": "100 B"},
+        },
+        "total": {
+            "input": {"count": {"ship": "hash", "service": "1 ms"}}, "parallelism": 2, "record": "700 B",
+            "state": {"size": "10 kB", "backend": "hashmap", "update": "50 %", "value": "100 B", "changelog": changelog},
+            "snapshot": {"operator-state": "60 B"},
+        },
+        "sink": {
+            "input": {"total": {"ship": "rebalance", "service": "1500 us"}}, "parallelism": 2,
+            "commit": {"committer": "chained", "time": commit}, "flush": {"share": "20 %", "files": 2},
+        },
+    }  # fmt: skip
+    world: Document = {
+        "version": 1, "job": job,
+        "checkpoint": {"interval": "100 ms", "barriers": barriers, "tolerable-failed": 1000, "incremental": True},
+        "run": {"duration": "60 s", "seed": 11},
+        "cluster": {"placement": "spread", "latency": "100 us",
+                    "network": {"segment-size": "4 KiB", "buffers-per-channel": 2, "buffer-timeout": "5 ms"}},
+        "storage": {"bandwidth": "20 MB/s", "inline-threshold": "0 B"},
+        "overheads": {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
+                      "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"},
+        "restart": {"strategy": "fixed-delay", "delay": "10 ms", "replacement": "20 ms", "heartbeat-timeout": "150 ms"},
+        "faults": [{"kill": "sink[0]", "at": "650 ms"}, {"kill": "count[1]", "at": "1130 ms"}],
+    }  # fmt: skip
+    for section, keys in changes.items():
+        world[section] = {**world.get(section, {}), **keys} if isinstance(keys, dict) else keys
+    return world
+
+
+WORLDS: dict[str, Document] = {
+    "unaligned": _world("unaligned"),
+    "aligned, local copies": _world("aligned", checkpoint={"local-recovery": True}, cluster={"placement": "single"}),
+    "task manager lost": _world("unaligned", faults=[{"task-manager": "random", "at": "700 ms"}, {"kill": "orders[0]", "at": "900 ms"}]),
+    "rescaled": _world(  # in the middle of a commit
+        "unaligned", commit="80 ms", rescale={"at": "700 ms", "parallelism": {"count": 3, "total": 1}}, faults=[],
+    ),
+    "rescaled with a savepoint": _world(
+        "unaligned", rescale={"at": "600 ms", "parallelism": {"count": 1, "total": 3}, "from": "savepoint"},
+        faults=[{"kill": "total[0]", "at": "1200 ms"}],
+    ),
+    "claimed": _world("unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]),
+    "not claimed": _world(
+        "unaligned", instances={"count": 2, "claim": "no-claim", "from": "savepoint"}, run={"duration": "2400 ms"}, faults=[],
+        actions=[{"savepoint": "canonical", "at": "600 ms"}],
+    ),
+}  # fmt: skip
+
+
+@cache
+def scenario(name: str) -> Scenario:
+    (only,) = loads(write(WORLDS[name], f"Is everything processed exactly once? ({name})")).scenarios
+    return only

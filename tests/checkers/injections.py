@@ -1,0 +1,389 @@
+"""Breaks the runtime on purpose, once per way a restore can go wrong, and shows who notices: `python -m tests.checkers.injections`.
+
+Each break is in the runtime or its planes, never in a checker.  Prints breaks by worlds caught, and the shortest story of each.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from sim.plane.compiled import KernelPlane
+from sim.plane.interface import Position
+from sim.runtime import instances, redistribution
+from sim.runtime.contents import Contents, Held
+from sim.runtime.operator_io import OperatorIO
+from sim.runtime.outside import Outside
+from sim.runtime.restore import Restore
+from sim.runtime.simulate import simulate
+from sim.runtime.sink import SinkCommitter, SinkWriter
+from sim.runtime.snapshot_files import SnapshotFiles
+from sim.runtime.state_snapshot import StateSnapshot, SubtaskState
+from tests.checkers.injected_worlds import WORLDS, scenario
+
+if TYPE_CHECKING:
+    from sim.checkers.violation import Violation
+
+__all__ = ["INJECTIONS", "Injection", "caught"]
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    name: str  # what goes wrong
+    path: str  # of the restore
+    apply: Callable[[Patch], None]
+
+
+    @property
+    def world(self) -> str:
+        """One in which it must be noticed."""
+        if self.name == "what is visible is committed again":
+            return "task manager lost"  # a commit is behind the latest checkpoint
+        return {"rescale": "rescaled", "next job": "claimed", "local recovery": "aligned, local copies"}.get(self.path, "unaligned")
+
+
+INJECTIONS: list[Injection] = []
+
+
+def injection(path: str, name: str) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
+    def add(apply: Callable[[Patch], None]) -> Callable[[Patch], None]:
+        INJECTIONS.append(Injection(name, path, apply))
+        return apply
+
+    return add
+
+
+def around(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> None:
+    """`change` gets what the function returns, and its arguments."""
+    original = getattr(owner, name)
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        return change(original(*args, **kwargs), *args)
+
+    patch.setattr(owner, name, changed)
+
+
+def on_restore(patch: Patch, change: Callable[[Held, Restore, int], Held]) -> None:
+    """What a restored task is given."""
+    around(patch, Restore, "_held", lambda held, restore, task: change(held, restore, task) if restore.checkpoint else held)
+
+
+def moved(held: Held, **columns: Any) -> Held:
+    return replace(held, position=held.position._replace(**columns))
+
+
+def is_source(restore: Restore, task: int) -> bool:
+    return not restore.world.layout.task_gates[task]
+
+
+# ---------------------------------------------------------------------------------------------- positions
+
+
+@injection("source offset", "a source skips five records")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, restore, task: moved(held, served=held.position.served + 5) if is_source(restore, task) else held)
+
+
+@injection("source offset", "a source repeats five records")
+def _(patch: Patch) -> None:
+    def change(held: Held, restore: Restore, task: int) -> Held:
+        return moved(held, served=max(0, held.position.served - 5)) if is_source(restore, task) else held
+
+    on_restore(patch, change)
+
+
+@injection("source offset", "snapshots hold the offset of five records ago")
+def _(patch: Patch) -> None:
+    def change(position: Position, plane: KernelPlane, task: int) -> Position:
+        return position if plane.layout.task_gates[task] else position._replace(served=max(0, position.served - 5))
+
+    around(patch, KernelPlane, "position", change)
+
+
+@injection("middle position", "a task in the middle is restored one record too far")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, restore, task: held if is_source(restore, task) else moved(held, served=held.position.served + 1))
+
+
+@injection("middle position", "a channel counts one record too many")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: moved(held, records_in=held.position.records_in + 1) if len(held.position.records_in) else held)
+
+
+@injection("middle position", "snapshots hold the records read one too many")
+def _(patch: Patch) -> None:
+    around(patch, KernelPlane, "position", lambda position, *_: position._replace(records_out=position.records_out + 1))
+
+
+@injection("async requests", "requests under way are forgotten")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: moved(held, late=0))
+
+
+# ---------------------------------------------------------------------------------------------- records in flight
+
+
+@injection("captured input", "captured input is not read again")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: moved(held, captured=np.zeros_like(held.position.captured)))
+
+
+@injection("captured input", "the capture ends 100 bytes early")
+def _(patch: Patch) -> None:
+    def change(_: None, contents: Contents, checkpoint: int, task: int) -> None:
+        if (held := contents.of(checkpoint, task)) is not None:
+            held.position = held.position._replace(captured=np.maximum(held.position.captured - 100, 0))
+
+    around(patch, Contents, "in_flight_final", change)
+
+
+@injection("captured output", "overtaken output is not sent again")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: moved(held, overtaken=np.zeros_like(held.position.overtaken)))
+
+
+# ---------------------------------------------------------------------------------------------- state
+
+
+@injection("state", "state is not restored")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: replace(held, parts=()))
+
+
+def nothing_read(*_: object) -> Iterator[Any]:
+    """A process that ends at once."""
+    return 0
+    yield
+
+
+@injection("state", "downloads end before they begin")
+def _(patch: Patch) -> None:
+    patch.setattr(SubtaskState, "restore", nothing_read)
+
+
+@injection("state", "a subtask gets the state of its neighbour")
+def _(patch: Patch) -> None:
+    def change(held: Held, restore: Restore, task: int) -> Held:
+        same = [t for t, vertex in enumerate(restore.world.layout.vertex) if vertex == restore.world.layout.vertex[task]]
+        other = restore.world.contents.of(restore.checkpoint, same[same.index(task) - 1])
+        return held if other is None else replace(held, parts=other.parts)
+
+    on_restore(patch, change)
+
+
+@injection("state", "checkpoints keep naming the files of the first one")
+def _(patch: Patch) -> None:
+    first: dict[tuple[object, int], StateSnapshot] = {}
+    original = Contents.stored
+
+    def stored(contents: Contents, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
+        original(contents, checkpoint, task, state_bytes, first.setdefault((id(contents), task), files))
+
+    patch.setattr(Contents, "stored", stored)
+
+
+def parts_without(part: str) -> Callable[[Patch], None]:
+    def apply(patch: Patch) -> None:
+        def change(held: Held, *_: object) -> Held:
+            return replace(held, parts=tuple((replace(snapshot, **{part: []}), share) for snapshot, share in held.parts))
+
+        on_restore(patch, change)
+
+    return apply
+
+
+injection("keyed state", "keyed state is not restored")(parts_without("handles"))
+injection("operator state", "list state is not restored")(parts_without("operator"))
+
+
+@injection("changelog", "the tail of the log is not part of the snapshot")
+def _(patch: Patch) -> None:
+    def change(snapshot: StateSnapshot, *_: object) -> StateSnapshot:
+        return replace(snapshot, handles=snapshot.handles[:-1]) if snapshot.logged else snapshot
+
+    around(patch, SubtaskState, "close", change)
+
+
+@injection("changelog", "the log is not replayed")
+def _(patch: Patch) -> None:
+    def change(held: Held, *_: object) -> Held:
+        parts = ((replace(s, handles=[one for one in s.handles if not one.name.startswith("log-")]), share) for s, share in held.parts)
+        return replace(held, parts=tuple(parts))
+
+    on_restore(patch, change)
+
+
+@injection("local recovery", "the local copy is that of another subtask")
+def _(patch: Patch) -> None:
+    latest: dict[str, StateSnapshot] = {}
+
+    def change(snapshot: StateSnapshot, state: SubtaskState, *_: object) -> StateSnapshot:
+        other = latest.get(f"{state.vertex.name} {1 - state.index}")
+        latest[f"{state.vertex.name} {state.index}"] = snapshot
+        return snapshot if other is None or other.local is None else replace(snapshot, local=other.local)
+
+    around(patch, SubtaskState, "close", change)
+
+
+# ---------------------------------------------------------------------------------------------- transactions
+
+
+@injection("committables", "transactions in a checkpoint are forgotten")
+def _(patch: Patch) -> None:
+    on_restore(patch, lambda held, *_: replace(held, committables=None))
+
+
+@injection("committables", "a restored committer commits nothing")
+def _(patch: Patch) -> None:
+    patch.setattr(SinkCommitter, "restored", lambda *_: None)
+
+
+@injection("committables", "what is visible is committed again")
+def _(patch: Patch) -> None:
+    patch.setattr(Outside, "has", lambda *_: False)
+
+
+@injection("committables", "a restored writer goes on with its first record")
+def _(patch: Patch) -> None:
+    def change(_: None, io: OperatorIO, *__: object) -> None:
+        if isinstance(io.writer, SinkWriter):
+            io.writer.machine = replace(io.writer.machine, read=tuple(0 for _ in io.writer.machine.read))
+
+    around(patch, OperatorIO, "_restored", change)
+
+
+# ---------------------------------------------------------------------------------------------- the next job
+
+
+def next_job(patch: Patch, change: Callable[[Held, bool], Held]) -> None:
+    """What the parts of a snapshot are for the job that begins from it; told whether the part is a source's."""
+
+    def all_parts(parts: Mapping[int, Held], *_: object) -> dict[int, Held]:
+        return {task: change(held, not len(held.position.consumed)) for task, held in parts.items()}
+
+    around(patch, SnapshotFiles, "contents", all_parts)
+
+
+@injection("next job", "its sources skip seven records")
+def _(patch: Patch) -> None:
+    next_job(patch, lambda held, source: moved(held, served=held.position.served + 7) if source else held)
+
+
+@injection("next job", "it begins without state")
+def _(patch: Patch) -> None:
+    next_job(patch, lambda held, _: replace(held, parts=()))
+
+
+@injection("next job", "it begins without the transactions of the snapshot")
+def _(patch: Patch) -> None:
+    next_job(patch, lambda held, _: replace(held, committables=None))
+
+
+@injection("next job", "it begins without captured input")
+def _(patch: Patch) -> None:
+    next_job(patch, lambda held, _: moved(held, captured=np.zeros_like(held.position.captured)))
+
+
+# ---------------------------------------------------------------------------------------------- rescale
+
+
+def dealt(patch: Patch, change: Callable[[dict[int, Held]], dict[int, Held]]) -> None:
+    """What the new tasks begin with."""
+    around(patch, instances, "rescaled", lambda result, *_: (change(result[0]), *result[1:]))
+
+
+def each(change: Callable[[Held], Held]) -> Callable[[dict[int, Held]], dict[int, Held]]:
+    return lambda parts: {task: change(held) for task, held in parts.items()}
+
+
+@injection("rescale", "its sources skip seven records")
+def _(patch: Patch) -> None:
+    dealt(patch, each(lambda held: held if len(held.position.consumed) else moved(held, served=held.position.served + 7)))
+
+
+@injection("rescale", "a record in flight is lost")
+def _(patch: Patch) -> None:
+    original = redistribution._even
+    patch.setattr(redistribution, "_even", lambda total, parts: original(max(0, total - 1), parts))
+
+
+@injection("rescale", "all in-flight data is lost")
+def _(patch: Patch) -> None:
+    patch.setattr(redistribution, "_sizes", lambda *_: [])
+    patch.setattr(redistribution, "_even", lambda _total, parts: np.zeros(parts, np.int64))
+
+
+@injection("rescale", "state is forgotten")
+def _(patch: Patch) -> None:
+    dealt(patch, each(lambda held: replace(held, parts=tuple(one for one in held.parts if one[1] == 1))))
+
+
+@injection("rescale", "every subtask gets all of the state")
+def _(patch: Patch) -> None:
+    def everything(_own: int, _parallelism: int, before: int, _groups: int) -> dict[int, Fraction]:
+        return dict.fromkeys(range(before), Fraction(1))
+
+    patch.setattr(redistribution, "overlap", everything)
+
+
+@injection("rescale", "key groups are dealt by number of subtask")
+def _(patch: Patch) -> None:
+    def by_number(own: int, _parallelism: int, before: int, _groups: int) -> dict[int, Fraction]:
+        return {own: Fraction(1)} if own < before else {}
+
+    patch.setattr(redistribution, "overlap", by_number)
+
+
+@injection("rescale", "requests under way are forgotten")
+def _(patch: Patch) -> None:
+    dealt(patch, each(lambda held: moved(held, late=0)))
+
+
+@injection("rescale", "transactions are forgotten")
+def _(patch: Patch) -> None:
+    dealt(patch, each(lambda held: replace(held, committables=None)))
+
+
+# ---------------------------------------------------------------------------------------------- who notices
+
+
+def caught(one: Injection, world: str) -> tuple[Violation, ...] | None:
+    """What a broken runtime is found to break; None: the run itself stops with an error, which nobody can miss."""
+    with pytest.MonkeyPatch.context() as patch:
+        one.apply(patch)
+        try:
+            return simulate(scenario(world)).violations
+        except (ArithmeticError, AssertionError, LookupError, ValueError):
+            return None
+
+
+def main() -> int:
+    say = sys.stdout.write
+    for world in WORLDS:
+        for violation in simulate(scenario(world)).violations:
+            say(f"{world}, unbroken: {violation}\n")
+    stories: dict[str, Violation] = {}
+    say(f"| restore path | injected | {' | '.join(WORLDS)} | told as |\n|{'---|' * (3 + len(WORLDS))}\n")
+    for one in INJECTIONS:
+        found = {world: caught(one, world) for world in WORLDS}
+        every = [violation for violations in found.values() for violation in violations or ()]
+        if every:
+            stories[one.name] = min(every, key=lambda violation: len(violation.story) or 99)
+        counts = " | ".join("error" if violations is None else str(len(violations) or "") for violations in found.values())
+        say(f"| {one.path} | {one.name} | {counts} | {stories[one.name].law if every else 'NOBODY NOTICES'} |\n")
+        sys.stdout.flush()
+    for name, violation in stories.items():
+        say(f"\n{name}\n{violation}\n")
+    return 0 if len(stories) == len(INJECTIONS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

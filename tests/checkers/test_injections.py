@@ -1,0 +1,38 @@
+"""A runtime that is broken on purpose is found out, in a world where the break matters; unbroken it is not accused.
+
+The whole table: `python -m tests.checkers.injections`.
+"""
+
+import pytest
+
+from sim.runtime.simulate import simulate
+from tests.checkers.injected_worlds import WORLDS, scenario
+from tests.checkers.injections import INJECTIONS, caught
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_unbroken_runtime_is_not_accused(world):
+    """Where everything is restored that can be."""
+    run = simulate(scenario(world))
+
+    assert () == run.violations
+    assert len(run.recoveries) >= 1
+    assert run.recoveries["restored_checkpoint"].gt(0).all(), "from a checkpoint, not from the beginning"
+    assert run.recoveries["restored_bytes"].gt(0).all()
+
+
+@pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: f"{one.path}: {one.name}")
+def test_a_broken_restore_is_found_out(one):
+    """With a story that names the restart or the snapshot."""
+    violations = caught(one, one.world)
+
+    assert violations, f"nobody notices in {one.world} that {one.name}"
+    assert any(violation.story for violation in violations) or one.path in ("rescale", "next job")
+
+
+def test_every_way_of_restoring_is_broken():
+    """Timers are part of keyed state here, union list state is only a property of a vertex: neither has a path of its own."""
+    assert {
+        "source offset", "middle position", "async requests", "captured input", "captured output", "state", "keyed state", "operator state",
+        "changelog", "local recovery", "committables", "next job", "rescale",
+    } == {one.path for one in INJECTIONS}  # fmt: skip
