@@ -152,6 +152,9 @@ class KernelPlane:
     def let_go(self, task: int, until: int) -> None:
         self._do(names.LET_GO, task, until)
 
+    def wait_for_late(self, task: int) -> None:
+        self._do(names.WAIT_FOR_LATE, task)
+
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:

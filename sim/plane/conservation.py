@@ -162,5 +162,5 @@ def check_lists(books: Books) -> None:
         books.ensure(ready == known, f"ready channels of gate {i} lost", gate)
         books.ensure(gate.listed == (ready > 0), f"gate {i} is in or out of its task's list by mistake", gate)
         task = w.tasks[gate.task]
-        asleep = task.state == State.IDLE and not task.listed
+        asleep = task.state == State.IDLE and not task.listed and not task.waits_for_late
         books.ensure(not (asleep and ready), f"task {gate.task} sleeps beside a ready channel", gate)

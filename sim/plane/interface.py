@@ -148,6 +148,8 @@ L3  In a turn, behind T2, whether or not the output is available: while the firs
 L4  A turn that leaves the task IDLE, SOFT or with a record in hand sets its wake-up to the time the first late record is ready (none without ``times``).
 L5  let_go(task, until) wakes the task if IDLE or SOFT.  Position: ``late`` of the records served are late (one in hand too).  A started task has them late again, all of
     them from ``now`` on (times drawn for their ordinals; one beyond the capacity in hand), or until they are let go; copies made (P4) are those of the records that are not late.
+L6  wait_for_late(task) wakes the task if IDLE or SOFT.  From then on T3 is all of its turns behind L3: it takes neither markers nor records and is IDLE, until no record of it
+    is late.  Then it reports NONE_LATE(task), once, the turn ends, and the next one is a turn like any other.
 
 Markers                              (PipelinedSubpartition, CheckpointBarrierHandler's counting)
 =================================================================================================
@@ -318,6 +320,7 @@ class Kind(IntEnum):
     LEFT = 4  # all watched markers of a number have left the task's queues
     EXHAUSTED = 5  # a bounded source served its last record
     RECOVERED = 6  # a task that was started anew has read all of its recovered input (P7)
+    NONE_LATE = 7  # a task that waited for its late outputs has written the last of them (L6)
 
 
 class Notice(NamedTuple):
@@ -371,6 +374,7 @@ class DataPlane(Protocol):
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
     def let_go(self, task: int, until: int) -> None: ...  # L5
+    def wait_for_late(self, task: int) -> None: ...  # L6
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3

@@ -139,7 +139,7 @@ class Task:
     urgent_tail: int = -1
     watches: int = -1  # S7
     prioritised: int = 0
-    # late outputs (L1-L5)
+    # late outputs (L1-L6)
     late: int = 0  # records served whose outputs are not written, one in hand too
     in_hand: int = 0
     lag: int = 0  # TIMED or TOLD; 0: outputs leave at once
@@ -152,6 +152,7 @@ class Task:
     lag_first: int = 0  # ... and where the first of them stands in it
     lag_last: int = 0  # when the last one is ready
     let_go: int = 0
+    waits_for_late: int = 0  # L6
     # a source
     source: int = 0
     total: int = -1

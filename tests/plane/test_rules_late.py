@@ -1,10 +1,10 @@
-"""Rules L1-L5: outputs that leave some time after the service of their record, or when they are let go."""
+"""Rules L1-L6: outputs that leave some time after the service of their record, or when they are let go; who waits for them."""
 
 from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import Kind, Lag, State
+from sim.plane.interface import Kind, Lag, Marker, State, Trait
 from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
 
 
@@ -106,3 +106,60 @@ def test_a_position_is_late_with_no_more_than_it_served(build):
 
     with pytest.raises(ValueError, match="late"):
         plane.start(positions)
+
+
+def notices(plane, until):
+    """(time, kind) of what is reported before then, but for the end of the source."""
+    seen = []
+    while plane.now < until:
+        notice = plane.advance(until)
+        if notice.kind not in (Kind.QUIET, Kind.EXHAUSTED):
+            seen.append((notice.time, notice.kind))
+    return seen
+
+
+def test_who_waits_for_late_outputs_takes_nothing_before_them(build):
+    """L6: told at 45, with the records served at 20, 30 and 40 late and the fourth in service until 50: the fifth is begun at 150."""
+    plane = build(chain(Lag((100,), 10), total=5))
+    run(plane, 45)
+    plane.wait_for_late(1)
+
+    assert [(150, Kind.NONE_LATE)] == notices(plane, 151)
+    assert (4, 0, State.BUSY) == (task(plane, 1, "served"), plane.position(1).late, state(plane, 1))
+    assert [5] == written(plane, 261)
+    assert [] == notices(plane, 1000)
+
+
+def test_who_waits_for_late_outputs_runs_mails(build):
+    """L6: between records, at the moment asked for, and the waiting goes on; a marker with priority waits like the rest."""
+    plane = build(chain(Lag((100,), 10), total=5))
+    run(plane, 45)
+    plane.wait_for_late(1)
+    run(plane, 60)
+    plane.interrupt(1)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [(60, Kind.SAFE), (150, Kind.NONE_LATE), (150, Kind.ARRIVED)] == notices(plane, 200)
+
+
+def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
+    """L6: a thread at rest says so at once; one at work when it is between records."""
+    plane = build(chain(Lag((100,), 10)))
+    run(plane, 1000)
+    plane.wait_for_late(1)
+
+    assert [(1000, Kind.NONE_LATE)] == notices(plane, 1001)
+
+
+def test_a_start_ends_the_waiting(build):
+    """P3: of the verb nothing is left."""
+    plane = build(chain(Lag((100,), 10)))
+    run(plane, 45)
+    positions = {t: plane.position(t) for t in range(3)}
+    plane.wait_for_late(1)
+    plane.halt([0, 1, 2])
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+
+    assert Kind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}

@@ -148,6 +148,7 @@ class Script:
     naps: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, length): held from the next safe point on
     slow: tuple[tuple[int, int, int, int], ...] = ()  # (at, task modulo tasks, num, den)
     let_go: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, how many of the records served stay late)
+    waits: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it waits for its late outputs
 
 
 TRAITS = [Trait(i) for i in range(8)]  # every combination without FINAL, which sources send when they are exhausted
@@ -173,6 +174,7 @@ def scripts(draw: st.DrawFn) -> Script:
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)), max_size=2))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11), st.integers(0, 2)), max_size=6))),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
     )
 
 
@@ -215,6 +217,9 @@ class Driver:
 
         for at, task, kept in self.script.let_go:
             self.call(at, lambda task=task, kept=kept: self.let_go(task % len(self.tasks), kept))
+
+        for at, task in self.script.waits:
+            self.call(at, lambda task=task: self.plane.wait_for_late(task % len(self.tasks)))
 
     def let_go(self, task: int, kept: int) -> None:
         self.plane.let_go(task, self.plane.position(task).served - kept)

@@ -3,7 +3,7 @@
 from sim.plane.kernel.advance import advance
 from sim.plane.kernel.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.draws import law
-from sim.plane.kernel.late import let_go
+from sim.plane.kernel.late import let_go, wait_for_late
 from sim.plane.kernel.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.names import (
     ADVANCE,
@@ -29,6 +29,7 @@ from sim.plane.kernel.names import (
     STAND,
     START,
     SWEEP,
+    WAIT_FOR_LATE,
 )
 from sim.plane.kernel.restarts import drop_event, halt, stand, sweep
 from sim.plane.kernel.tree import schedule
@@ -74,6 +75,8 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         scale(w, t, a, b)
     elif op == LET_GO:
         let_go(w, t, a)
+    elif op == WAIT_FOR_LATE:
+        wait_for_late(w, t)
     elif op == HALT:
         halt(w, t)
     elif op == SWEEP:

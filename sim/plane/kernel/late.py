@@ -1,10 +1,10 @@
-"""Outputs that leave after the service of their record (L1-L5)."""
+"""Outputs that leave after the service of their record (L1-L6)."""
 
 from sim.plane.kernel.draws import law
-from sim.plane.kernel.names import BUSY, HARD, IDLE, SOFT, TIMED
+from sim.plane.kernel.names import BUSY, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
 from sim.plane.kernel.output import go_on_writing
 from sim.plane.kernel.tree import schedule
-from sim.plane.kernel.work import become, wake_between_records
+from sim.plane.kernel.work import become, report, wake_between_records
 from sim.plane.rows import World
 
 
@@ -78,6 +78,25 @@ def let_go(w: World, t: int, until: int) -> None:
     if until > task.let_go:
         task.let_go = until
     wake_between_records(w, t)
+
+
+def wait_for_late(w: World, t: int) -> None:
+    """L6."""
+    w.tasks[t].waits_for_late = 1
+    wake_between_records(w, t)
+
+
+def go_on_waiting(w: World, t: int) -> None:
+    """Mails and nothing else before the last late output is written (L6)."""
+    task = w.tasks[t]
+    if task.interrupted == 1:
+        task.interrupted = 0
+        report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+    elif task.late > 0:
+        become(w, t, IDLE)
+    else:
+        task.waits_for_late = 0
+        report(w, NOTE_NONE_LATE, t, -1, -1, -1, -1, 0, 0)
 
 
 def be_late_again(w: World, t: int) -> None:

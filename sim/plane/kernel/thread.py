@@ -3,7 +3,7 @@
 from sim.plane.kernel.counting import process_marker
 from sim.plane.kernel.draws import law
 from sim.plane.kernel.elements import free_element, take_head
-from sim.plane.kernel.late import become_late, expect_late, write_late
+from sim.plane.kernel.late import become_late, expect_late, go_on_waiting, write_late
 from sim.plane.kernel.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
 from sim.plane.kernel.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
 from sim.plane.kernel.output import available, emit, flush_touched, go_on_writing
@@ -25,7 +25,10 @@ def turn(w: World, t: int) -> None:
         return
     if task.late > 0 and not write_late(w, t):
         return
-    run(w, t)
+    if task.waits_for_late == 1:
+        go_on_waiting(w, t)
+    else:
+        run(w, t)
     if w.g.noted > 0:
         append_turn(w, t)
     if task.late > 0:

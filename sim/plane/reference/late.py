@@ -1,10 +1,10 @@
-"""Outputs that leave after the service of their record (rules L1-L5)."""
+"""Outputs that leave after the service of their record (rules L1-L6)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import State
+from sim.plane.interface import Kind, State
 from sim.plane.reference.parts import Late, law
 
 if TYPE_CHECKING:
@@ -65,6 +65,17 @@ class LateOutputs:
         """L4."""
         if task.late and self.timed(task) and not task.in_service and task.state in (State.IDLE, State.SOFT):
             self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
+
+    def wait(self, task: Task) -> None:
+        """L6."""
+        if task.interrupted:
+            task.interrupted = False
+            self.plane.report(Kind.SAFE, task)
+        elif task.late:
+            self.plane.thread.enter(task, State.IDLE)
+        else:
+            task.waits_for_late = False
+            self.plane.report(Kind.NONE_LATE, task)
 
     def let_go(self, task: Task, until: int) -> None:
         """L5."""

@@ -279,6 +279,7 @@ class Task:
     late: deque[Late] = field(default_factory=deque)  # L1
     in_hand: Late | None = None  # L2
     let_go: int = 0
+    waits_for_late: bool = False  # L6
     records_out: int = 0
     buffers_in: int = 0
     buffers_out: int = 0

@@ -217,6 +217,10 @@ class ReferencePlane(Agenda):
     def let_go(self, task: int, until: int) -> None:
         self.late.let_go(self.all_tasks[task], until)
 
+    def wait_for_late(self, task: int) -> None:
+        self.all_tasks[task].waits_for_late = True
+        self.wake_if_idle_or_soft(self.all_tasks[task])
+
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])
 

@@ -47,7 +47,10 @@ class Thread:
         if not self.plane.late.write(task):  # L3
             return
         before = self.plane.reports
-        self.go_on(task)
+        if task.waits_for_late:
+            self.plane.late.wait(task)
+        else:
+            self.go_on(task)
         if self.plane.reports > before:  # T10
             self.plane.wake(task)
         self.plane.late.expect(task)
