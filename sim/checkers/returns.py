@@ -16,7 +16,7 @@ from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry
 
-__all__ = ["Written", "misnoted", "misplaced", "unread", "unwritten"]
+__all__ = ["Written", "misnoted", "misplaced", "unanswered", "unread", "unwritten"]
 
 PLACE = "a restored task goes on where its checkpoint left it"
 NOTED = "a snapshot says where its task stands"
@@ -104,6 +104,14 @@ def unread(
             fact = f"it has {total} records and has emitted {tally.served[task]}, each counted once"
             yield Violation(READ, time_ns, teller.task(task), fact)
             return
+
+
+def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller) -> Iterator[Violation]:
+    """At the end of a job that finished: these tasks made requests and have ended their operators."""
+    for task in tasks:
+        if tally.late[task]:
+            fact = f"the job has finished and {tally.late[task]} records are lost: nobody waited for the answers to their requests"
+            yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
 
 
 def _emitted(expected: int, stands: int) -> str:

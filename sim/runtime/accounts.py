@@ -15,7 +15,7 @@ import numpy as np
 from sim.checkers.dealing import Shape, misdealt
 from sim.checkers.ledger import Ledger, Tally
 from sim.checkers.restores import story_of_restore
-from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unread, unwritten
+from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten
 from sim.metrics.journal import Happening
 from sim.plane.interface import Ship
 from sim.runtime.state_accounts import StateAccounts
@@ -129,6 +129,12 @@ class Accounts:
         ends = list(zip(world.layout.writer, world.layout.reader, strict=True))
         yield from unread(world.env.now, ends, tally, [] if stopped else self._totals(), self.teller)
         yield from unwritten(world.env.now, self._outputs, tally, self._more, "at the end", self.teller)
+        vertices = world.scenario.job.vertices
+        asking = (task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].async_io is not None)
+        yield from unanswered(world.env.now, filter(self._drained, asking), tally, self.teller)
+
+    def _drained(self, task: int) -> bool:
+        return self.world.tasks[task].ending.machine.drained
 
     def _totals(self) -> list[tuple[int, int]]:
         """(source, records it has), where they are bounded and were never dealt out anew."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.checkers.ledger import Ledger, Tally
-from sim.checkers.returns import Written, misnoted, misplaced, unread, unwritten
+from sim.checkers.returns import Written, misnoted, misplaced, unanswered, unread, unwritten
 from sim.checkers.story import Teller
 from sim.metrics.journal import Happening, Journal
 
@@ -99,3 +99,12 @@ def test_a_finished_job_has_read_everything():
     assert ["it has 25 records and has emitted 20, each counted once"] == [
         one.fact for one in unread(9, ends, full, [(0, 25)], Teller([], NAMES))
     ]
+
+
+def test_answers_that_came_too_late_are_told():
+    """Only of tasks that made requests."""
+    (violation,) = unanswered(9, [0, 1], tally(late=(0, 3)), Teller(journal(), NAMES))
+
+    assert "an output of sink[0]" == violation.where
+    assert "3 records are lost" in violation.fact
+    assert [] == list(unanswered(9, [0], tally(late=(0, 3)), Teller(journal(), NAMES)))
