@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.model.quantiles import quantile_table
 from sim.protocol.vocabulary import Work as Piece
 from sim.protocol.writer import Writer
 from sim.runtime.background import begin
@@ -52,7 +51,8 @@ class OperatorIO:
         self.committer: SinkCommitter | None = None
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
-        self._longest_answer_ns = 0 if vertex.async_io is None else quantile_table(vertex.async_io.latency)[-1]
+        self._makes_requests = vertex.async_io is not None
+        self._when_answered: Callable[[], None] = lambda: None
         self._bytes_at_cut = 0
         self._holds_back = 0
         self._last_checkpoint = 0
@@ -94,15 +94,14 @@ class OperatorIO:
         else:
             self._work_on_thread(self._flush(self.files, command.work, own_ns, checkpoint), done)
 
-    def held(self, checkpoint: int) -> Uncommitted | None:
-        """What this snapshot, taken now, keeps of the committer."""
-        return None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.held)
-
-    def held_back(self) -> tuple[int, ...]:
-        """Records per input channel that a snapshot, taken now, keeps of the writer."""
-        if self.writer is None:
-            return ()
-        return tuple(read - written for read, written in zip(self._records_read(), self.writer.machine.read, strict=True))
+    def cut(self, checkpoint: int, *, finished: bool) -> None:
+        """The barrier has just been forwarded: what the snapshot keeps of the committer, and the records the writer holds back."""
+        uncommitted = None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.held)
+        held_back: tuple[int, ...] = ()
+        if self.writer is not None:
+            read = self.world.plane.position(self.host.task).records_out.tolist()
+            held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
+        self.world.contents.cut(checkpoint, self.host.task, uncommitted, finished=finished, held_back=held_back)
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
@@ -116,7 +115,7 @@ class OperatorIO:
 
     def requests(self) -> int:
         """Under way now."""
-        return self.world.plane.position(self.host.task).late if self._longest_answer_ns else 0
+        return self.world.plane.position(self.host.task).late if self._makes_requests else 0
 
     def served_until(self, epoch: int) -> int:
         """Records served by the end of an epoch, which is committed."""
@@ -130,8 +129,9 @@ class OperatorIO:
 
         committer.  Then `done`.
         """
-        if self._longest_answer_ns and self.world.plane.position(self.host.task).late:
-            self.host.env.call_in(self._longest_answer_ns, lambda: self.host.thread.post(lambda: self.end_input(done)))
+        if self.requests():  # AsyncWaitOperator#endInput: a barrier met meanwhile would come before the answers
+            self._when_answered = lambda: self.end_input(done)
+            self.host.thread.begin_yield()
             return
         if not self._ends_epochs:
             done()
@@ -150,6 +150,11 @@ class OperatorIO:
 
         later = self.world.scenario.checkpoint.operator_io == "async" and self.world.job_end.rule.waits  # for a checkpoint to upload them
         self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
+
+    def answered(self) -> None:
+        """The last request under way is answered, and its output is written."""
+        self._when_answered()
+        self.host.thread.end_yield()
 
     def commit_at_finish(self) -> None:
         """The task ends and waits for no checkpoint: its committer commits what it holds, whatever becomes of the job."""
@@ -214,10 +219,6 @@ class OperatorIO:
         read_bytes = int(here.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
         return tuple(here.records_out.tolist()), since
-
-    def _records_read(self) -> tuple[int, ...]:
-        return tuple(self.world.plane.position(self.host.task).records_out.tolist())
-
 
 def _space(world: World, host: int) -> StagingSpace:
     """All tasks of a task manager share its disk."""

@@ -83,14 +83,16 @@ class TaskHost:
         elif notice.kind is Kind.ANNOUNCED:
             edge = self.world.gate_edge(self.task, notice.gate)
             options = self.world.transit.announced_options(notice.number, edge)
-            if self.thread.occupied:  # it looks at it when it is free
-                self.post(lambda now: say.BarrierAnnounced(now, notice.gate, notice.number, options))
-            else:
+            if self.thread.takes_mails:
                 self.tell(say.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
+            else:  # it looks at it when it is free
+                self.post(lambda now: say.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is Kind.LEFT:
             self.tell(say.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is Kind.RECOVERED:
             self.world.recovery.task_runs(self.task)
+        elif notice.kind is Kind.NONE_LATE:
+            self.operator.answered()
 
     def post(self, event: Callable[[int], say.TaskEvent]) -> None:
         """Tell the machine by mail: the event is made when the task thread gets to it."""
@@ -99,13 +101,13 @@ class TaskHost:
     def notify_complete(self, checkpoint: int) -> None:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
         if self.on_complete or self.ending.listens:
-            self.thread.post(lambda: self._hear_complete(checkpoint))
+            self.thread.post(lambda: self._hear_complete(checkpoint), notifies=True)
 
     def _hear_complete(self, checkpoint: int) -> None:
         for listen in self.on_complete:
             listen(checkpoint)
         if self.ending.listens:
-            self.thread.post(lambda: self.ending.completed(checkpoint))  # when all that is done
+            self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)  # when all that is done
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
         """Likewise of an aborted one; what was completed before is heard first (StreamTask#notifyCheckpointAbortAsync)."""
@@ -117,7 +119,7 @@ class TaskHost:
             for listen in self.on_abort:
                 listen(checkpoint)
 
-        self.thread.post(hear)
+        self.thread.post(hear, notifies=True)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
@@ -284,8 +286,7 @@ class TaskHost:
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
-        held, over, back = self.operator.held(command.checkpoint), self.ending.machine.drained, self.operator.held_back()
-        self.world.contents.cut(command.checkpoint, self.task, held, finished=over, held_back=back)
+        self.operator.cut(command.checkpoint, finished=self.ending.machine.drained)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(say.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue a barrier could wait in

@@ -21,24 +21,28 @@ class TaskThread:
         self.stopped = False
         self.mails_only = False  # no record is served any more
         self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
+        self.yields = False  # inside an operator that waits: notifications are all it takes
         self._at_mails = False
         self._writes = False  # outputs were let go: no mail before they are written
-        self._mails: deque[Callable[[], None]] = deque()
+        self._mails: deque[tuple[Callable[[], None], bool]] = deque()
 
-    def post(self, mail: Callable[[], None]) -> None:
-        """Have `mail` run by the task thread, between records, after the mails before it."""
+    def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
+        """Have `mail` run by the task thread, between records, after the mails before it.
+
+        `notifies`: it is a notification, which an operator that waits lets through as well (mails of the highest priority).
+        """
         if self.stopped:
             return
-        self._mails.append(mail)
-        if not self.occupied:
+        self._mails.append((mail, notifies))
+        if not self.occupied and (notifies or not self.yields):
             self._call()
 
     def at_safe_point(self) -> None:
         """The plane reports that the task is between records."""
         self._at_mails = True
         self._writes = False
-        while self._mails and not self.occupied and not self._writes:
-            self._mails.popleft()()  # which may stop the thread
+        while not self.occupied and not self._writes and (mail := self._next()) is not None:
+            mail()  # which may stop the thread
         self._at_mails = False
         if self._mails and self._writes and not self.stopped and not self.occupied:
             self.plane.interrupt(self.task)
@@ -67,7 +71,7 @@ class TaskThread:
             self.occupy()
             call_in(for_ns, self.vacate)
 
-        self.post(freeze)
+        self.post(freeze, notifies=True)  # whatever it is doing
 
     def vacate(self) -> None:
         """Let the thread go back to mails and records."""
@@ -86,6 +90,31 @@ class TaskThread:
             if not self.occupied:
                 self.plane.hold(self.task)
             self.mails_only = True
+
+    @property
+    def takes_mails(self) -> bool:
+        """All of them, at its next safe point."""
+        return not (self.occupied or self.yields)
+
+    def begin_yield(self) -> None:
+        """An operator waits for late outputs at the end of its input (MailboxExecutor#yield): neither barriers nor records meanwhile."""
+        self.yields = True
+        self.plane.wait_for_late(self.task)
+
+    def end_yield(self) -> None:
+        """The last late output is written.  Call when the plane says so."""
+        self.yields = False
+        if self._mails and not self.occupied:
+            self._call()
+
+    def _next(self) -> Callable[[], None] | None:
+        """Take the mail whose turn it is, if there is one."""
+        place = next((i for i, (_, notifies) in enumerate(self._mails) if notifies or not self.yields), None)
+        if place is None:
+            return None
+        mail, _ = self._mails[place]
+        del self._mails[place]
+        return mail
 
     def _call(self) -> None:
         """Have the mails looked at."""

@@ -84,6 +84,35 @@ def test_a_thread_is_kept_once(thread, plane):
     assert [("hold", 3), ("release", 3)] == plane.verbs
 
 
+def test_an_operator_that_waits_lets_notifications_through(thread, plane):
+    """MailboxExecutor#yield: mails of the task itself, barriers among them, wait in their order until the last late output is written."""
+    story = []
+    thread.begin_yield()
+    for n, notifies in enumerate((False, True, False, True)):
+        thread.post(lambda n=n: story.append(n), notifies=notifies)
+    thread.at_safe_point()
+
+    assert [1, 3] == story
+    assert [("wait_for_late", 3), ("interrupt", 3), ("interrupt", 3)] == plane.verbs, "nobody asks for what cannot run"
+    thread.end_yield()
+    assert ("interrupt", 3) == plane.verbs[-1]
+    thread.at_safe_point()
+    assert [1, 3, 0, 2] == story
+
+
+def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
+    """The outputs may block the thread: the mails behind wait for the safe point after them."""
+    story = []
+    thread.post(lambda: (story.append("commit"), thread.let_go(7)))
+    thread.post(lambda: story.append("next"))
+    thread.at_safe_point()
+
+    assert ["commit"] == story
+    assert [("let_go", 3, 7), ("interrupt", 3)] == plane.verbs[-2:]
+    thread.at_safe_point()
+    assert ["commit", "next"] == story
+
+
 @pytest.mark.parametrize("engine", ["reference", "interpreted"])
 def test_a_mail_never_runs_inside_a_record(engine):
     """Posted at 13 while the record of 10 to 20 is served: it runs at 20."""

@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from sim.metrics.journal import Happening
 from sim.model.faults import Rescale
 from sim.model.job import Job
+from sim.runtime.operator_io import OperatorIO
 from sim.runtime.simulate import ENGINES, simulate
 from sim.runtime.sink import SinkWriter
 from sim.scenario import load
+from tests.laws.small_jobs import MS
 
 WORLDS = Path(__file__).parents[1] / "data" / "worlds"
 COMMITTED = {
     "cascade-behind-a-rescaled-broadcast": {"k0": 333, "kk": 330},
     "cascade-with-a-rescaled-stage": {"a": 2742, "b": 2242},
+    "drained-one-request-at-a-time": {"k0": 40},
+    "drained-with-requests": {"sink": 1202},
     "naive-windowed-sink-loses-its-task-manager": {"k0": 304, "k1": 152},
     "naive-windowed-sink-rescaled-by-savepoint": {"k0": 23},
     "naive-windowed-sink-with-a-global-committer": {"k1: committer": 150},
@@ -82,6 +87,26 @@ def test_output_that_a_stopped_job_does_not_commit_is_lost(world, monkeypatch):
     monkeypatch.setattr(SinkWriter, "end_epoch", forgetting)
 
     assert "are lost: never committed" in facts(run(world))
+
+
+@pytest.mark.parametrize("world", [world for world in COMMITTED if world.startswith("drained")])
+def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
+    """They come behind the savepoint's barrier, and no checkpoint follows; or they never come."""
+    monkeypatch.setattr(OperatorIO, "requests", lambda _: 0)
+
+    assert "records are lost: " in facts(run(world))
+
+
+def test_the_end_of_the_input_waits_for_answers_and_for_nothing_else():
+    """The savepoint's barrier waits behind the end of data, which leaves with the last answer, at most 100 ms after the last record."""
+    result = run("drained-with-requests")
+    asking = {(row.task, row.happening): row.time_ns for row in result.journal if row.task in (2, 3)}
+    stopped_ns = next(row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA)
+
+    for task in (2, 3):
+        ended_ns = asking[task, Happening.END_OF_DATA]
+        assert 80 * MS < ended_ns - stopped_ns <= 101 * MS
+        assert ended_ns <= asking[task, Happening.SNAPSHOT_BEGUN]
 
 
 def test_a_stopped_job_owes_what_was_read_before_its_savepoint_only():
