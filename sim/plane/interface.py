@@ -360,7 +360,6 @@ class DataPlane(Protocol):
     now: int
 
     def advance(self, until: int) -> Notice: ...  # E3
-
     def forward(self, task: int, marker: Marker, edge: int | None = None) -> int: ...  # M1
     def convert_output(self, task: int, number: int) -> int: ...  # M2
     def prioritise(self, task: int, number: int) -> None: ...  # M3
@@ -380,10 +379,7 @@ class DataPlane(Protocol):
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
     def counted(self, task: int) -> Counted: ...  # P8
 
-    def polled(self, task: int) -> int:
-        """Bytes taken from all gates of the task so far (bytes_in of its row)."""
-        ...
-
+    def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
 
     def tasks(self) -> np.ndarray:
