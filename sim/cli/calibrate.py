@@ -12,6 +12,7 @@ import typer
 from sim.cli.errors import Code, UserError, say, speaking, stoppable
 from sim.cli.options import JobsOption
 from sim.cli.progress import bar
+from sim.cli.recording_files import in_folder
 from sim.cli.shown import show
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
     """The recordings, and how many files were none."""
     from sim.recordings import RecordingError, read
 
-    paths = [file for place in places for file in _files(place)]
+    paths = [file for place in places for file in (in_folder(place) if place.is_dir() else [place])]
     found, skipped = [], 0
     for path in paths:
         try:
@@ -64,10 +65,6 @@ def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
     if not found:
         raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, places))}", Code.INVALID_INPUT)
     return found, skipped
-
-
-def _files(place: Path) -> list[Path]:
-    return sorted([*place.glob("*.json"), *place.glob("*.json.gz")]) if place.is_dir() else [place]
 
 
 def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Path | None, as_json: bool) -> None:

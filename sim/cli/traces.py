@@ -76,10 +76,10 @@ def cut_windows(
     with speaking():
         on_spark = spark_settings(master, conf)
         from sim.cli.shown import put
+        from sim.sweep.sheet import write_csv
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration
-        from sim.whole_file import replace_file
 
         if cut not in CUTS:
             raise UserError(f"--cut: expected {', '.join(CUTS)}, not '{cut}'", Code.USAGE)
@@ -91,7 +91,7 @@ def cut_windows(
         output_folder(out.parent)
         with stoppable(f"{out} is as it was before"), session(master, "ckptsim traces", conf=on_spark) as spark:
             found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, beside=str(out.parent))
-        replace_file(out, lambda path: found.to_csv(path, index=False, float_format="%.6g"))
+        write_csv(found, out, float_format="%.6g")
         for line in told:
             say(line)
         put(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")

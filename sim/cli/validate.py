@@ -11,6 +11,7 @@ import typer
 from sim.cli.errors import Code, UserError, say, speaking, stoppable
 from sim.cli.options import EnvironmentOption, JobsOption
 from sim.cli.progress import bar
+from sim.cli.recording_files import in_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def _files(path: Path) -> list[Path]:
     """A folder of saved REST answers is one recording."""
     if not path.is_dir() or (path / "jobs").is_dir():
         return [path]
-    return sorted([*path.glob("*.json"), *path.glob("*.json.gz")])
+    return in_folder(path)
 
 
 def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[_Outcome]:

@@ -97,6 +97,16 @@ class Coordinator:
         """0: none."""
         return self.retained[-1] if self.retained else 0
 
+    @property
+    def locked(self) -> bool:
+        """Metadata is written under a lock: messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
+        return any(one.state is PendingState.WRITING_METADATA for one in self.pending)
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """Checkpoints whose contents somebody may still ask for: retained, or under way; savepoints outlast newer completions."""
+        return frozenset((*self.retained, *(one.checkpoint for one in self.pending)))
+
     def on(self, event: CoordinatorEvent) -> _Answer:
         match event:
             case SchedulerStarted():

@@ -28,11 +28,10 @@ PENDING_TRANSITIONS: dict[PendingState, dict[str, str]] = {
     PendingState.WRITING_METADATA: {
         "MetadataWritten": "completed",
         "MetadataWritten, failed": "aborted",
-        "newer one completed": "aborted",
         "SchedulerStopped": "aborted",
     },
 }
-"""state -> what happens -> what follows.  In WRITING_METADATA nothing expires: the coordinator is busy with this very checkpoint."""
+"""state -> what happens -> what follows.  In WRITING_METADATA nothing expires and no other one completes: the lock is taken."""
 
 
 @dataclass(frozen=True, slots=True)

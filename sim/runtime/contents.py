@@ -5,7 +5,7 @@ A restore starts tasks from here, and the checkers judge cuts by it.  Kept while
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -86,9 +86,9 @@ class Contents:
         if (held := self.of(checkpoint, task)) is not None:
             held.state_bytes, held.parts = state_bytes, ((files, Fraction(1)),)
 
-    def completed(self, checkpoint: int, retained: tuple[int, ...]) -> None:
-        """What older checkpoints left behind goes: late cuts of aborted ones too."""
-        for number in [number for number in self.checkpoints if number < checkpoint and number not in retained]:
+    def completed(self, checkpoint: int, needed: Collection[int]) -> None:
+        """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""
+        for number in [number for number in self.checkpoints if number < checkpoint and number not in needed]:
             del self.checkpoints[number]
 
     def forget(self, checkpoint: int) -> None:

@@ -34,6 +34,8 @@ class CoordinatorHost:
         self._lives = 0  # JobManagers lost so far
         self._timer: simpy.Event | None = None
         self._heard: deque[say.CoordinatorEvent] = deque()
+        self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
+        self._at_work = False  # somebody goes through those that wait
 
     def start(self, first_delay_ns: int) -> None:
         """All tasks run."""
@@ -49,6 +51,20 @@ class CoordinatorHost:
             for command in commands:
                 self.carry_out(command)
             self._heard.popleft()
+        self._go_on()
+
+    def _in_turn(self, work: Callable[[], None]) -> None:
+        """Now, or as soon as the lock is free: first come, first served."""
+        self._waiting.append(work)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._at_work:
+            return
+        self._at_work = True
+        while self._waiting and not self.machine.locked:
+            self._waiting.popleft()()
+        self._at_work = False
 
     def hear_acknowledgement(self, task: int, checkpoint: int) -> None:
         """A task's acknowledgement sets out."""
@@ -81,7 +97,7 @@ class CoordinatorHost:
         """From a task; one that sets out to a JobManager which is gone by then is lost."""
         life = self._lives
         delay_ns = self.overheads.acknowledge_ns + self.world.faults.delay_ns(task)
-        self.env.call_in(delay_ns, lambda: arrive() if life == self._lives else None)
+        self.env.call_in(delay_ns, lambda: self._in_turn(lambda: arrive() if life == self._lives else None))
 
     @by_kind
     def carry_out(self, command: say.CoordinatorCommand) -> None:
@@ -117,7 +133,8 @@ class CoordinatorHost:
 
     @carry_out.register
     def _arm_checkpoint_timeout(self, command: say.ArmCheckpointTimeout) -> None:
-        self.env.call_in(command.at_ns - self.env.now, lambda: self.tell(say.CheckpointTimedOut(self.env.now, command.checkpoint)))
+        expire = lambda: self.tell(say.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
+        self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(expire))
 
     @carry_out.register
     def _write_metadata(self, command: say.WriteMetadata) -> None:
@@ -202,7 +219,7 @@ class CoordinatorHost:
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
         self.world.files.completed(command.checkpoint)
-        self.world.contents.completed(command.checkpoint, self.machine.retained)
+        self.world.contents.completed(command.checkpoint, self.machine.needed)
         if self.world.checking is not None:
             self.world.checking.completed(command.checkpoint)
 

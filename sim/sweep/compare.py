@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,7 @@ class Comparison:
         import pandas as pd
 
         header, rows = texts(self.strategies)
-        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{self.verdict}</p>"
+        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{escape(self.verdict)}</p>"
 
     def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
         scenario = results[0].scenario

@@ -12,6 +12,7 @@ from typing import Any
 from sim.analysis.picture import through_time
 from sim.sweep.compare import Comparison
 from sim.sweep.run_folder import RUNS, SUMMARY
+from sim.sweep.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
 
 __all__ = ["keep", "plain"]
@@ -26,7 +27,7 @@ def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequen
     if not comparison.strategies:
         return
     replace_file(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))
-    replace_file(folder / "comparison.csv", lambda path: comparison.table.to_csv(path, index=False))
+    write_csv(comparison.table, folder / "comparison.csv")
     runs = {name: results[0] for name, results in comparison.results.items()}
     warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name

@@ -16,6 +16,7 @@ from sim.runtime.manifest import identity
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, baseline
+from sim.sweep.sheet import write_csv
 from sim.sweep.store import Store, kept_in
 from sim.whole_file import replace_file
 
@@ -37,7 +38,7 @@ def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
     runs = table((outcomes[cell] for cell in sorted(bare) if cell in outcomes), {"cell": pa.string()} | PROVENANCE)
     with kept_in(store.folder):
         replace_file(store.folder / "results.parquet", lambda path: pq.write_table(results, path))
-        replace_file(store.folder / "results.csv", lambda path: frame.to_csv(path, index=False))
+        write_csv(frame, store.folder / "results.csv")
         replace_file(store.folder / "runs.parquet", lambda path: pq.write_table(runs, path))
     return frame
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def test_foreign_files_are_named_and_skipped(folder):
     assert "foreign.json: is JSON, but no recording" in outcome.stderr
     assert "cut.json.gz" in outcome.stderr
     assert outcome.stdout.startswith("# What no configuration says, of the environment of 3 recordings of Flink 2.3.0.")
+
+
+@pytest.mark.parametrize("verb", ["calibrate", "validate"])
+def test_a_pipe_in_a_folder_is_skipped(tmp_path, verb):
+    """It would never end."""
+    os.mkfifo(tmp_path / "pipe.json")
+
+    outcome = CliRunner().invoke(app, [verb, str(tmp_path)])
+
+    assert 3 == outcome.exit_code
+    assert f"skipped: {tmp_path / 'pipe.json'}: is no ordinary file" in outcome.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--cross-validate",)])

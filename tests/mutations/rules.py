@@ -278,6 +278,20 @@ COORDINATOR = (
         f"{PROTOCOL}coordinator.py::test_law_23_retained_checkpoints_are_bounded",
     ),
     Rule(
+        "messages and timeouts wait while metadata is written",
+        "runtime/coordinator_host.py",
+        "        while self._waiting and not self.machine.locked:\n",
+        "        while self._waiting:\n",
+        "tests/runtime/test_storage_in_runs.py::test_metadata_is_written_under_the_lock",
+    ),
+    Rule(
+        "a savepoint under way outlasts newer completions",
+        "protocol/coordinator.py",
+        "frozenset((*self.retained, *(one.checkpoint for one in self.pending)))",
+        "frozenset(self.retained)",
+        "tests/protocol/test_coordinator.py::test_what_an_older_savepoint_holds_is_still_needed",
+    ),
+    Rule(
         "nothing expires while metadata is written",
         "protocol/coordinator.py",
         "        if one is None or one.state is PendingState.WRITING_METADATA:\n            return self, ()\n"

@@ -483,6 +483,16 @@ def test_a_completion_subsumes_older_ones():
     assert FailureReason.CHECKPOINT_SUBSUMED is commands[1].reason
 
 
+def test_what_an_older_savepoint_holds_is_still_needed():
+    """It is under way while a newer checkpoint completes."""
+    one = triggered(0, kind=SAVEPOINT, max_concurrent=3)
+    triggered(10, one)
+    triggered(20, one)
+    completed(one, 2, 30)
+
+    assert frozenset({1, 2, 3}) == one.state.needed
+
+
 def test_a_completion_leaves_older_savepoints_alone():
     one = triggered(0, kind=SAVEPOINT, max_concurrent=2)
     triggered(10, one)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -74,6 +75,30 @@ def test_metadata_that_cannot_be_written_fails_the_checkpoint():
 
     assert ("FAILED", "FINALIZE_CHECKPOINT_FAILURE") == (first.status, first.failure)
     assert first.acknowledged == first.tasks
+
+
+def test_metadata_is_written_under_the_lock():
+    """Half a second each, a checkpoint every 400 ms: one after the other, and acknowledgements count when the lock is free."""
+    job = scenario(chain(sink_ns=MS), seconds=4, max_concurrent=3)
+    here = World(replace(job, storage=replace(FLAT, metadata_ns=500 * MS)), "compiled")
+    here.start()
+    here.env.run(until=here.env.timeout(job.run.duration_ns))
+    done = [here.stats[number] for number in completed(here)]
+
+    assert len(done) > 4
+    assert all(500 * MS <= later.completed_ns - earlier.completed_ns for earlier, later in pairwise(done))
+    assert all(earlier.completed_ns <= later.latest_ack_ns for earlier, later in pairwise(done))
+    assert () == here.checking.violations()
+
+
+def test_a_checkpoint_does_not_expire_while_another_one_has_the_lock():
+    """The timeout of 600 ms passes while metadata of 700 ms is written: acknowledgements that came before are heard before it."""
+    job = scenario(chain(sink_ns=MS), seconds=4, max_concurrent=2, timeout_ns=600 * MS)
+    here = World(replace(job, storage=replace(FLAT, metadata_ns=700 * MS)), "compiled")
+    here.start()
+    here.env.run(until=here.env.timeout(job.run.duration_ns))
+
+    assert {"COMPLETED", "IN_PROGRESS"} == {row.status for row in here.stats.values()}
 
 
 def test_slow_nodes_show_in_the_checkpoints():

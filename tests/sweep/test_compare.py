@@ -19,6 +19,15 @@ def test_a_study_compares_itself_with_no_checkpoints(study):
     assert "<table" in comparison._repr_html_()
 
 
+def test_a_notebook_shows_names_as_text(study):
+    """A vertex may be called anything, and the sentence names it."""
+    comparison = sim.compare(study, jobs=1)
+    comparison.__dict__["verdict"] = "Barriers wait at <script>alert(1)</script>."
+
+    assert "<script>" not in comparison._repr_html_()
+    assert "Barriers wait at &lt;script&gt;" in comparison._repr_html_()
+
+
 def test_results_compare_without_a_baseline(study):
     """As they are; nothing is run."""
     comparison = sim.compare([sim.simulate(scenario) for scenario in study.scenarios])

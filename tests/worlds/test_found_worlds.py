@@ -37,3 +37,11 @@ def test_a_storage_outage_fails_checkpoints_and_tasks_only(world):
     assert "FAILED" in set(result.checkpoints["status"])
     assert "COMPLETED" in set(later["status"])
     assert {"task"} >= set(result.recoveries["kind"])
+
+
+def test_metadata_of_a_savepoint_and_of_a_checkpoint():
+    """Both are due at once: the savepoint is complete first, and holds everybody's part."""
+    result = ran("savepoint-metadata")
+
+    assert () == result.violations
+    assert {"COMPLETED"} == set(result.checkpoints["status"])

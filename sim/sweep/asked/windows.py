@@ -11,6 +11,7 @@ from sim.scenario.problems import Reading, did_you_mean
 from sim.scenario.trace import TraceError, columns_and_rows, length_ns
 from sim.sweep.asked.design import Point, text_of
 from sim.sweep.asked.document import Windows
+from sim.sweep.sheet import unescaped
 from sim.units import format_duration, format_number
 
 __all__ = ["Window", "windows"]
@@ -125,7 +126,8 @@ def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, 
         changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
         length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
         window = Window(name, changes, ((label, text_of(row[label])),) if label in columns else ())
-        yield window, _Piece(_nanoseconds(row[FROM], file, line), length, file.parent / str(row[FILE]) if FILE in columns else None)
+        trace = file.parent / unescaped(str(row[FILE])) if FILE in columns else None
+        yield window, _Piece(_nanoseconds(row[FROM], file, line), length, trace)
     if not seen:
         raise TraceError(f"{file} has no windows")
 
