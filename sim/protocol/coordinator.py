@@ -72,7 +72,7 @@ class Coordinator:
     num_retained: int
     requests: Requests
     failures: FailureCounter
-    next_id: int = 1
+    next_id: int
     grid: Grid | None = None  # None: the periodic scheduler is off
     armed_ns: int = 0  # the wake-up the timer stands on
     triggering: Triggering | None = None

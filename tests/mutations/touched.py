@@ -6,6 +6,7 @@ Lines count from the first one of their function, so that a recording outlives w
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import subprocess
@@ -29,44 +30,57 @@ KEPT = ROOT / ".mutants"
 AT_IMPORT = "import"
 
 
+class Function(NamedTuple):
+    first: int
+    last: int
+    text: str  # a digest
+
+
+class Ran(NamedTuple):
+    """What a recording knows of a function."""
+
+    texts: set[str]  # as it stood when the folders were recorded
+    lines: dict[int, list[str]]  # from its first -> tests
+
+
 class Touched(NamedTuple):
     seconds: dict[str, float]  # of a test
-    lines: dict[tuple[str, str], dict[int, list[str]]]  # (file, outermost function) -> line from its first -> tests
+    functions: dict[tuple[str, str], Ran]  # by (file, outermost function)
     files: dict[str, list[str]]  # all tests that run some line of a file
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Those that run the statement; at the level of a module or class those that run anything in its file, or live in its room."""
-        if not mutant.inside:
+        """Those that run the statement; of a function that changed since, all its tests.
+
+        At the level of a module or class, and of a new function: those that run anything in its file, or live in its room.
+        """
+        function = self.functions.get((mutant.file, mutant.where))
+        if not mutant.inside or function is None:
             near = f"tests/{mutant.file.split('/')[1]}/"
             return sorted({*self.files.get(mutant.file, ()), *(test for test in self.seconds if test.startswith(near))})
-        function = self.lines.get((mutant.file, mutant.where), {})
-        first = first_lines(ROOT / mutant.file)[mutant.where]
-        wanted = range(mutant.line - first, mutant.last_line - first + 1)
-        exact = {test for line in wanted for test in function.get(line, ())}
-        return sorted((exact or {test for tests in function.values() for test in tests}) - {AT_IMPORT})
+        now = functions_of(ROOT / mutant.file)[mutant.where]
+        wanted = range(mutant.line - now.first, mutant.last_line - now.first + 1)
+        exact = {test for line in wanted for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
+        return sorted((exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT})
 
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Then replacing the code of the function would come too late."""
-        function = self.lines.get((mutant.file, mutant.where), {})
-        return not mutant.inside or any(AT_IMPORT in tests for line, tests in function.items() if line > 0)
+        function = self.functions.get((mutant.file, mutant.where))
+        return not mutant.inside or function is None or any(AT_IMPORT in tests for line, tests in function.lines.items() if line > 0)
 
 
-def functions_of(path: Path) -> Iterator[tuple[str, int, int]]:
-    """(qualified name, first line, last line) of the outermost functions of a file."""
+@cache
+def functions_of(path: Path) -> dict[str, Function]:
+    """The outermost functions of a file by qualified name."""
 
-    def below(node: ast.AST, where: str) -> Iterator[tuple[str, int, int]]:
+    def below(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
         for statement in ast.iter_child_nodes(node):
             if isinstance(statement, ast.ClassDef):
                 yield from below(statement, f"{where}{statement.name}.")
             elif isinstance(statement, ast.FunctionDef):
-                yield where + statement.name, statement.lineno, statement.end_lineno or statement.lineno
+                digest = hashlib.blake2b(ast.unparse(statement).encode(), digest_size=6).hexdigest()
+                yield where + statement.name, Function(statement.lineno, statement.end_lineno or statement.lineno, digest)
 
-    return below(ast.parse(text_of(path)), "")
-
-
-@cache
-def first_lines(path: Path) -> dict[str, int]:
-    return {name: first for name, first, _ in functions_of(path)}
+    return dict(below(ast.parse(text_of(path)), ""))
 
 
 class Recorder:
@@ -105,14 +119,14 @@ def record(folder: str) -> None:
 def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) -> None:
     names = sorted(seconds)
     numbers = {name: number for number, name in enumerate(names)} | {AT_IMPORT: -1}
-    lines: dict[str, dict[str, dict[int, list[int]]]] = {}
+    functions: dict[str, dict[str, tuple[str, dict[int, list[int]]]]] = {}
     for file in sorted(data.measured_files()):
-        path = Path(file)
         contexts = {line: set(names) for line, names in data.contexts_by_lineno(file).items()}
-        for function, first, last in functions_of(path):
-            tests = {line - first: [numbers[name] for name in numbers if name in contexts.get(line, ())] for line in range(first, last + 1)}
-            lines.setdefault(path.relative_to(ROOT).as_posix(), {})[function] = {line: some for line, some in tests.items() if some}
-    recorded(folder).write_text(json.dumps({"tests": names, "seconds": [seconds[name] for name in names], "lines": lines}))
+        of_file = functions.setdefault(Path(file).relative_to(ROOT).as_posix(), {})
+        for name, (first, last, text) in functions_of(Path(file)).items():
+            tests = {line - first: [numbers[test] for test in numbers if test in contexts.get(line, ())] for line in range(first, last + 1)}
+            of_file[name] = text, {line: some for line, some in tests.items() if some}
+    recorded(folder).write_text(json.dumps({"tests": names, "seconds": [seconds[name] for name in names], "functions": functions}))
 
 
 def recorded(folder: str) -> Path:
@@ -122,7 +136,7 @@ def recorded(folder: str) -> Path:
 def read() -> Touched:
     """What is recorded; what is not is recorded now."""
     seconds: dict[str, float] = {}
-    lines: dict[tuple[str, str], dict[int, list[str]]] = {}
+    functions: dict[tuple[str, str], Ran] = {}
     files: dict[str, set[str]] = {}
     for folder in JUDGES:
         if not recorded(folder).exists():
@@ -130,14 +144,15 @@ def read() -> Touched:
         kept = json.loads(recorded(folder).read_text())
         names = dict(enumerate(kept["tests"])) | {-1: AT_IMPORT}
         seconds |= dict(zip(kept["tests"], kept["seconds"], strict=True))
-        for file, functions in kept["lines"].items():
-            for function, by_line in functions.items():
-                merged = lines.setdefault((file, function), {})
+        for file, of_file in kept["functions"].items():
+            for function, (text, by_line) in of_file.items():
+                ran = functions.setdefault((file, function), Ran(set(), {}))
+                ran.texts.add(text)
                 for line, numbers in by_line.items():
-                    merged.setdefault(int(line), []).extend(names[number] for number in numbers)
+                    ran.lines.setdefault(int(line), []).extend(names[number] for number in numbers)
                     if int(line) > 0:
                         files.setdefault(file, set()).update(names[number] for number in numbers if number >= 0)
-    return Touched(seconds, lines, {file: sorted(tests) for file, tests in files.items()})
+    return Touched(seconds, functions, {file: sorted(tests) for file, tests in files.items()})
 
 
 if __name__ == "__main__":

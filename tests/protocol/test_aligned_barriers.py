@@ -4,6 +4,7 @@ import pytest
 
 from sim.protocol.barriers.aligned import CollectingBarriers, WaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.barriers.state import Pending
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
@@ -108,6 +109,22 @@ def test_a_checkpoint_never_heard_of_is_settled():
 
 def test_checkpoints_before_the_first_one_heard_of_are_settled():
     assert SettleBarriers(1) == feed(2, both(110, 0, 2))[1][0]
+
+
+def test_every_gap_between_checkpoints_is_settled():
+    _, commands = feed(2, both(110, 0, 3), both(200, 0, 5))
+
+    assert [SettleBarriers(n) for n in (2, 3, 4)] == [one for one in commands if isinstance(one, SettleBarriers)]
+
+
+def test_what_needs_a_timeout_or_a_pending_checkpoint_is_not_asked_of_aligned_barriers():
+    pending = Pending(1, OPTIONS, frozenset({0}))
+
+    with pytest.raises(ValueError, match="without a timeout"):
+        WaitingForFirstBarrier().announcement(pending)
+
+    with pytest.raises(ValueError, match="no checkpoint is pending"):
+        WaitingForFirstBarrier().gate_closed(pending, 100)
 
 
 def test_an_obsolete_barrier_changes_nothing():

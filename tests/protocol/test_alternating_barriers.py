@@ -193,6 +193,12 @@ def test_the_timer_of_a_cancelled_checkpoint_is_cancelled_once():
     assert CancelAlignmentTimer(2) not in first.on(barrier(200, 0, UNALIGNED, 2))[1]
 
 
+def test_a_timer_that_has_fired_is_not_cancelled():
+    handler = feed(1, announced(110, 0), AlignmentTimedOut(150, 1))[0]
+
+    assert CancelAlignmentTimer(1) not in handler.on(barrier(160, 0, TIMEOUT))[1]
+
+
 def test_a_complete_alignment_is_aligned_however_late():
     """Completeness is looked at before the clock (AbstractAlternatingAlignedBarrierHandlerState#barrierReceived)."""
     _, commands = feed(1, barrier(500, 0, TIMEOUT))

@@ -69,6 +69,16 @@ def test_fifty_are_tracked_as_in_flink():
     assert 50 == MAX_TRACKED
 
 
+def test_a_checkpoint_is_tracked_once_however_many_barriers_come():
+    tracker, _ = feed(3, both(110, 0), both(120, 1))
+
+    assert [1] == [one.checkpoint for one in tracker.tracked]
+
+
+def test_a_call_that_comes_at_once_has_no_delay():
+    assert (StartSnapshot(1, OPTIONS, 100, 0, 0),) == feed(0, TriggerReceived(100, 1, OPTIONS))[1]
+
+
 def test_a_cancellation_aborts_this_and_older_ones():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(125, 0, 3), CancellationArrived(130, 1, 2))
 

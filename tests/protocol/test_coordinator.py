@@ -511,6 +511,25 @@ def test_law_23_retained_checkpoints_are_bounded():
     assert DiscardState(1) in commands
 
 
+def test_a_subsumed_checkpoint_is_being_deleted():
+    """Until its state is discarded it counts among the deletions that hold back triggers."""
+    one = coordinator()
+    for checkpoint in (1, 2):
+        triggered(checkpoint, one)
+        completed(one, checkpoint, checkpoint)
+
+    assert 1 == one.state.cleaning
+
+    one.on(StateDiscarded(5, 1))
+
+    assert 0 == one.state.cleaning
+
+
+def test_one_checkpoint_is_retained_unless_more_are_asked_for():
+    """state.checkpoints.num-retained"""
+    assert 1 == Coordinator.configured(CheckpointOptions(100, ALIGNED)).num_retained
+
+
 @pytest.mark.parametrize("reason", sorted(set(FailureReason) - COUNTED, key=str))
 def test_law_21_other_reasons_do_not_count(reason):
     one = triggered(0, tolerable_failed=0)
@@ -555,6 +574,14 @@ def test_law_21_failures_older_than_a_success_do_not_count():
     assert (counter, False) == counter.failed(4, FailureReason.CHECKPOINT_EXPIRED)
     assert counter.failed(6, FailureReason.CHECKPOINT_EXPIRED)[1]
     assert counter is counter.succeeded(3)
+
+
+def test_law_21_a_success_forgives_once():
+    """Told again, it forgives nothing that failed since; nor does it fail itself."""
+    counter, _ = FailureCounter(tolerable=9).succeeded(5).failed(6, FailureReason.CHECKPOINT_EXPIRED)
+
+    assert 1 == counter.succeeded(5).count
+    assert (counter, False) == counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
 
 
 def test_law_21_counting_starts_anew_after_it_fired():

@@ -184,6 +184,19 @@ def test_checkpoints_go_on_after_an_end_where_tasks_wait_for_one():
         assert [name in {"flink", "naive"}] * 2 == [rule.waits, rule.after_finish]
 
 
+def test_the_first_checkpoint_ever_is_waited_for_too():
+    end, told = after(source(), DRAINED, FINISHED, READ, begun(1), ended(1))
+
+    assert CloseOperators() not in told
+    assert [CloseOperators()] == after(end, heard(1))[1]
+
+
+def test_the_coordinator_hears_of_an_end_of_data_that_no_checkpoint_holds():
+    """Where nobody waits for one, and behind a savepoint that is not complete yet."""
+    assert ReportEndOfData() in after(source("off"), DRAINED, FINISHED)[1]
+    assert ReportEndOfData() in after(source(), begun(6, stop=Ending.DRAIN), ended(6), DRAINED, FINISHED)[1]
+
+
 @pytest.mark.parametrize("rule", ["commit-at-finish", "discard", "off"])
 def test_before_flip_147_no_task_waits_for_a_checkpoint(rule):
     assert CloseOperators() in after(source(rule), DRAINED, FINISHED, READ)[1]

@@ -91,3 +91,9 @@ def test_work_that_is_not_there_cannot_move():
         move(ALIGNED, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
     with pytest.raises(ValueError, match="no phase"):
         move(ALIGNED[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
+
+
+def test_state_backends_are_asked_for_what_the_barrier_says():
+    native = BarrierOptions(5, savepoint=True, type="native")
+
+    assert ["checkpoint", "canonical", "native"] == [one.snapshot_type for one in (BarrierOptions(5), BarrierOptions(5, savepoint=True), native)]

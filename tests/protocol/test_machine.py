@@ -1,0 +1,42 @@
+"""What all machines share: a story that is no part of their value, and the error that tells it."""
+
+from dataclasses import fields
+
+import pytest
+
+from sim.protocol.barriers.handler import BarrierHandler
+from sim.protocol.barriers.tracker import BarrierTracker
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.finishing import TaskEnd
+from sim.protocol.machine import STORY_LENGTH, InvalidTransition, remember
+from sim.protocol.recovery import Recovery
+from sim.protocol.snapshot import SnapshotInProgress
+from sim.protocol.snapshot_store import SnapshotStore
+from sim.protocol.task import TaskCheckpointing
+
+MACHINES = [BarrierHandler, BarrierTracker, Coordinator, Recovery, SnapshotInProgress, SnapshotStore, TaskCheckpointing, TaskEnd]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_how_a_machine_came_to_its_state_does_not_matter(machine):
+    """Two that are in the same state are equal, and their story is told by errors only."""
+    (story,) = (field for field in fields(machine) if field.name == "story")
+
+    assert (False, False) == (story.compare, story.repr)
+
+
+def test_an_impossible_event_is_told_with_what_led_to_it():
+    error = InvalidTransition("lamp", "lit", "switched on", ("plugged in", "switched on"), "it is on already")
+
+    assert (
+        "lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on"
+    ) == str(error)
+    assert str(InvalidTransition("lamp", "lit", "switched on")).endswith("oldest first:\n  nothing")
+
+
+def test_a_story_keeps_its_latest_events():
+    story = ()
+    for event in range(STORY_LENGTH + 3):
+        story = remember(story, event)
+
+    assert tuple(range(3, STORY_LENGTH + 3)) == story
