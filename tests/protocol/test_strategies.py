@@ -94,6 +94,6 @@ def test_work_that_is_not_there_cannot_move():
 
 
 def test_state_backends_are_asked_for_what_the_barrier_says():
-    native = BarrierOptions(5, savepoint=True, type="native")
+    asked = BarrierOptions(5), BarrierOptions(5, savepoint=True), BarrierOptions(5, savepoint=True, type="native")
 
-    assert ["checkpoint", "canonical", "native"] == [one.snapshot_type for one in (BarrierOptions(5), BarrierOptions(5, savepoint=True), native)]
+    assert ["checkpoint", "canonical", "native"] == [options.snapshot_type for options in asked]
