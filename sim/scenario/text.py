@@ -42,6 +42,7 @@ def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str
 class _Writer:
     def __init__(self, comments: Mapping[str, str]) -> None:
         self.comments = comments
+        self.commented = {name[:i] for name in comments for i, c in enumerate(name) if c in ".["}  # sections with comments inside
         self.used: set[str] = set()
         self.lines: list[str] = []
 
@@ -63,7 +64,7 @@ class _Writer:
 
     def _is_block(self, value: Mapping[str, Any], path: Path, width: int) -> bool:
         """Sections with parts, whatever carries comments inside, and what does not fit."""
-        inside = any(name.startswith((dotted(path) + ".", dotted(path) + "[")) for name in self.comments)
+        inside = dotted(path) in self.commented
         wide = len(path) == 1 and len(value) > 3
         return inside or wide or width > WIDTH or (len(path) == 1 and path[0] in ALWAYS_BLOCK)
 

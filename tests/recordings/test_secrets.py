@@ -55,6 +55,7 @@ def test_options_of_a_cluster(key):
         '{"api_key": "hunter2"}',
         '{\\"api_key\\": \\"hunter2\\"}',
         "secret => hunter2",
+        "CREATE USER me PASSWORD 'hunter2'",
         "Authorization: Bearer hunter2hunter2",
         "Authorization: Basic aHVudGVyMmh1bnRlcjI=hunter2",
         "DefaultEndpointsProtocol=https;AccountName=me;AccountKey=hunter2==;EndpointSuffix=x",

@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
-MOST_VERTICES = 2000  # a job has tens
+MOST_VERTICES = 1000  # a job has tens
 LARGEST_ID = 10**12  # of a checkpoint
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
 Id = Annotated[str, Field(pattern=r"\A[0-9a-f]{32}\z")]  # AbstractID

@@ -83,14 +83,18 @@ class Client:
 
         What is asked again takes the place of what was answered before; `kept_as`: it is kept beside it, under this name.
         """
-        for attempt in range(attempts - 1):
+        why = ""
+        for attempt in range(attempts):
             try:
                 return self._once(path, kept_as or path)
             except RestError as error:
-                if not error.again:
+                if why and error.is_over:
+                    raise RestError(self.url + path, f"{why}; then {error.why}", is_over=True) from None
+                if not error.again or attempt == attempts - 1:
                     raise
+                why = error.why
             self.pause(FIRST_PAUSE_S * 2**attempt * random.uniform(0.75, 1.25))
-        return self._once(path, kept_as or path)
+        raise AssertionError(f"{attempts} attempts")
 
     def pause(self, seconds: float) -> None:
         """Never longer than all questions may take."""
@@ -191,7 +195,7 @@ def _refusal(error: HTTPError) -> str:
         return f"HTTP {error.code}: asks who we are: write http://USER:PASSWORD@HOST:PORT, or --header 'Authorization: ...'"
     if error.code == 403:
         return "HTTP 403: does not let us in"
-    if 300 <= error.code < 400:
+    if error.code in (301, 302, 303, 307, 308):
         return f"HTTP {error.code}: sends us round in circles: {_HINT}"
     reason = _flink_reason(error)
     return f"HTTP {error.code}: {reason}" if reason else f"HTTP {error.code} {shown(error.reason)}: {_HINT}"

@@ -142,9 +142,9 @@ def _is_flink(asked: _Asked) -> None:
 def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str]:
     """(id, state) of the job that is meant.  RestError: none, or several; they are named."""
     listed = overview.get("jobs") if isinstance(overview, dict) else None
-    jobs = [job for job in listed if isinstance(job, dict) and job.get("jid")] if isinstance(listed, list) else []
-    if strange := next((job["jid"] for job in jobs if not is_id(job["jid"])), None):
-        raise RestError(source, f"names a job {shown(repr(strange))}, which is no id of Flink's: 32 hexadecimal digits")
+    jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
+    if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
+        raise RestError(source, f"names a job {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
     if not jobs:
         raise RestError(source, "there is no job")
     running = [job for job in jobs if job.get("state") not in TERMINAL]
@@ -170,8 +170,8 @@ def _vertices(job: Any, source: str) -> list[str]:
     ids = [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex] if isinstance(listed, list) else []
     if len(ids) > MOST_VERTICES:
         raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
-    if strange := next((vertex for vertex in ids if not is_id(vertex)), None):
-        raise RestError(source, f"names a vertex {shown(repr(strange))}, which is no id of Flink's: 32 hexadecimal digits")
+    if strange := [vertex for vertex in ids if not is_id(vertex)]:
+        raise RestError(source, f"names a vertex {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
     return list(dict.fromkeys(ids))
 
 

@@ -125,6 +125,8 @@ class RestJob:
         """Upstream first."""
         short = short_names([vertex.name for vertex in self.job.vertices])
         names = {vertex.id: name for vertex, name in zip(self.job.vertices, short, strict=True)}
+        if len(names) < len(short):
+            raise RecordingError(f"{self.snapshot.source}: the job has a vertex twice")
         plan = self._plan()
         edges = {node.id: node.inputs for node in plan.nodes}
         if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:

@@ -44,13 +44,17 @@ _ALWAYS = tuple(
 _SIGNS = ("bearer", "basic", "private key", "://", "sig=", "signature=", "credential=", "akia", "asia", "eyj", "gh", "xox", "aiza", "sk-")
 """One of them is in whatever matches; most texts have none."""
 _NAMED = (
-    re.compile(rf"(?:{_KEY})[\w.-]{{0,60}}['\"\\]{{0,2}}\s{{0,3}}(?:=>?|:)\s{{0,3}}(?P<v>{_VALUE})", re.IGNORECASE | re.DOTALL),
+    re.compile(
+        rf"(?:{_KEY})[\w.-]{{0,60}}['\"\\]{{0,2}}(?:\s{{0,3}}(?:=>?|:)\s{{0,3}}|\s{{1,3}}(?=['\"]))(?P<v>{_VALUE})",
+        re.IGNORECASE | re.DOTALL,
+    ),
     re.compile(rf"(?<![\w-])--?(?:[a-z]\w{{0,30}}[.-]){{0,6}}(?:{_KEY})[\w.-]{{0,60}}\s{{1,3}}(?P<v>{_VALUE})", re.IGNORECASE | re.DOTALL),
 )
 """``password = 'x'``, ``--db-password x``"""
 _LONGEST = 100_000  # characters of one text; what follows is left out
 
 
+@lru_cache(1 << 14)
 def is_secret(key: str) -> bool:
     """Whether the value of such a key is nobody's business."""
     plain = key.lower()
