@@ -26,6 +26,7 @@ class Books:
         self.w = w
         self.travelling: Counter[int] = Counter()  # data on a forward line
         self.announced: Counter[int] = Counter()  # credits on the reverse line
+        self.tables: dict[int, np.ndarray[Any, Any]] = {}  # sizes of records, by where they stand
         for i, line in enumerate(w.lines):
             for element in self.chain(line.head):
                 if i == 0 and element.kind == CREDIT:
@@ -42,6 +43,18 @@ class Books:
         """Floating buffers the channel holds, whatever is in them."""
         received = sum(element.traits for element in self.chain(ch.first) if element.kind == DATA) if ch.received else 0
         return ch.fl_free + received + (ch.current & FLOATING != 0) + ch.owed_floating
+
+    def sizes(self, ch: Channel) -> tuple[int, int]:
+        """Bytes of the records behind the reader's next one, and of the last of them: it is being written, or will be the next (B1)."""
+        gate, count = self.w.gates[ch.gate], ch.records_out - ch.records_in
+        if gate.size_n == 1:
+            size = self.w.words[gate.size_table]
+            return size * count, size
+        if gate.size_table not in self.tables:
+            self.tables[gate.size_table] = np.array(self.w.words[gate.size_table : gate.size_table + gate.size_n], np.int64)
+        drawn: Any = draw(Stream(ch.stride, ch.offset), cast(Any, np.arange(ch.records_in, ch.records_out + 1)))
+        sizes = self.tables[gate.size_table][(drawn * gate.size_n) >> 32]
+        return int(sizes[1:].sum()), int(sizes[-1])
 
     def ensure(self, holds: bool, what: str, row: object) -> None:
         if not holds:
@@ -106,14 +119,9 @@ def check_records(books: Books) -> None:
 def check_stream(books: Books, c: int, rest: int) -> None:
     """Behind the reader's next record lie those written, and the one being written, of which `rest` bytes are missing."""
     w, ch = books.w, books.w.channels[c]
-    gate = w.gates[ch.gate]
     books.ensure(ch.records_in <= ch.records_out, f"channel {c} has more records read than written", ch)
-    sizes = np.array(w.words[gate.size_table : gate.size_table + gate.size_n], np.int64)
-    ordinals = np.arange(ch.records_in + 1, ch.records_out + 1)
-    numbers: Any = draw(Stream(ch.stride, ch.offset), cast(Any, np.append(ordinals, ch.records_out)))
-    behind = sizes[(numbers * gate.size_n) >> 32]
-    size = int(behind[-1])  # of the record that is being written, or will be the next
-    missing = ch.record_end + int(behind[:-1].sum()) - ch.written
+    behind, size = books.sizes(ch)
+    missing = ch.record_end + behind - ch.written
     halted = w.tasks[ch.writer].state == State.HALTED  # perhaps inside a record
     whole = 0 < missing <= size if halted else missing == (rest or size)
     books.ensure(whole, f"records of channel {c} lost: {missing} bytes missing at the end of the stream, not {rest or size}", ch)
