@@ -49,4 +49,7 @@ def _largest_share(one: Input, vertex: Vertex) -> Fraction:
     """Of an input's records, what the subtask that gets most of them gets."""
     if one.ship == "global":
         return Fraction(1)
-    return max(one.weights) / sum(one.weights) if one.weights else Fraction(1, vertex.parallelism)
+    if one.weights:
+        return max(one.weights) / sum(one.weights)
+    groups = vertex.max_parallelism if one.ship == "hash" else vertex.parallelism  # the owner of most key groups reads most
+    return Fraction(-(-groups // vertex.parallelism), groups)

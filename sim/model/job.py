@@ -57,7 +57,7 @@ class Snapshot:
 class Input:
     upstream: str
     ship: ShipStrategy = "hash"
-    weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: uniform
+    weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
 
@@ -79,7 +79,7 @@ class Vertex:
 
     name: str
     parallelism: int = 1
-    max_parallelism: int = 128  # key groups
+    max_parallelism: int = 128  # key groups: who owns how many decides who reads how much of a hash edge, and who keeps how much state
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
     joined: bool = False  # several inputs: read in turn, record by record (a join); else a union, buffer by buffer

@@ -46,7 +46,7 @@ O4  Writing ``n`` bytes of a record to channel c, until none is left: without an
     then offer(c) (S1).  On a broadcast partition each of these steps is done for all channels, in order, before the next step.
 O5  Records leave a task after service, partition by partition; on each partition ``floor((k+1) f) - floor(k f)`` copies, f =
     ``fan_out``, k = records this task served before this one.  The m-th copy ever on a partition (m = 0, 1, ...) goes to:
-    hash: reader subtask ``law(edge.weights, stream("route", edge, writer subtask), m)`` (no weights: ``(u * p) >> 32``);
+    hash: ``law(edge.weights, stream("route", edge, writer subtask), m)``, the owner of a key group (equal shares, no weights: ``(u * p) >> 32``);
     rebalance: channel ``(s + m) mod p``, ``s = (u * p) >> 32`` of ``stream("start", edge, writer subtask)`` at index 0;
     rescale: channel ``m mod p`` of its own block; forward: its only channel; global: channel 0;
     broadcast: every channel at once (O4).

@@ -67,7 +67,7 @@ class Edge:
     downstream: int
     ship: Ship
     record_bytes: Law  # size on the wire, at least 1
-    weights: Law = ()  # hash only: quantile table of reader subtasks; empty: uniform
+    weights: Law = ()  # hash only: the reader subtask of each key group, or of each slice of the records; empty: uniform
     fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
 
     def __post_init__(self) -> None:

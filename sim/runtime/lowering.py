@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sim.model.cluster import Debloat
 from sim.model.job import Input, Job, Source, Vertex
+from sim.model.key_groups import owners
 from sim.model.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.plane import interface as plane
@@ -79,9 +80,18 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> pla
         downstream=number[reader.name],
         ship=_SHIP[inlet.ship],
         record_bytes=size_table(inlet.record_bytes),
-        weights=share_table(inlet.weights) if inlet.weights else (),
+        weights=_readers(inlet, reader),
         fan_out=(0, 1) if reader.committer_of else (writer.fan_out.numerator, writer.fan_out.denominator),  # records stay out
     )
+
+
+def _readers(inlet: Input, reader: Vertex) -> plane.Law:
+    """By weight if there are any; else keys are spread evenly over key groups, and these go to their owners.  Empty: all readers alike."""
+    if inlet.weights:
+        return share_table(inlet.weights)
+    if inlet.ship != "hash" or reader.max_parallelism % reader.parallelism == 0:
+        return ()
+    return owners(reader.parallelism, reader.max_parallelism)
 
 
 def _source(source: Source) -> plane.Source:

@@ -2,8 +2,8 @@
 
 Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation):
 a subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
-vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread evenly.  They count
-the records that their reader holds back in its state as read: it will write them.
+vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread like new records.  They
+count the records that their reader holds back in its state as read: it will write them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.model.key_groups import overlap
 from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane.interface import Position
@@ -23,7 +24,6 @@ from sim.plane.spec import Edge, PlaneSpec
 from sim.runtime.contents import Held
 from sim.runtime.lowering import plane_spec
 from sim.runtime.operator_io import Uncommitted
-from sim.state.key_groups import overlap
 
 if TYPE_CHECKING:
     from sim.runtime.world import World
@@ -124,7 +124,7 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
         in_flight = int((before.records_in[old] - before.records_out[old]).sum())
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
-        for channel, records in zip(new, _even(in_flight, len(new)), strict=True):
+        for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):
             read = int(after.records_out[channel])
             sizes = _sizes(after, edge, int(channel), range(read, read + int(records)))
             last = round(records * unsent)
@@ -150,6 +150,15 @@ def _even(total: int, parts: int) -> np.ndarray:
     shares = np.full(parts, total // parts, np.int64)
     shares[: total % parts] += 1
     return shares
+
+
+def _dealt(records: int, streams: _Streams, edge: Edge, channels: np.ndarray) -> np.ndarray:
+    """Records of each channel: by what its reader gets of them."""
+    if not edge.weights:
+        return _even(records, len(channels))
+    readers = [streams.layout.subtask[streams.layout.reader[channel]] for channel in channels]
+    ends = np.cumsum(np.bincount(edge.weights, minlength=max(readers) + 1)[readers])
+    return np.diff(records * ends // ends[-1], prepend=0)
 
 
 def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[int]:

@@ -15,6 +15,7 @@ import simpy
 
 from sim.checkers.state import Brought, Kind, Stamp
 from sim.model.job import Snapshot, Vertex
+from sim.model.key_groups import key_groups
 from sim.model.random import chance, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
@@ -22,7 +23,6 @@ from sim.runtime.background import begin
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle, Part, Step, Taken
-from sim.state.key_groups import key_groups
 from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work

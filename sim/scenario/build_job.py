@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario import document_job as doc
 from sim.scenario.build_sink import build_commit, build_flush, with_committers
 from sim.scenario.build_state import build_state
@@ -38,7 +39,7 @@ def _vertex(
     name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int
 ) -> Vertex:
     parallelism = given.parallelism or 1
-    groups = given.max_parallelism or default_max_parallelism(parallelism)
+    groups = _groups(given)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
@@ -55,11 +56,6 @@ def _vertex(
     )
 
 
-def default_max_parallelism(parallelism: int) -> int:
-    """Key groups when none are given (KeyGroupRangeAssignment#computeDefaultMaxParallelism)."""
-    return min(max(1 << (parallelism + parallelism // 2 - 1).bit_length(), 128), 32768)
-
-
 def _input(
     name: str, upstream: str, given: doc.Input | str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution],
     reading: Reading,
@@ -74,22 +70,22 @@ def _input(
     default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
     return Input(
         upstream, ship,  # type: ignore[arg-type]  # checked by the document
-        weights=_weights(details, readers, (*here, "weights"), reading),
+        weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
     )
 
 
-def _weights(given: doc.Input, readers: int, here: Path, reading: Reading) -> tuple[Fraction, ...]:
+def _weights(given: doc.Input, vertex: doc.Vertex, here: Path, reading: Reading) -> tuple[Fraction, ...]:
     """Shares that add up to 1."""
+    readers = vertex.parallelism or 1
     if given.weights is None:
         return ()
     if given.ship != "hash":
         reading.wrong(here, f"only hash has weights, not {given.ship}")
         return ()
     if isinstance(given.weights, doc.Skew):
-        hot = given.weights.hot
-        return (hot, *[(1 - hot) / (readers - 1)] * (readers - 1)) if readers > 1 else ()
+        return _skewed(given.weights.hot, readers, max(_groups(vertex), readers)) if readers > 1 else ()
     if len(given.weights) != readers:
         reading.wrong(here, f"{len(given.weights)} weights for {readers} subtasks: write one each")
         return ()
@@ -97,6 +93,16 @@ def _weights(given: doc.Input, readers: int, here: Path, reading: Reading) -> tu
         reading.wrong(here, "all weights are 0: no subtask would get a record")
         return ()
     return tuple(weight / total for weight in given.weights)
+
+
+def _skewed(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
+    """The first reader's share, and those of the others by their key groups."""
+    others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
+    return (hot, *[(1 - hot) * own / sum(others) for own in others])
+
+
+def _groups(given: doc.Vertex) -> int:
+    return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
 
 
 def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:

@@ -126,7 +126,7 @@ class Source(Section):
 
 
 class Skew(Section):
-    """The first subtask gets this share of the records, the others the rest in equal parts."""
+    """The first subtask gets this share of the records, the others the rest by their key groups."""
 
     hot: Axis[Share]
 
@@ -137,7 +137,7 @@ class Input(Section):
     ship: Axis[Ship]
     """How records choose their reader: Flink's ship strategies."""
     weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
-    """hash only: relative weight of each reader subtask, or {hot: 70 %}; default: all equal."""
+    """hash only: relative weight of each reader subtask, or {hot: 70 %}; default: by their key groups, as Flink's keyBy spreads keys."""
     service: Axis[DurationField] | None = None
     """Per record of this input; default: the vertex's."""
     record: Axis[SizeField] | None = None
@@ -190,7 +190,8 @@ class Vertex(Section):
     """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
     parallelism: Axis[Parallelism] | None = None
     max_parallelism: Axis[Parallelism] | None = None
-    """Key groups; default: Flink's choice from the parallelism."""
+    """Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;
+    where the parallelism does not divide them, some own one group more than others."""
     service: Axis[DurationField] | None = None
     """Time per record (sources: per emitted record)."""
     fan_out: Axis[Number] | None = None

@@ -27,6 +27,8 @@ def scenario(rate="100/s", exchange="hash", more=()):
     ("rate", "exchange", "more", "busiest"),
     [
         ("500/s", "hash", (), Fraction(1, 2)),  # 1000/s, doubled, to four subtasks: 500/s of 1 ms
+        ("500/s", "hash", ("job.sink.parallelism=3", "job.sink.max-parallelism=4"), Fraction(1)),  # 2 of 4 key groups to one
+        ("500/s", "hash", ("job.sink.parallelism=3", "job.sink.max-parallelism=4", "job.sink.input={map: rebalance}"), Fraction(2, 3)),
         ("500/s", "broadcast", (), Fraction(1)),  # everything to both
         ("500/s", "hash", ("job.sink.parallelism=8", "job.map.service=1 ms"), Fraction(1, 2)),  # the map is busier now
         ("500/s", "hash", ("job.sink.input={map: {ship: hash, weights: {hot: 40 %}}}",), Fraction(4, 5)),  # 2000/s, 800 of them to one

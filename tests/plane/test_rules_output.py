@@ -216,14 +216,14 @@ def test_O5_rebalance_goes_round_from_a_drawn_start(build):
     assert expected == copies(plane, range(3))
 
 
-@pytest.mark.parametrize("weights", [(), (0, 0, 2)])
+@pytest.mark.parametrize("weights", [(), (0, 0, 2), (0, 0, 1, 2)])
 def test_O5_hash_draws_the_reader(build, weights):
     plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.HASH, weights=weights)]))
     run(plane, 400)
     expected = [0, 0, 0]
     for m in range(20):
         u = draw(stream(0, "route", "0-1", 0), m)
-        expected[weights[(u * 3) >> 32] if weights else (u * 3) >> 32] += 1
+        expected[weights[(u * len(weights)) >> 32] if weights else (u * 3) >> 32] += 1
 
     assert expected == copies(plane, range(3))
 

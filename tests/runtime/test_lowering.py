@@ -8,7 +8,9 @@ import pytest
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.model.key_groups import owners
 from sim.model.quantiles import size_table
+from sim.model.random import draw, stream
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.interface import Debloating, RateSegment, Ship
 from sim.plane.reference.thread import due
@@ -93,6 +95,29 @@ def test_weights_become_a_table_of_readers():
 
     assert pytest.approx(2, rel=0.01) == spec.edges[0].weights.count(1) / spec.edges[0].weights.count(0)
     assert () == spec.edges[3].weights
+
+
+def hash_weights(parallelism: int, groups: int, **options) -> tuple[int, ...]:
+    reader = Vertex("b", parallelism, groups, inputs=(Input("a", **options),))
+    return plane_spec(scenario(Job((Vertex("a", source=Source()), reader)))).edges[0].weights
+
+
+def test_key_groups_say_who_reads():
+    """Three subtasks own 2, 1 and 1 of four key groups: the first one reads half of the records."""
+    assert (0, 0, 1, 2) == hash_weights(3, 4)
+    assert [43, 43, 42] == [hash_weights(3, 128).count(i) for i in range(3)]
+    assert () == hash_weights(3, 4, ship="rebalance"), "what is not keyed has no key groups"
+    assert [0, 4096] == [hash_weights(2, 5, weights=(Fraction(0), Fraction(1))).count(i) for i in range(2)], "weights say it themselves"
+
+
+@pytest.mark.parametrize(("parallelism", "groups"), [(1, 128), (4, 128), (3, 3), (50, 100)])
+def test_equal_shares_of_key_groups_need_no_table(parallelism, groups):
+    """Drawing a group and asking for its owner is drawing the reader."""
+    key = stream(7, "route", "a->b#0", 0)
+    numbers = [draw(key, m) for m in range(500)]
+
+    assert () == hash_weights(parallelism, groups)
+    assert [owners(parallelism, groups)[(u * groups) >> 32] for u in numbers] == [(u * parallelism) >> 32 for u in numbers]
 
 
 def test_fan_out_is_the_writer_s():

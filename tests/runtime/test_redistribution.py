@@ -57,6 +57,17 @@ def test_nothing_in_flight_is_lost(kind, parallelism):
     assert sum(part.position.served for part in held.values()) == sum(part.position.served for part in parts.values())
 
 
+def test_what_is_in_flight_goes_by_key_groups():
+    """Five key groups over three subtasks are 2, 2 and 1: so are the records they find."""
+    base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
+    groups = tuple(replace(vertex, max_parallelism=5) for vertex in base.job.vertices)
+    _, held, _, parts = dealt(replace(base, job=Job(groups)), sink=3)
+    found = sum(parts[task].position.records_in for task in (2, 3)).tolist()
+
+    assert 10 < sum(found) == in_flight_of(held, plane_spec(base), 2)
+    assert [2 / 5, 2 / 5, 1 / 5] == pytest.approx([records / sum(found) for records in found], abs=0.05)
+
+
 def test_the_plane_starts_there_and_serves_all_of_it():
     """A plane of the new parallelism, built in mid-run, reads every recovered record; nothing is left in the end."""
     base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)

@@ -215,6 +215,15 @@ def test_a_hot_key_takes_its_share():
     assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
 
 
+@pytest.mark.parametrize(("groups", "others"), [(3, (1, 1)), (4, (1, 1)), (5, (2, 1)), (128, (43, 42))])
+def test_the_rest_of_a_hot_key_s_records_goes_by_key_groups(groups, others):
+    """The others share what is left as they share the key groups."""
+    overrides = ["job.b.input.a={ship: hash, weights: {hot: 70 %}}", "job.b.parallelism=3", f"job.b.max-parallelism={groups}"]
+    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+
+    assert [Fraction(7, 10), *(Fraction(3, 10) * own / sum(others) for own in others)] == list(weights)
+
+
 CSV = "time,load\n2024-01-01 00:00:00,100\n2024-01-01 00:00:10,100\n2024-01-01 00:00:20,\n2024-01-01 00:00:30,50.5\n"
 
 

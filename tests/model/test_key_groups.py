@@ -2,15 +2,34 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.state.key_groups import key_groups, overlap
+from sim.model.key_groups import default_max_parallelism, key_groups, overlap, owners
 
 
 def test_key_groups_are_dealt_as_flink_does_in_ranges():
     """5 groups over 3 subtasks are 0-1, 2-3, 4."""
     assert [range(2), range(2, 4), range(4, 5)] == [key_groups(i, 3, 5) for i in range(3)]
+
+
+@given(st.integers(1, 40), st.integers(40, 200))
+def test_a_group_has_one_owner(parallelism, groups):
+    """Who owns it is the same whichever way it is asked for."""
+    owned = owners(parallelism, groups)
+
+    assert [list(key_groups(i, parallelism, groups)) for i in range(parallelism)] == [
+        [group for group in range(groups) if owned[group] == i] for i in range(parallelism)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "groups"), [(1, 128), (4, 128), (85, 128), (86, 256), (128, 256), (171, 256), (172, 512), (30000, 32768)],
+)  # fmt: skip
+def test_there_are_as_many_key_groups_as_flink_makes(parallelism, groups):
+    """One and a half times the parallelism, up to the next power of two, within 128 and 32768."""
+    assert groups == default_max_parallelism(parallelism)
 
 
 def test_four_subtasks_from_two_take_half_each():
