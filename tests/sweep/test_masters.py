@@ -20,7 +20,10 @@ def test_what_is_here_stays_on_loopback(master):
     assert {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} == dict(wanted.environment)
 
 
-@pytest.mark.parametrize("master", ["spark://head:7077", "spark://a:7077,b:7077", "yarn", "k8s://https://api:6443"])
+ELSEWHERE = ["spark://head:7077", "spark://a:7077,b:7077", "spark://a:7,[fe80::2]:7", "yarn", "k8s://https://api:6443", "k8s://api"]
+
+
+@pytest.mark.parametrize("master", ELSEWHERE)
 def test_a_cluster_elsewhere_is_not_pinned(master):
     """Executors must be able to come back to the driver; our package is sent to them."""
     wanted = settings(master, {}, HADOOP)
@@ -54,7 +57,11 @@ def test_nothing_is_sent_to_itself():
     assert settings("spark://127.0.0.1:7077", {}, {}).sends
 
 
-@pytest.mark.parametrize("master", ["", "locale", "local[2", "spark://head", "spark:/head:7077", "mesos://head:5050", "YARN"])
+@pytest.mark.parametrize("master", [
+    "", "locale", "local[2", "spark://head", "spark:/head:7077", "mesos://head:5050", "YARN", "spark://[::1", "spark://[::1:7077",
+    "spark://[::::]:7077", "spark://[:7", "spark://a b:7", "spark://head:99999", "local[x]", "local[0]", "local[*,x]", "local[1\n]",
+    "local-cluster[1,1]", "k8s://", "k8s://[::1", "spark://head:7077,[::1",
+])  # fmt: skip
 def test_a_master_nobody_knows(master):
     """Is told at once, not by Java after half a minute."""
     with pytest.raises(MasterError, match=r"--master: expected local\[\*\], spark://HOST:PORT, yarn or k8s://"):

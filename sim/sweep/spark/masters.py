@@ -30,7 +30,12 @@ _ALWAYS = {
 }
 # Left alone Spark prefers an interface that may not be reachable.
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-_MASTERS = re.compile(r"local(-cluster)?(\[[^]]+])?|spark://[^/,]+:\d+(,[^/,]+:\d+)*|yarn|k8s://\S+")
+_HOST, _COUNT = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])", r"\s*[1-9]\d{0,8}\s*"
+_MASTERS = re.compile(
+    rf"local(\[(\*|{_COUNT})(,{_COUNT})?\])?|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]|yarn"
+    rf"|spark://{_HOST}:\d+(,{_HOST}:\d+)*|k8s://(https?://)?{_HOST}(:\d+)?(/\S*)?",
+    re.ASCII,
+)
 _CORE = re.compile(r"-(\d[\w.]*)\.jar$")
 _OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
 
@@ -50,7 +55,7 @@ class Settings:
 
 def checked(master: str, words: Iterable[str]) -> dict[str, str]:
     """``KEY=VALUE`` as in `spark-submit --conf`, for a master that can be; before anything else is done."""
-    if not _MASTERS.fullmatch(master):
+    if not (_MASTERS.fullmatch(master) and all(map(_is_place, master.split(",") if "://" in master else ()))):
         raise MasterError(f"--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not '{master}'")
     found = {}
     for word in words:
@@ -86,6 +91,15 @@ def must_fit(environment: Mapping[str, str], version: str) -> None:
         raise MissingDependencyError(
             f"SPARK_HOME={home} has Spark {found}, PySpark here is {version}: unset it, or pip install pyspark=={found}"
         )
+
+
+def _is_place(address: str) -> bool:
+    """Whether a host in brackets is an address, and a port is one."""
+    place = address.removeprefix("k8s://")
+    try:
+        return urlsplit(place if "//" in place else f"//{place}").port != 0
+    except ValueError:
+        return False
 
 
 def is_here(master: str) -> bool:

@@ -104,8 +104,8 @@ def _knock(master: str) -> None:
         host, _, port = place.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
-        except OSError as error:
-            why = error.strerror or str(error)
+        except (OSError, OverflowError, UnicodeError) as error:  # a port or a name that cannot be, too
+            why = getattr(error, "strerror", None) or str(error)
         else:
             return
     raise java.MissingDependencyError(f"no Spark at {master}: {why}")
