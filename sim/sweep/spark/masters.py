@@ -30,7 +30,7 @@ _ALWAYS = {
 }
 # Left alone Spark prefers an interface that may not be reachable.
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-_HOST, _COUNT = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])", r"\s*[1-9]\d{0,8}\s*"
+_HOST, _COUNT = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])", r" *[1-9]\d{0,8} *"
 _MASTERS = re.compile(
     rf"local(\[(\*|{_COUNT})(,{_COUNT})?\])?|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]|yarn"
     rf"|spark://{_HOST}:\d+(,{_HOST}:\d+)*|k8s://(https?://)?{_HOST}(:\d+)?(/\S*)?",
