@@ -368,6 +368,24 @@ def test_a_request_is_not_forced_unless_it_says_so():
     assert (None, 50) == (choice.run, choice.until_ns)
 
 
+def test_a_full_list_of_wishes_makes_room_where_its_last_one_is_periodic():
+    """Flink's list holds a thousand."""
+    requests, _ = Requests(1, 0).with_one(Request(PERIODIC, 0))
+    for now in range(1, 1000):
+        requests, _ = requests.with_one(Request(MANUAL, now))
+    requests, dropped = requests.with_one(Request(MANUAL, 1000))
+
+    assert PERIODIC is dropped.kind
+    assert 1000 == len(requests.waiting) == MAX_WAITING
+
+
+def test_a_forced_request_goes_before_older_ones_of_its_kind():
+    requests, _ = Requests(1, 0).with_one(Request(MANUAL, 0))
+    requests, _ = requests.with_one(Request(MANUAL, 1, forced=True))
+
+    assert [True, False] == [one.forced for one in requests.waiting]
+
+
 def test_a_request_that_finds_no_room_is_refused():
     one = triggered(0)
     for now in range(MAX_WAITING):

@@ -104,3 +104,13 @@ def test_what_breaks():
     assert () == broken_by(everyone, FLINK, "/checkpoints/job-0/chk-3")
     assert () == broken_by(everyone, FLINK, "/checkpoints/job")
     assert (older, CLAIMED) == broken_by(everyone, FLINK, "/checkpoints/job-0/shared")
+
+
+def test_where_it_lies_a_snapshot_needs_every_file():
+    assert restorable(CLAIMED, FLINK)
+    assert not restorable(CLAIMED, FLINK, exists=lambda file: file != OWN)
+
+
+def test_metadata_that_stays_behind_is_a_plain_no():
+    """None would say that the question makes no sense, as a job directory does for a savepoint."""
+    assert restorable(CLAIMED, FLINK, copied="/elsewhere") is False

@@ -154,3 +154,15 @@ def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
 
     assert (LoseAcknowledgement(7),) == commands
     assert store == after
+
+
+def test_a_job_that_begins_from_nothing_takes_ordinary_checkpoints():
+    assert "checkpoint" == SnapshotStore().checkpoint_type
+
+
+def test_what_a_late_acknowledgement_shares_goes_with_the_next_completion():
+    """Nobody names it, and what lies below the oldest retained checkpoint had been let go before."""
+    late = StateRegistered(1, (shared(1, 1),))
+    _, commands = feed(SnapshotStore(), SnapshotBegun(1, "checkpoint"), SnapshotDiscarded(1), *taken(2), late, *taken(3))
+
+    assert (DeleteSharedFiles((shared(1, 1),)),) == commands

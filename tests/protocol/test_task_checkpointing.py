@@ -284,6 +284,14 @@ def test_an_abort_during_the_synchronous_part_is_heard_afterwards():
 
     assert () == one.on(AbortNotified(115, 1))
     assert (ReleaseTask(1), ResumeInputs(1), CancelSnapshot(1)) == to_async(one)[-3:]
+    assert () == one.state.snapshots, "it is forgotten"
+
+
+def test_a_phase_list_has_every_phase():
+    one = task(phases=strategy(Barriers("aligned")).phases[1:])
+
+    with pytest.raises(ValueError, match="every phase once, in order"):
+        one.on(barrier(110))
 
 
 def test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation():
