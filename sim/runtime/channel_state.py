@@ -2,13 +2,14 @@
 
 Flink: ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are first come, first served.  The
 file of a checkpoint is closed, and all subtasks of the group are released, when every subtask of the group has
-completed its data; without data there is no file.
+completed its data; without data there is no file.  As long as there is little of it, it stays in the writer's buffer, and in the end
+in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold; ChannelStateCheckpointWriter cuts it up by subtask).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +31,13 @@ class _File:
     incomplete: set[int]  # tasks that may still write
     waiting: list[tuple[Callable[[], None], Callable[[], None]]] = field(default_factory=list)  # (closed, failed)
     size_bytes: int = 0
+    in_file_bytes: int = 0  # of these; the rest is in the buffer
     failed: bool = False  # storage gave up
+
+    @property
+    def inlined(self) -> bool:
+        """Nothing of it is in a file."""
+        return not self.in_file_bytes
 
 
 class _Request(NamedTuple):
@@ -48,6 +55,7 @@ class ChannelStateWriter:
         self.members = members
         self.host = host
         self.on_file: Callable[[int, FileId, int], None] | None = None  # told of each file: checkpoint, id, bytes
+        self.on_inlined: Callable[[int, Iterable[int]], None] | None = None  # told what needs none: checkpoint, tasks
         self._gone: set[int] = set()  # members that have finished
         self._files: dict[int, _File] = {}
         self._requests: deque[_Request] = deque()  # the first one is being served
@@ -75,7 +83,9 @@ class ChannelStateWriter:
             file = self._files.get(checkpoint)
             if file is not None and not file.failed:
                 file.size_bytes += size_bytes
-                yield from file.stream.write(size_bytes)
+                if not (file.inlined and self.storage.is_inlined(file.size_bytes)):
+                    buffered_bytes, file.in_file_bytes = file.size_bytes - file.in_file_bytes, file.size_bytes
+                    yield from file.stream.write(buffered_bytes)
 
         self._queue(checkpoint, work, then)
 
@@ -86,7 +96,12 @@ class ChannelStateWriter:
             file = self._files.get(checkpoint)
             if file is not None and not file.failed:
                 file.incomplete.discard(task)
-                if file.size_bytes and not file.incomplete:
+                if file.incomplete or not file.size_bytes:
+                    return
+                if file.inlined:
+                    if self.on_inlined is not None:
+                        self.on_inlined(checkpoint, self.members)
+                else:
                     stored = yield from file.stream.close()
                     if self.on_file is not None:
                         self.on_file(checkpoint, stored, file.size_bytes)

@@ -5,7 +5,7 @@ A restore starts tasks from here, and the checkers judge cuts by it.  Kept while
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ class Held:
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
+    inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
 
     @property
     def written(self) -> tuple[int, ...]:
@@ -80,6 +81,12 @@ class Contents:
                 captured=here.captured if captured else held.position.captured,
                 overtaken=here.overtaken if overtaken else held.position.overtaken,
             )
+
+    def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """There is so little channel state that no file was needed: acknowledgements carry it."""
+        for task in tasks:
+            if (held := self.of(checkpoint, task)) is not None:
+                held.inlined_bytes = held.in_flight_bytes
 
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Its state is durable."""

@@ -8,7 +8,7 @@ count the records that their reader holds back in its state as read: it will wri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -169,13 +169,19 @@ def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[
     return [table[draw(key, i) * len(table) >> 32] for i in records]
 
 
+def _read_bytes(readers: Iterable[Held], writers: Iterable[Held]) -> int:
+    """In-flight data: input of the former readers, output of the former writers."""
+    return sum(int(part.position.captured.sum()) for part in readers) + sum(int(part.position.overtaken.sum()) for part in writers)
+
+
 def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> Held:
     vertex = after.layout.vertex[task]
     own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
     position = after.position(task)
     if len(old) == len(new) and old[own] in held:
         part = held[old[own]]
-        return replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
+        here = replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
+        return replace(here, inlined_bytes=here.in_flight_bytes if part.inlined_bytes else 0)  # records cut in two are whole again
     shares = overlap(own, len(new), len(old), key_groups[vertex])
     mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
     dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
@@ -185,5 +191,6 @@ def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Stream
         held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),
         committables=_together([part.committables for part in dealt if part.committables is not None]),
         parts=tuple((snapshot, known * share) for part, share in mine for snapshot, known in part.parts),
-        read_bytes=sum(int(part.position.captured.sum()) for part, _ in mine) + sum(int(part.position.overtaken.sum()) for part in dealt),
+        read_bytes=_read_bytes([part for part, _ in mine], dealt),
+        inlined_bytes=_read_bytes([part for part, _ in mine if part.inlined_bytes], [part for part in dealt if part.inlined_bytes]),
     )

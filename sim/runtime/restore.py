@@ -85,9 +85,9 @@ class Restore:
             if held.parts:
                 state, served = self.world.tasks[task].state, held.position.served
                 downloaded = yield from state.restore(self.world.storage, self.checkpoint, held.parts, served)
-            if held.in_flight_bytes:
+            if in_files_bytes := held.in_flight_bytes - held.inlined_bytes:
                 name = ("restore", "channel-state", *place, self.checkpoint)
-                yield from self.world.storage.read(held.in_flight_bytes, *name, host=host)
+                yield from self.world.storage.read(in_files_bytes, *name, host=host)
         except simpy.Interrupt:
             return
         except StorageFailed as failure:

@@ -80,8 +80,8 @@ class World:
         self.job_status = "RUNNING"
         self.checking = Checking(self, keep_cuts=record_cuts) if check or record_cuts else None
         self._forced = self._forced_edges()
-        self._writers = self._channel_state_writers()
         self.contents = Contents(self.plane)
+        self._writers = self._channel_state_writers()
         if self.checking is not None:
             self.contents.on_cut = self.checking.accounts.cut
         self.speed = Speed(self.plane)
@@ -188,6 +188,6 @@ class World:
             for first in range(0, len(members), size):
                 group = members[first : first + size]
                 writer = ChannelStateWriter(self.env, self.storage, group, host)
-                writer.on_file = self.files.channel_state
+                writer.on_file, writer.on_inlined = self.files.channel_state, self.contents.in_flight_inlined
                 writer_of |= dict.fromkeys(group, writer)
         return [writer_of[task] for task in range(len(self.layout.vertex))]

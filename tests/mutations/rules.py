@@ -205,6 +205,20 @@ SNAPSHOTS = (
         f"{RUNTIME}channel_state.py::test_the_file_closes_when_all_members_completed",
     ),
     Rule(
+        "little channel state stays in the acknowledgements",
+        "runtime/channel_state.py",
+        "if not (file.inlined and self.storage.is_inlined(file.size_bytes)):",
+        "if not file.inlined:",
+        "tests/runtime/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
+    ),
+    Rule(
+        "what came with the acknowledgements is read in no time",
+        "runtime/restore.py",
+        "held.in_flight_bytes - held.inlined_bytes:",
+        "held.in_flight_bytes:",
+        "tests/runtime/test_recovery_host.py::test_in_flight_data_in_acknowledgements_is_read_in_no_time",
+    ),
+    Rule(
         "captured buffers stay pinned until they are written",
         "runtime/in_flight.py",
         "        if part.writes == 0:\n",

@@ -110,8 +110,8 @@ FILES = (
     Rule(
         "in-flight data goes with its checkpoint",
         "runtime/world.py",
-        "                writer.on_file = self.files.channel_state\n",
-        "",
+        "writer.on_file, writer.on_inlined = self.files.channel_state, ",
+        "writer.on_inlined = ",
         f"{RUNTIME}snapshot_files.py::test_channel_state_belongs_to_its_checkpoint",
     ),
     Rule(

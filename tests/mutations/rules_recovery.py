@@ -161,8 +161,8 @@ RECOVERY = (
     Rule(
         "channel state is read by everybody who may own some of it",
         "runtime/redistribution.py",
-        "read_bytes=sum(int(part.position.captured.sum()) for part, _ in mine)",
-        "read_bytes=sum(int(part.position.captured.sum()) for part in dealt)",
+        "read_bytes=_read_bytes([part for part, _ in mine], dealt)",
+        "read_bytes=_read_bytes(dealt, dealt)",
         f"{_DEALT}channel_state_is_read_by_everybody_who_may_own_some_of_it",
     ),
     Rule(

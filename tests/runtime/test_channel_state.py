@@ -17,7 +17,8 @@ class Office:
 
     def __init__(self, members=(0, 1), **options):
         self.env = TwoPlaneEnvironment(FakePlane(), lambda _: None)
-        self.storage = CheckpointStorage(self.env, Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, **options), seed=1)
+        options = {"bytes_per_second": PER_MS * 1000, "close_ns": 5 * MS, "inline_threshold_bytes": 0, **options}
+        self.storage = CheckpointStorage(self.env, Storage(**options), seed=1)
         self.writer = ChannelStateWriter(self.env, self.storage, list(members))
         self.story = []
 
@@ -188,3 +189,33 @@ def test_nobody_waits_for_a_member_that_has_finished(office):
     office.complete(7, 3, 0, "third")
 
     assert [("first", 2.0), ("second", 4.0)] == office.run()
+
+
+def test_little_data_travels_in_the_acknowledgements():
+    """Up to the threshold, of all members together: no file, no time; whose data it is is told."""
+    office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
+    office.writer.on_inlined = lambda checkpoint, tasks: inlined.append((checkpoint, list(tasks)))
+    office.writer.register(1)
+    office.write(0, 1, 1 * PER_MS, "data of 0")
+    office.complete(1, 1, 0, "closed for 0")
+    office.write(2, 1, 3 * PER_MS, "data of 1")
+    office.complete(3, 1, 1, "closed for 1")
+
+    assert [("data of 0", 0), ("data of 1", 2), ("closed for 0", 3), ("closed for 1", 3)] == office.run()
+    assert [(1, [0, 1])] == inlined
+    assert [] == list(office.storage.files)
+
+
+def test_what_the_buffer_does_not_hold_goes_to_a_file():
+    """The write that is too much takes the buffered bytes along; later ones go straight to the file, whatever their size."""
+    office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
+    office.writer.on_inlined = lambda *told: inlined.append(told)
+    office.writer.register(1)
+    office.write(0, 1, 4 * PER_MS, "in the buffer")
+    office.write(1, 1, 2 * PER_MS, "too much")
+    office.write(20, 1, 1 * PER_MS, "little")
+    office.complete(20, 1, 0, "closed for 0")
+    office.complete(20, 1, 1, "closed for 1")
+
+    assert [("in the buffer", 0), ("too much", 7), ("little", 21), ("closed for 0", 26), ("closed for 1", 26)] == office.run()
+    assert (1, 7 * PER_MS, []) == (office.storage.files_written, office.storage.bytes_written, inlined)

@@ -20,7 +20,8 @@ class Desk:
     def __init__(self):
         self.plane = FakePlane()
         self.env = TwoPlaneEnvironment(self.plane, lambda _: None)
-        self.storage = CheckpointStorage(self.env, Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS), seed=1)
+        options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
+        self.storage = CheckpointStorage(self.env, options, seed=1)
         self.data = InFlightData(self.plane, ChannelStateWriter(self.env, self.storage, [TASK]), TASK)
         self.closed_ms = []
 

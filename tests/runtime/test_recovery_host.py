@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.metrics.journal import Happening
-from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.state import StateOptions
 from sim.runtime.simulate import simulate
@@ -124,6 +124,24 @@ def test_engines_agree_on_failures(kind):
         assert first.journal == other.journal
         for name, table in first.tables.items():
             assert table.equals(other.tables[name]), name
+
+
+@pytest.mark.parametrize("change", ["fails", "is rescaled"])
+def test_in_flight_data_in_acknowledgements_is_read_in_no_time(change):
+    """The same bytes come back; from a file they take theirs, at 10 kB/s."""
+    rows = []
+    for threshold in (10**6, 0):
+        job = chain(2, rate=100, sink_ns=20 * MS)
+        job = replace(job, vertices=tuple(replace(vertex, state=None) for vertex in job.vertices))
+        base = failing(*([(Kill("stage0", 1), 1700)] if change == "fails" else []), kind=UNALIGNED, job=job)
+        base = replace(base, rescale=(Rescale(1700 * MS, (("stage0", 3),)),) if change == "is rescaled" else ())
+        slow = replace(base.storage, read_bytes_per_second=10_000, inline_threshold_bytes=threshold)
+        rows.append(only(simulate(replace(base, storage=slow), engine=ENGINE)))
+    inlined, filed = rows
+
+    assert 0 < inlined["recovered_bytes"] == filed["recovered_bytes"]
+    assert inlined["first_record"] - inlined["deployed"] <= 20
+    assert filed["first_record"] - filed["deployed"] >= 200
 
 
 # ---------------------------------------------------------------------------------------------- what dies with it

@@ -45,3 +45,12 @@ def test_metadata_of_a_savepoint_and_of_a_checkpoint():
 
     assert () == result.violations
     assert {"COMPLETED"} == set(result.checkpoints["status"])
+
+
+def test_little_in_flight_data_needs_no_file():
+    """Up to 20 KiB per group of subtasks travel in acknowledgements: a file would take half a second."""
+    result = ran("little-in-flight")
+
+    assert 0 < (result.checkpoints["persisted_data"] > 0).sum()
+    assert 20 > result.checkpoints["end_to_end_duration"].max()
+    assert 0 == len(result.files)
