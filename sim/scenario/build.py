@@ -63,6 +63,10 @@ def build(
     )
 
 
+SHORTEST_NS = 10_000_000
+"""CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
+
+
 def _given(default: T, **values: object) -> T:
     """The default with every value that was written."""
     return replace(default, **{key: value for key, value in values.items() if value is not None})  # type: ignore[type-var]
@@ -87,8 +91,9 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
         lost_notifications=given.lost_notifications, **build_staging(given.staging, document.job, reading),
         state=build_state_options(given, document.job, reading),
     )
-    if options.timeout_ns == 0:
-        reading.wrong((here, "timeout"), "a timeout of 0 fails every checkpoint: write at least '1 ms'")
+    for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):
+        if value is not None and value < SHORTEST_NS:
+            reading.wrong((here, key), f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more")
     if options.max_concurrent > 1 and barriers.kind in ("unaligned", "aligned-timeout"):
         reading.wrong((here, "max-concurrent"), f"is {options.max_concurrent}, but Flink runs {barriers} checkpoints one by one: write 1")
     if options.max_concurrent > 1 and options.min_pause_ns > 0:
