@@ -151,6 +151,10 @@ def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
         reading.wrong((*here, "segment-size"), f"{network.segment_bytes} B: Flink wants a power of two, 4 KiB or more")
     if not 0 < network.starting_segment_bytes <= network.segment_bytes:
         reading.wrong((*here, "starting-segment-size"), f"must lie between 1 B and the segment size, {network.segment_bytes} B")
+    if network.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
+        reading.wrong((*here, "buffers-per-channel"), "is 0: a channel that begins without a buffer is not modelled, write 1 or more")
+    if network.max_per_channel == 1:
+        reading.warn((*here, "max-buffers-per-channel"), "is 1: as in Flink, a task stands still while a buffer it began is not full")
     _check_debloat(network, reading)
     return network
 

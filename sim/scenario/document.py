@@ -96,7 +96,7 @@ DebloatField = Annotated[
 
 
 class Network(Section):
-    """Buffers as Flink counts them."""
+    """Buffers as Flink counts them.  Every pool has as many as it may ask for: a task manager's network memory is not modelled."""
 
     segment_size: Axis[Size] | None = None
     starting_segment_size: Axis[Size] | None = None

@@ -129,6 +129,14 @@ def test_buffers_are_options_in_1_20_and_constants_in_2_x():
     assert "is ignored: Flink 2.x has no such option, it is 2 (profile: 1.20 has it)" in str(new.warnings[0])
 
 
+def test_a_single_buffer_per_channel_is_warned_of():
+    """Flink takes it and stands still: the buffer that is being filled makes the output unavailable."""
+    alone, more = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))
+
+    assert "max-buffers-per-channel: is 1: as in Flink, a task stands still" in str(alone.warnings[0])
+    assert () == more.warnings
+
+
 def test_what_is_not_modelled_is_named():
     """Known keys without effect: one warning each, with its line."""
     told = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
