@@ -63,7 +63,8 @@ def build(
     )
 
 
-SHORTEST_NS = 10_000_000
+MILLISECOND_NS = 1_000_000
+SHORTEST_NS = 10 * MILLISECOND_NS
 """CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
 
 
@@ -153,6 +154,9 @@ def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
         reading.wrong((*here, "starting-segment-size"), f"must lie between 1 B and the segment size, {network.segment_bytes} B")
     if network.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
         reading.wrong((*here, "buffers-per-channel"), "is 0: a channel that begins without a buffer is not modelled, write 1 or more")
+    if 0 < network.buffer_timeout_ns < MILLISECOND_NS:
+        written = format_duration(network.buffer_timeout_ns)
+        reading.wrong((*here, "buffer-timeout"), f"is {written}: Flink counts milliseconds, write 1 ms or more, or 0 s")
     if network.max_per_channel == 1:
         reading.warn((*here, "max-buffers-per-channel"), "is 1: as in Flink, a task stands still while a buffer it began is not full")
     _check_debloat(network, reading)
@@ -166,6 +170,8 @@ def _check_debloat(network: NetworkMemory, reading: Reading) -> None:
     for key, value in (("target", debloat.target_ns), ("period", debloat.period_ns), ("min", debloat.min_bytes)):
         if value == 0:
             reading.wrong((*here, key), "must be more than 0")
+    if 0 < debloat.period_ns < MILLISECOND_NS:
+        reading.wrong((*here, "period"), f"is {format_duration(debloat.period_ns)}: Flink counts milliseconds, write 1 ms or more")
     if debloat.min_bytes > network.segment_bytes:
         reading.wrong((*here, "min"), f"is larger than the segment size, {network.segment_bytes} B")
 

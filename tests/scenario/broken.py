@@ -210,6 +210,10 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "warm-up as long as the run": (but(("60 s}", "60 s, warmup: 1 min}")), ("s:7:23: run.warmup: leaves nothing of the run",)),
     "slots of nobody": (ending("cluster: {slots: 4}\n"), ("s:8:11: cluster.slots: has no effect: only spread subtasks fill task managers",)),
     "odd segment size": (ending("cluster: {network: {segment-size: 10 kB}}\n"), ("s:8:21: cluster.network.segment-size: 10000 B: Flink wants a power of two",)),
+    "flushes without end": (ending("cluster: {network: {buffer-timeout: 999 us}}\n"), (
+        "s:8:21: cluster.network.buffer-timeout: is 999 us: Flink counts milliseconds, write 1 ms or more, or 0 s",)),
+    "debloating without end": (ending("cluster: {network: {debloat: {period: 1 ns}}}\n"), (
+        "s:8:31: cluster.network.debloat.period: is 1 ns: Flink counts milliseconds, write 1 ms or more",)),
     "channels without a buffer": (ending("cluster: {profile: 1.20, network: {buffers-per-channel: 0}}\n"), (
         "s:8:36: cluster.network.buffers-per-channel: is 0: a channel that begins without a buffer is not modelled",)),
     "condition without a comparison": (ending("expect: {checkpoints.failed: 0}\n"), ("s:8:10: expect.checkpoints.failed: '0' is no condition: write '< 60 s'",)),
