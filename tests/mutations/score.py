@@ -10,16 +10,14 @@ import hashlib
 import json
 import random
 import sys
-import tomllib
 from pathlib import Path
 
-from tests.mutations import touched
+from tests.mutations import scores, touched
 from tests.mutations.changes import ROOT, Mutant, mutants_of
-from tests.mutations.trial import NOT_REACHED, Trial, try_all
+from tests.mutations.trial import NOT_REACHED, Trial, asked_about, try_all
 
-__all__ = ["equivalents", "main", "sample"]
+__all__ = ["main", "sample"]
 
-EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 RESULTS = touched.KEPT / "results.json"
 
 
@@ -31,12 +29,6 @@ def sample(room: str, count: int | None, seed: int) -> list[Mutant]:
     """The same ones for the same text and seed; all of them without a count."""
     everything = mutants_in(room)
     return everything if count is None or count >= len(everything) else random.Random(f"{room} {seed}").sample(everything, count)
-
-
-def equivalents() -> dict[tuple[str, str, str, str], str]:
-    """What nobody can notice, with the reason."""
-    rows = tomllib.loads(EQUIVALENT.read_text()).get("equivalent", [])
-    return {(row["file"], row.get("where", ""), row["before"], row["after"]): row["reason"] for row in rows}
 
 
 class Results:
@@ -89,7 +81,8 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
 
     missing = [mutant for mutant in mutants if mutant not in trials]
     if missing:
-        try_all(missing, touched.read(), budget_s, told)
+        reached = touched.read()
+        try_all([asked_about(mutant, reached, budget_s) for mutant in missing], told, reached.seconds)
     return [trials[mutant] for mutant in mutants if mutant in trials]
 
 
@@ -105,26 +98,25 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--room", choices=touched.ROOMS, action="append", help="all without it")
     asked.add_argument("--sample", type=int, help="this many changes of a room; all without it")
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--file", help="only changes of files whose name contains this")
     asked.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
+    asked.add_argument("--note", choices=scores.MOMENTS, help="write the outcome into the table of SCORES.md")
     options = asked.parse_args()
-    known = equivalents()
+    known = scores.equivalents()
     for room in options.room or touched.ROOMS:
         mutants = [mutant for mutant in sample(room, options.sample, options.seed) if not options.file or options.file in mutant.file]
-        meant = [mutant for mutant in mutants if mutant.key not in known]
-        trials = judge(meant, options.budget)
-        noticed = sum(trial.noticed for trial in trials)
-        say(f"== survivors of {room}")
-        for trial in trials:
-            if not trial.noticed:
-                say(shown(trial))
-        share = noticed / max(1, len(trials))
-        left_out = len(mutants) - len(meant)
-        say(f"{room}, seed {options.seed}: {len(mutants)} drawn, {left_out} equivalent, {noticed} of {len(trials)} noticed, {share:.1%}")
+        trials = judge([mutant for mutant in mutants if mutant.key not in known], options.budget)
+        survivors = [trial for trial in trials if not trial.noticed]
+        for trial in survivors:
+            say(shown(trial))
+        score = scores.Score(len(mutants_in(room)), options.seed, len(mutants), len(mutants) - len(trials), len(trials) - len(survivors))
+        say(f"{room}: {score}")
+        if options.note:
+            scores.note(room, options.note, score, [trial.mutant for trial in survivors])
     return 0
 
 

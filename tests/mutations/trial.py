@@ -29,7 +29,7 @@ import pytest
 from tests.mutations.changes import ROOT, Mutant, changed_tree
 from tests.mutations.touched import Touched
 
-__all__ = ["Trial", "try_all"]
+__all__ = ["NOT_REACHED", "Asked", "Trial", "asked_about", "try_all"]
 
 KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
 LIVED, FELL = 0, 1  # exit codes of a child
@@ -57,19 +57,25 @@ class Trial(NamedTuple):
 Told = Callable[[Trial], None]
 
 
-def try_all(mutants: Sequence[Mutant], touched: Touched, budget_s: float, told: Told) -> None:
-    """In the order given.  `budget_s`: how long the tests of one change take together, the nearest and quickest first."""
-    chosen = {mutant: chosen_tests(mutant, touched, budget_s) for mutant in mutants}
-    names = sorted({name for tests in chosen.values() for name in tests})
+class Asked(NamedTuple):
+    mutant: Mutant
+    tests: list[str]  # in this order
+    at_import: bool  # it takes effect when its module is imported
+
+
+def try_all(asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> None:
+    """In the order given.  `seconds`: how long a test took."""
+    names = sorted({name for one in asked for name in one.tests})
     hypothesis.settings.register_profile(
         "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
     )  # what fails need not be made small
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
-    pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[Server(chosen, touched, told)])
+    pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[Server(asked, told, seconds)])
 
 
-def chosen_tests(mutant: Mutant, touched: Touched, budget_s: float) -> list[str]:
+def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> Asked:
+    """The tests that reach it, the nearest and quickest first, as many as take so long together."""
     room = mutant.file.split("/")[1]
     near = (f"tests/{room}/", "tests/laws/")
 
@@ -82,7 +88,10 @@ def chosen_tests(mutant: Mutant, touched: Touched, budget_s: float) -> list[str]
         if total > budget_s and chosen:
             break
         chosen.append(name)
-    return chosen
+    return Asked(mutant, chosen, touched.runs_at_import(mutant))
+
+
+Functions = dict[tuple[str, str, int], list[FunctionType]]
 
 
 class Watch:
@@ -105,10 +114,10 @@ class Watch:
 class Server:
     """A plugin of pytest that forks instead of running tests."""
 
-    def __init__(self, chosen: dict[Mutant, list[str]], touched: Touched, told: Told) -> None:
-        self.chosen, self.touched, self.told = chosen, touched, told
+    def __init__(self, asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> None:
+        self.asked, self.told, self.seconds = asked, told, seconds
         self.board = mmap.mmap(-1, 4000)
-        self.watch = Watch(touched.seconds, self.board)
+        self.watch = Watch(seconds, self.board)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.register(self.watch)
@@ -116,11 +125,12 @@ class Server:
         functions = functions_by_place()
         gc.collect()
         gc.freeze()
-        for mutant, names in self.chosen.items():
-            self.told(self.tried(mutant, [items[name] for name in names if name in items], functions))
+        for one in self.asked:
+            self.told(self.tried(one, [items[name] for name in one.tests if name in items], functions))
         return True
 
-    def tried(self, mutant: Mutant, items: list[pytest.Item], functions: dict[tuple[str, str, int], list[FunctionType]]) -> Trial:
+    def tried(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> Trial:
+        mutant = asked.mutant
         if not items:
             return Trial(mutant, NOT_REACHED, "", 0)
         begun = time.monotonic()
@@ -137,7 +147,7 @@ class Server:
                 signal.alarm(WALL_S)
                 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc").exists() else 0
                 resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
-                code = FELL if self.noticed(mutant, items, functions) else LIVED
+                code = FELL if self.noticed(asked, items, functions) else LIVED
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
@@ -148,10 +158,10 @@ class Server:
         name = bytes(self.board[:]).rstrip(b"\0").decode() if verdict != SURVIVED else ""
         return Trial(mutant, verdict, name, round(time.monotonic() - begun, 2))
 
-    def noticed(self, mutant: Mutant, items: list[pytest.Item], functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+    def noticed(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> bool:
         """In the child."""
-        if self.touched.runs_at_import(mutant) or not replaced(mutant, functions):
-            return imported_again(mutant, [item.nodeid for item in items], Watch(self.touched.seconds, self.board))
+        if asked.at_import or not replaced(asked.mutant, functions):
+            return imported_again(asked.mutant, [item.nodeid for item in items], Watch(self.seconds, self.board))
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.watch.failed:
@@ -159,9 +169,9 @@ class Server:
         return False
 
 
-def functions_by_place() -> dict[tuple[str, str, int], list[FunctionType]]:
+def functions_by_place() -> Functions:
     """(file, qualified name, first line) -> the functions of the package, wherever they are kept."""
-    found: dict[tuple[str, str, int], list[FunctionType]] = {}
+    found: Functions = {}
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename.startswith(str(ROOT / "sim")):
             code = function.__code__
@@ -176,7 +186,7 @@ def compiled(mutant: Mutant) -> CodeType:
         return compile(changed_tree(path, mutant.number), str(path), "exec", dont_inherit=True)
 
 
-def replaced(mutant: Mutant, functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+def replaced(mutant: Mutant, functions: Functions) -> bool:
     """Whether the function could be given its changed code."""
     inside = [code for code in codes_of(compiled(mutant)) if code.co_qualname == mutant.where and code.co_firstlineno <= mutant.line]
     code = max(inside, key=lambda code: code.co_firstlineno)  # a setter follows its property

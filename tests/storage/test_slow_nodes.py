@@ -81,3 +81,15 @@ def test_a_measured_series_begins_where_it_is_told_to():
     told = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
 
     assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == told
+
+
+def test_the_more_episodes_differ_the_longer_the_first_one_lasts():
+    """cv 2: 60 s * (1 + 4) / 2 are left of a slow one at time 0."""
+    options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=2.0)
+    first = [slowness(options, 1, node).at(0) for node in range(8000)]
+
+    assert 150 == pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.15)
+
+
+def test_twice_as_slow_comes_and_goes_too():
+    assert {1, 2} == {factor for _, _, factor in episodes(slow("1/2", 2, lasts_s=60), 0, HOUR)}

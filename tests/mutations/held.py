@@ -1,0 +1,79 @@
+"""A small fixed sample of changes that tests notice, with the test that did: they must go on noticing.
+
+`python -m tests.mutations.held` tries them and says which survive; `--draw N` chooses N a room anew, from what the scores have found out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.mutations import touched
+from tests.mutations.changes import ROOT, Mutant, mutants_of
+from tests.mutations.score import RESULTS, say, shown
+from tests.mutations.trial import Asked, Trial, try_all
+
+__all__ = ["FILE", "held", "tried"]
+
+FILE = Path(__file__).with_name("held.json")
+QUICK_S, LONG = 1, 120  # seconds of a test, letters of a statement
+
+
+def held() -> tuple[list[Asked], list[str]]:
+    """What can be tried, and the rows whose text has changed since."""
+    rows = json.loads(FILE.read_text())
+    found: dict[tuple[str, ...], Mutant] = {}
+    for file in sorted({row["file"] for row in rows}):
+        if (ROOT / file).exists():
+            found |= {one.key: one for one in mutants_of(ROOT / file) if one.occurrence == 1}
+    keys = [(row["file"], row["where"], row["before"], row["after"]) for row in rows]
+    asked = [Asked(found[key], [row["test"]], row["at_import"]) for key, row in zip(keys, rows, strict=True) if key in found]
+    return asked, [" ".join(key) for key in keys if key not in found]
+
+
+def tried(asked: Iterable[Asked]) -> list[Trial]:
+    trials: list[Trial] = []
+    try_all(list(asked), trials.append, {})
+    return trials
+
+
+def draw(count: int) -> None:
+    """So many a room, one of a file, of those a quick test noticed."""
+    known = [(json.loads(name), row["test"]) for name, row in json.loads(RESULTS.read_text()).items() if row["verdict"] == "killed"]
+    random.Random(count).shuffle(known)
+    reached = touched.read()
+    chosen: dict[str, dict[str, object]] = {}  # by file
+    for (file, where, before, after, occurrence), test in known:
+        room = file.split("/")[1]
+        full = sum(other.split("/")[1] == room for other in chosen) >= count
+        if file in chosen or full or occurrence > 1 or len(before) > LONG or not QUICK_S > reached.seconds.get(test, QUICK_S):
+            continue
+        mutants = mutants_of(ROOT / file) if (ROOT / file).exists() else []
+        for mutant in mutants:
+            if mutant.key == (file, where, before, after):
+                chosen[file] = {"file": file, "where": where, "before": before, "after": after, "test": test}
+                chosen[file]["at_import"] = reached.runs_at_import(mutant)
+    FILE.write_text(json.dumps([chosen[file] for file in sorted(chosen)], indent=1) + "\n")
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--draw", type=int, help="choose so many a room anew")
+    options = asked.parse_args()
+    if options.draw:
+        draw(options.draw)
+    trials = tried(held()[0])
+    for trial in trials:
+        if not trial.noticed:
+            say(shown(trial))
+    noticed = sum(trial.noticed for trial in trials)
+    say(f"{noticed} of {len(trials)} noticed")
+    return 0 if noticed == len(trials) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The tool works: what tests noticed they go on noticing, what nobody can notice survives, and the page is that of the numbers."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.mutations.changes import ROOT, mutants_of
+from tests.mutations.held import held
+from tests.mutations.score import sample
+from tests.mutations.scores import PAGE, Score, equivalents, page
+
+
+def test_the_page_is_that_of_the_numbers():
+    """Scores and equivalent changes are written into it by the command: `--note`."""
+    assert page() == PAGE.read_text()
+
+
+def test_a_sample_is_drawn_again_with_its_seed():
+    first, again, other = (sample("checkers", 20, seed) for seed in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+    assert {"sim/checkers/"} == {mutant.file[:13] for mutant in first}
+
+
+def test_equivalent_changes_do_not_count():
+    assert "seed 7, 20 of 100 changes, 4 equivalent, 8 of 16 noticed, 50.0%" == str(Score(100, 7, 20, 4, 8))
+
+
+def test_every_equivalent_change_has_a_reason():
+    assert all(len(reason.split()) > 3 for reason in equivalents().values())
+
+
+@pytest.mark.slow
+def test_equivalent_changes_can_still_be_made():
+    """Their text stands where the list says; a row whose text has changed is to be judged anew."""
+    files = {file for file, *_ in equivalents()}
+    possible = {mutant.key for file in files if (ROOT / file).exists() for mutant in mutants_of(ROOT / file)}
+
+    assert [] == sorted(set(equivalents()) - possible)
+
+
+@pytest.mark.slow
+def test_what_was_noticed_is_noticed():
+    """A few changes of each room, with the test that noticed; most of them can still be made."""
+    asked, gone = held()
+    command = [sys.executable, "-m", "tests.mutations.held"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+
+    assert len(gone) < len(asked)
+    assert f"{len(asked)} of {len(asked)} noticed" == done.stdout.strip(), done.stderr
+
+
+@pytest.mark.slow
+def test_what_nobody_can_notice_survives():
+    """Else every test would seem to notice everything: a mark that is no offset, asked of the test that knows it best."""
+    file = "sim/checkers/cut.py"
+    program = f"""
+from tests.mutations.changes import ROOT, mutants_of
+from tests.mutations.held import tried
+from tests.mutations.trial import Asked
+mutants = [one for one in mutants_of(ROOT / "{file}") if one.after == "UNKNOWN = -2" or "<= 0 else" in one.after]
+print([one.verdict for one in tried(Asked(one, ["tests/checkers/test_cut.py::test_loss_is_told"], not one.inside) for one in mutants)])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+    assert "['survived', 'survived']" == done.stdout.strip(), done.stderr
