@@ -69,7 +69,7 @@ WORLDS: dict[str, Document] = {
     "claimed": _world("unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]),
     "not claimed": _world(
         "unaligned", instances={"count": 2, "claim": "no-claim", "from": "savepoint"}, run={"duration": "2400 ms"}, faults=[],
-        actions=[{"savepoint": "canonical", "at": "600 ms"}],
+        actions=[{"savepoint": "native", "at": "600 ms"}],
     ),
 }  # fmt: skip
 

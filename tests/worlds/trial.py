@@ -15,6 +15,7 @@ from sim.model.scenario import Scenario
 from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
+from tests.worlds.account import account
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 
@@ -48,7 +49,7 @@ def run_document(document: Document, *, compare: bool = False) -> Outcome:
 
 
 def run_text(text: str, *, compare: bool = False) -> Outcome:
-    """`compare`: the reference engine must say the same as the compiled one."""
+    """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails."""
     began = time.process_time()
     try:
         with _limit(MOST_CPU_S):
@@ -80,6 +81,8 @@ def _run(scenario: Scenario, *, compare: bool) -> Outcome:
     result = simulate(scenario)
     if compare and (names := differences(result, simulate(scenario, engine="reference"))):
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
+    if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
+        return Outcome("differ", f"from the undisturbed run: {lines[0]}")
     if _unfinished(scenario, result) and not result.violations and not _starves(result):
         longer = replace(scenario.run, duration_ns=PATIENCE * scenario.run.duration_ns)
         result = simulate(replace(scenario, run=longer))

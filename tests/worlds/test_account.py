@@ -1,0 +1,95 @@
+"""Every record reaches the commit once, whatever happens on the way: runs against the same job undisturbed, record by record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from sim.model.scenario import Scenario
+from sim.scenario import loads, write
+from tests.checkers.injected_worlds import WORLDS
+from tests.checkers.injections import INJECTIONS
+from tests.worlds.account import account, not_compared, undisturbed
+from tests.worlds.traced import traced
+
+RECORDS = Counter({("orders", 0): 400, ("orders", 1): 400, ("rates", 0): 150})
+JOBS = 3  # of which only the last one comes to the end of its data
+
+
+def world(name: str, fan_out: float = 1) -> Scenario:
+    document = deepcopy(WORLDS[name])
+    document["job"]["count"]["fan-out"] = fan_out
+    if "instances" in document:
+        document["instances"]["count"], document["run"]["duration"] = JOBS, "3600 ms"
+    (only,) = loads(write(document, "Is every record committed once?")).scenarios
+    return only
+
+
+SOUND = ("unaligned", "aligned, local copies", "task manager lost", "rescaled", "rescaled with a savepoint", "claimed")
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_every_record_is_committed_once(name):
+    """By failures, rescales, resumes: each of 950 records is committed once, as in a run in which nothing happens."""
+    run = traced(world(name))
+
+    assert "FINISHED" == run.status
+    assert RECORDS == Counter((vertex, index) for vertex, index, _ in run.committed["sink"])
+    assert {1} == set(run.committed["sink"].values())
+    assert run.seen["sink"] == run.seen["total"] == run.committed["sink"]
+    assert [] == account(world(name))
+    assert [] == not_compared(world(name))
+
+
+def test_behind_fractions_records_are_counted():
+    """Copies are routed by their ordinals: each channel carries as many records, whichever they are."""
+    assert [] == account(world("unaligned", 1.5))
+    assert ["which records come behind count: it writes a fraction of a copy, so that depends on their order"] == not_compared(
+        world("unaligned", 1.5)
+    )
+    assert 2 == len(not_compared(world("rescaled", 1.5)))
+
+
+def test_a_job_without_an_end_is_not_compared():
+    """What is left out is said."""
+    base = world("unaligned")
+    endless = replace(base.job.vertices[0], source=replace(base.job.vertices[0].source, total=None))
+    without_end = replace(base, job=replace(base.job, vertices=(endless, *base.job.vertices[1:])))
+
+    assert ["everything: a source has no end"] == not_compared(without_end)
+    assert [] == account(without_end)
+
+
+def test_the_undisturbed_job_is_the_same_job():
+    plain = undisturbed(world("rescaled with a savepoint"))
+
+    assert ((), (), ()) == (plain.faults, plain.actions, plain.rescale)
+    assert world("rescaled with a savepoint").job == plain.job
+
+
+@pytest.mark.parametrize(
+    ("broken", "name", "fan_out", "difference"),
+    [
+        ("a source skips five records", "unaligned", 1, "enrich has served"),
+        ("a source skips five records", "unaligned", 1.5, "sink has committed"),
+        ("a source repeats five records", "unaligned", 1, "too many"),
+        ("captured input is not read again", "unaligned", 1, "too few"),
+        ("overtaken output is not sent again", "unaligned", 1, "too few"),
+        ("requests under way are forgotten", "unaligned", 1, "too few"),
+        ("transactions in a checkpoint are forgotten", "unaligned", 1, "sink has committed"),
+        ("transactions are forgotten", "rescaled", 1, "sink has committed"),
+        ("a record in flight is lost", "rescaled", 1, "too few"),
+        ("its sources skip seven records", "claimed", 1, "ends as RUNNING"),
+    ],
+)
+def test_a_broken_restore_shows_in_the_end(broken, name, fan_out, difference):
+    """Without any checker."""
+    one = next(injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned"))
+    with pytest.MonkeyPatch.context() as patch:
+        one.apply(patch)
+        found = account(world(name, fan_out))
+
+    assert any(difference in line for line in found), found

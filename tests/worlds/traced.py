@@ -1,0 +1,151 @@
+"""A run in which every record carries its identity, from its source to the commit: slow, readable, the same whatever fails.
+
+The identities live in the reference plane.  A job that begins from another one's snapshot takes them over with the records: where its
+streams stand as they stood, one by one; where they were dealt out anew, in any order, for only the records are known and not their places.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, cast
+from unittest.mock import patch
+
+from sim.plane.reference import ReferencePlane
+from sim.runtime.instances import Chain
+from sim.runtime.world import World
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.plane.interface import PlaneSpec
+    from sim.plane.reference.parts import Channel, Identity
+    from sim.protocol.committables import Committable
+    from sim.runtime.beginning import Beginning
+    from sim.runtime.contents import Held
+
+__all__ = ["Lineage", "Traced", "traced"]
+
+Lineage = tuple[str, int, int]
+"""Vertex and index of the source, ordinal there."""
+
+
+@dataclass(slots=True)
+class Traced:
+    """What a chain of jobs came to."""
+
+    status: str = ""
+    spec: PlaneSpec | None = None  # of the last job
+    resized: set[str] = field(default_factory=set)  # vertices that had several parallelisms
+    emits_late: set[str] = field(default_factory=set)  # vertices whose records go on when they are committed
+    seen: dict[str, Counter[Lineage]] = field(default_factory=dict)  # by vertex: what its tasks have served, in the end
+    counts: dict[str, list[int]] = field(default_factory=dict)  # by edge: records read, by channel
+    committed: dict[str, Counter[Lineage]] = field(default_factory=dict)  # by vertex
+
+
+def traced(scenario: Scenario) -> Traced:
+    """Run it to its end."""
+    worlds: list[World] = []
+    result = Traced()
+
+    def build(part: Scenario, beginning: Beginning | None) -> World:
+        with patch("sim.runtime.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
+            world = World(part, "reference", check=False, beginning=beginning)
+        if beginning is not None:
+            _hand_over(worlds[-1], world, beginning)
+        worlds.append(world)
+        _watch_commits(worlds, len(worlds) - 1, result.committed)
+        return world
+
+    chain = Chain(scenario, build)
+    chain.run()
+    last = worlds[-1]
+    result.status, result.spec = chain.status, last.spec
+    for world in worlds:
+        pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
+        result.resized |= {one.name for one, final in pairs if one.parallelism != final.parallelism}
+    vertices = last.scenario.job.vertices
+    result.emits_late = {row.name for row in vertices if row.commit is not None and row.commit.emits == "on-commit"}
+    plane = _plane(last)
+    for task in plane.all_tasks:
+        records = ((*last.names()[writer], ordinal) if writer >= 0 else ("nobody", 0, 0) for writer, ordinal in task.served_records)
+        result.seen.setdefault(task.vertex.name, Counter()).update(records)
+    for channel in plane.all_channels:
+        result.counts.setdefault(channel.edge.name, []).append(channel.records_in)
+    return result
+
+
+def _plane(world: World) -> ReferencePlane:
+    return cast("ReferencePlane", world.plane)
+
+
+def _watch_commits(worlds: list[World], number: int, committed: dict[str, Counter[Lineage]]) -> None:
+    outside = worlds[number].outside
+    commit = outside.commit
+
+    def watched(fresh: Iterable[Committable]) -> None:
+        several = list(fresh)
+        for one in several:
+            name = worlds[number].names()[one.writer]
+            committed.setdefault(name[0], Counter()).update(_records(worlds[: number + 1], name, one))
+        commit(several)
+
+    outside.commit = watched  # type: ignore[method-assign]
+
+
+def _records(worlds: list[World], writer: tuple[str, int], one: Committable) -> Iterator[Lineage]:
+    """What a transaction holds; one that a job began with is counted as the job before it counts."""
+    *earlier, world = worlds
+    if world.beginning is not None and one.epoch <= world.beginning.snapshot.checkpoint:
+        yield from _records(earlier, writer, one)
+        return
+    names = world.names()
+    channels = _plane(world).all_tasks[names.index(writer)].channels_in
+    for channel, (begin, end) in zip(channels, one.inputs, strict=True):
+        known = channel.history[begin:end]
+        yield from ((*names[task], ordinal) if task >= 0 else ("nobody", 0, 0) for task, ordinal in known)
+        yield from [("nobody", 0, 0)] * (end - begin - len(known))
+
+
+def _hand_over(old: World, new: World, beginning: Beginning) -> None:
+    """The identities of what the snapshot holds."""
+    number = {name: task for task, name in enumerate(new.names())}
+    names, before, after = old.names(), _plane(old), _plane(new)
+    parts = old.files.contents(beginning.snapshot)
+
+    def renumbered(records: Iterable[Identity]) -> list[Identity]:
+        return [(number[names[task]], ordinal) if task >= 0 else (task, ordinal) for task, ordinal in records]
+
+    kept = {v for v, (one, two) in enumerate(zip(old.spec.vertices, new.spec.vertices, strict=True)) if one.parallelism == two.parallelism}
+    for vertex in range(len(new.spec.vertices)):
+        sources = [before.all_tasks[t] for t, v in enumerate(old.layout.vertex) if v == vertex]
+        targets = [after.all_tasks[t] for t, v in enumerate(new.layout.vertex) if v == vertex]
+        if vertex in kept:
+            for task, twin in zip(sources, targets, strict=True):
+                twin.served_records = renumbered(task.served_records)
+            continue
+        pool = iter([one for task in sources for one in renumbered(task.served_records[: parts[task.number].position.served])])
+        for twin in targets:
+            twin.served_records = list(islice(pool, beginning.held[twin.number].position.served))
+    for edge in range(len(new.spec.edges)):
+        channels, twins = ([c for c, e in zip(plane.all_channels, layout.edge, strict=True) if e == edge]
+                           for plane, layout in ((before, old.layout), (after, new.layout)))  # fmt: skip
+        if {new.spec.edges[edge].upstream, new.spec.edges[edge].downstream} <= kept:
+            for channel, twin_channel in zip(channels, twins, strict=True):
+                twin_channel.history = renumbered(channel.history)
+            continue
+        places = [(channel, *_places(channel, parts)) for channel in channels]
+        held_back = iter([one for c, held, read, _ in places for one in renumbered(c.history[held:read])])
+        flying = iter([one for c, _, read, written in places for one in renumbered(c.history[read:written])])
+        for twin_channel in twins:
+            held, read, written = _places(twin_channel, beginning.held)
+            twin_channel.history = [(-1, -1)] * held + [*islice(held_back, read - held), *islice(flying, written - read)]
+
+
+def _places(channel: Channel, parts: Mapping[int, Held]) -> tuple[int, int, int]:
+    """At the cut: the first record its reader holds back, the first not read, the first not written."""
+    part, at = parts[channel.reader.number], channel.reader.channels_in.index(channel)
+    read = int(part.position.records_out[at])
+    written = parts[channel.writer.number].position.records_in[channel.writer.channels_out.index(channel)]
+    return read - (part.held_back[at] if part.held_back else 0), read, int(written)
