@@ -6,6 +6,7 @@ One violation per restart and kind of fault, about the first task it shows in; t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry
 
-__all__ = ["Written", "misnoted", "misplaced", "unanswered", "unread", "unwritten"]
+__all__ = ["Written", "misnoted", "misplaced", "unanswered", "unread", "unwritten", "up_to"]
 
 PLACE = "a restored task goes on where its checkpoint left it"
 NOTED = "a snapshot says where its task stands"
@@ -104,6 +105,11 @@ def unread(
             fact = f"it has {total} records and has emitted {tally.served[task]}, each counted once"
             yield Violation(READ, time_ns, teller.task(task), fact)
             return
+
+
+def up_to(tally: Tally, cut: Tally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Tally:
+    """On these channels, what was written behind the cut may be read or not."""
+    return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
 def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller) -> Iterator[Violation]:

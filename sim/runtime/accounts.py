@@ -15,9 +15,10 @@ import numpy as np
 from sim.checkers.dealing import Shape, misdealt
 from sim.checkers.ledger import Ledger, Tally
 from sim.checkers.restores import story_of_restore
-from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten
+from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
 from sim.metrics.journal import Happening
 from sim.plane.interface import Ship
+from sim.protocol.options import Ending
 from sim.runtime.state_accounts import StateAccounts
 from sim.runtime.transactions import Transactions
 
@@ -127,11 +128,19 @@ class Accounts:
         tally = self.ledger.stands(self._counted(range(len(world.layout.vertex))))
         stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
         ends = list(zip(world.layout.writer, world.layout.reader, strict=True))
-        yield from unread(world.env.now, ends, tally, [] if stopped else self._totals(), self.teller)
+        yield from unread(world.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(world.env.now, self._outputs, tally, self._more, "at the end", self.teller)
         vertices = world.scenario.job.vertices
         asking = (task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].async_io is not None)
         yield from unanswered(world.env.now, filter(self._drained, asking), tally, self.teller)
+
+    def _to_be_read(self, tally: Tally) -> Tally:
+        """Of what tasks stopped without a drain have written, the part behind their cut may be read or not: it is in the savepoint."""
+        ends = [host.ending.machine for host in self.world.tasks]
+        for stop in {end.stop for end in ends if end.stop is not None}:
+            tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
+            tally = up_to(tally, self.ledger.of(stop), tasks[self.ledger.ends[1]])
+        return tally
 
     def _drained(self, task: int) -> bool:
         return self.world.tasks[task].ending.machine.drained

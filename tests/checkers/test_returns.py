@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.checkers.ledger import Ledger, Tally
-from sim.checkers.returns import Written, misnoted, misplaced, unanswered, unread, unwritten
+from sim.checkers.returns import Written, misnoted, misplaced, unanswered, unread, unwritten, up_to
 from sim.checkers.story import Teller
 from sim.metrics.journal import Happening, Journal
 
@@ -99,6 +99,18 @@ def test_a_finished_job_has_read_everything():
     assert ["it has 25 records and has emitted 20, each counted once"] == [
         one.fact for one in unread(9, ends, full, [(0, 25)], Teller([], NAMES))
     ]
+
+
+@pytest.mark.parametrize(("written_at_cut", "channel", "facts"), [
+    (15, True, []), (12, True, []), (16, True, ["15 of 16 records are read, on 1 channels"]),
+    (15, False, ["15 of 20 records are read, on 1 channels"]),
+])  # fmt: skip
+def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, facts):
+    """Of a job stopped without a drain: 15 of 20 records are read."""
+    asked = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
+
+    assert facts == [one.fact for one in unread(9, [(0, 1)], asked, [], Teller([], NAMES))]
+    assert [] == list(unread(9, [(0, 1)], up_to(tally(read=18), tally(written=16), np.array([True])), [], Teller([], NAMES)))
 
 
 def test_answers_that_came_too_late_are_told():

@@ -26,6 +26,7 @@ COMMITTED = {
     "stopped-cascade": {"a": 1201, "b": 1003},
     "stopped-cascade-of-small-epochs": {"k0": 20, "kk": 16},
     "stopped-with-requests": {"sink": 1190},
+    "stopped-with-answers-nobody-reads": {"sink": 393},
     "stopped-with-requests-before-a-join": {"k0": 1708},
     "windowed-sink-behind-rescaled-stages": {"k0": 70},
     "windowed-sink-far-behind-a-rescaled-stage": {"sink": 5429},
