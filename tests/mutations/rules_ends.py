@@ -122,6 +122,20 @@ OUTSIDE = (
         f"{RUNTIME}redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
     ),
     Rule(
+        "requests under way stay with their task when others are rescaled",
+        "runtime/redistribution.py",
+        "            after.late[new] = before.late[old]\n",
+        "            pass\n",
+        f"{RUNTIME}redistribution.py::test_requests_under_way_stay_with_their_task",
+    ),
+    Rule(
+        "every committable goes to one new task",
+        "runtime/redistribution.py",
+        "for i in range(own, len(old), len(new)) if old[i] in held]",
+        "for i in range(own, len(old)) if old[i] in held]",
+        f"{RUNTIME}redistribution.py::test_every_committable_goes_to_one_new_task",
+    ),
+    Rule(
         "a job stopped where it stands owes what it had read at its cut",
         "runtime/checking.py",
         "        if end.stop is not None and (part",

@@ -168,8 +168,8 @@ RECOVERY = (
     Rule(
         "what was in flight is in flight after rescaling",
         "runtime/redistribution.py",
-        "for channel, records in zip(new, _even(in_flight, len(new)), strict=True):",
-        "for channel, records in zip(new, _even(0, len(new)), strict=True):",
+        "for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):",
+        "for channel, records in zip(new, _dealt(0, after, edge, new), strict=True):",
         f"{_DEALT}nothing_in_flight_is_lost",
     ),
 )

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sim.model.job import Job
+from sim.model.job import AsyncIO, Distribution, Job
 from sim.model.sink import Commit
 from sim.plane import build
 from sim.runtime.lowering import plane_spec
@@ -113,6 +113,32 @@ def test_a_sink_keeps_what_it_held_back_itself():
 
     assert [(3, 3), (3, 3)] == [part.held_back for part in held.values() if part.held_back]
     assert [(2, 2, 2), (2, 2, 2)] == [part.held_back for part in parts.values() if part.held_back]
+
+
+def test_requests_under_way_stay_with_their_task():
+    """The stage behind is rescaled: who asked has the same requests under way, and the records it has served with them."""
+    base = scenario(chain(2), ALIGNED)
+    source, stage, sink = base.job.vertices
+    asking = replace(stage, async_io=AsyncIO(Distribution(50 * MS)))
+    _, held, _, parts = dealt(replace(base, job=Job((source, asking, sink))), sink=3)
+
+    for task in (2, 3):
+        before, after = held[task].position, parts[task].position
+        assert 0 < before.late
+        assert (before.late, before.served) == (after.late, after.served)
+
+
+@pytest.mark.parametrize("sinks", [1, 3])
+def test_every_committable_goes_to_one_new_task(sinks):
+    """Two sinks become one or three: none is forgotten, none comes twice, and the checkpoint they are restored with is theirs."""
+    base = scenario(chain(2), ALIGNED)
+    sink = replace(base.job.vertices[-1], commit=Commit())
+    _, held, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), sink=sinks)
+    before, after = ([part.committables for part in some.values() if part.committables is not None] for some in (held, parts))
+
+    assert 2 == sum(len(one.committables) for one in before)
+    assert sorted(str(c) for one in before for c in one.committables) == sorted(str(c) for one in after for c in one.committables)
+    assert {one.checkpoint for one in before} == {one.checkpoint for one in after}
 
 
 def in_flight_of(parts, spec, vertex):
