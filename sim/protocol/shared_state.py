@@ -51,13 +51,16 @@ class SharedStateRegistry:
         return changed(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
-        """What the job starts with (registerAllAfterRestored).  A canonical savepoint holds nothing that can be reused."""
-        number, native = snapshot.checkpoint, snapshot.type == "native"
-        reusable = snapshot.files if native else () if snapshot.type == "canonical" else shared_files(snapshot.files, snapshot)
+        """What the job starts with (registerAllAfterRestored).
+
+        A changelog refers to what it was restored from until it is materialised, so the files of a savepoint may be named too.
+        """
+        number = snapshot.checkpoint
+        reusable = snapshot.files if snapshot.is_savepoint else shared_files(snapshot.files, snapshot)
         after = self.registered(reusable, number)
         if claim != "claim":
             return changed(after, highest_not_claimed=max(self.highest_not_claimed, number))
-        return changed(after, whole=self.whole | {number}) if native else after
+        return changed(after, whole=self.whole | {number}) if snapshot.is_savepoint else after
 
     def released(self, lowest_retained: int) -> Released:
         """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""

@@ -58,6 +58,7 @@ def build(
         instances=build_instances(
             document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval),
             rescaled=bool(document.rescale),
+            changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
         directories=build_directories(document.directories),
     )

@@ -68,8 +68,10 @@ def test_a_claimed_native_savepoint_goes_as_a_whole():
     assert ((), set()) == registry.released(10).registry.released(11)[1:]
 
 
-def test_a_canonical_savepoint_lends_nothing():
-    """Its one file of sorted keys is no file of a state backend."""
+def test_a_canonical_savepoint_is_known_too():
+    """A changelog names its file until the state is materialised; then it goes with its directory, if it was claimed."""
     files = (StateFile(0, 1, 9, "savepoint", 100),)
+    registry = SharedStateRegistry().restored(StoredSnapshot(0, 9, "canonical", files), "claim").registered(files, 10)
 
-    assert {} == SharedStateRegistry().restored(StoredSnapshot(0, 9, "canonical", files), "claim").entries
+    assert ((), {9}) == registry.released(10)[1:]
+    assert ((), set()) == registry.released(10).registry.released(11)[1:]

@@ -65,6 +65,16 @@ def test_mistakes_have_a_place(more, told):
     assert told in str(error.value)
 
 
+@pytest.mark.parametrize("claim", ["", ", claim: no-claim"])
+def test_a_changelog_takes_no_full_checkpoint(claim):
+    """Flink refuses the first checkpoint after such a restore ("does not support enforcing a full snapshot")."""
+    text = TEXT.replace("checkpoint:", "  b: {input: {a: hash}, state: {size: 1 MB, changelog: on}}\ncheckpoint:")
+    with pytest.raises(ScenarioError, match="no-claim wants a full checkpoint"):
+        loads(f"{text}instances: {{count: 2{claim}}}\n")
+
+    assert "claim" == loads(f"{text}instances: {{count: 2, claim: claim}}\n").scenarios[0].instances.claim
+
+
 def test_one_directory_for_all_jobs():
     """execution.checkpointing.create-subdir."""
     (scenario,) = loads(TEXT + "flink: {execution.checkpointing.create-subdir: false}\n").scenarios

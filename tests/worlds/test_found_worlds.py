@@ -54,3 +54,12 @@ def test_little_in_flight_data_needs_no_file():
     assert 0 < (result.checkpoints["persisted_data"] > 0).sum()
     assert 20 > result.checkpoints["end_to_end_duration"].max()
     assert 0 == len(result.files)
+
+
+def test_a_changelog_begins_from_a_canonical_savepoint():
+    """What it was restored from is named until the state is materialised: no acknowledgement is lost."""
+    result = ran("changelog-claimed-savepoint")
+    later = result.checkpoints[result.checkpoints["x_job"] == 1]
+
+    assert {"COMPLETED"} == set(later["status"][:-1])
+    assert "FINISHED" == result.job_status
