@@ -43,12 +43,12 @@ class Mutant(NamedTuple):
     last_line: int
     before: str  # the statement, or the head of a compound one
     after: str
-    occurrence: int  # 1, or more where the same change can be made to the same text of the same function again
+    occurrence: int  # 1, or more where the same change can be made to the same text of the file again
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
+    def key(self) -> tuple[str, str, str]:
         """What names the change, wherever its text moves within the file."""
-        return self.file, self.where, self.before, self.after
+        return self.file, self.before, self.after
 
 
 class Change(NamedTuple):
@@ -68,16 +68,16 @@ def text_of(path: Path) -> str:
 def mutants_of(path: Path) -> list[Mutant]:
     """All of a file, in the order of its text."""
     found: list[Mutant] = []
-    seen: Counter[tuple[str, str, str]] = Counter()
+    seen: Counter[tuple[str, str]] = Counter()
     for number, change in enumerate(changes(ast.parse(text_of(path)))):
         before = head(change.statement)
         change.make()
         after = head(change.statement)
         change.undo()
-        seen[change.where, before, after] += 1
+        seen[before, after] += 1
         first, last = lines_of(change.statement)
         file = path.relative_to(ROOT).as_posix()
-        found.append(Mutant(file, number, change.where, change.inside, first, last, before, after, seen[change.where, before, after]))
+        found.append(Mutant(file, number, change.where, change.inside, first, last, before, after, seen[before, after]))
     return found
 
 

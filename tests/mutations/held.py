@@ -30,7 +30,7 @@ def held() -> tuple[list[Asked], list[str]]:
     for file in sorted({row["file"] for row in rows}):
         if (ROOT / file).exists():
             found |= {one.key: one for one in mutants_of(ROOT / file) if one.occurrence == 1}
-    keys = [(row["file"], row["where"], row["before"], row["after"]) for row in rows]
+    keys = [(row["file"], row["before"], row["after"]) for row in rows]
     asked = [Asked(found[key], [row["test"]], row["at_import"]) for key, row in zip(keys, rows, strict=True) if key in found]
     return asked, [" ".join(key) for key in keys if key not in found]
 
@@ -47,15 +47,15 @@ def draw(count: int) -> None:
     random.Random(count).shuffle(known)
     reached = touched.read()
     chosen: dict[str, dict[str, object]] = {}  # by file
-    for (file, where, before, after, occurrence), test in known:
+    for (file, before, after, occurrence), test in known:
         room = file.split("/")[1]
         full = sum(other.split("/")[1] == room for other in chosen) >= count
         if file in chosen or full or occurrence > 1 or len(before) > LONG or not QUICK_S > reached.seconds.get(test, QUICK_S):
             continue
         mutants = mutants_of(ROOT / file) if (ROOT / file).exists() else []
         for mutant in mutants:
-            if mutant.key == (file, where, before, after):
-                chosen[file] = {"file": file, "where": where, "before": before, "after": after, "test": test}
+            if mutant.key == (file, before, after):
+                chosen[file] = {"file": file, "before": before, "after": after, "test": test}
                 chosen[file]["at_import"] = reached.runs_at_import(mutant)
     FILE.write_text(json.dumps([chosen[file] for file in sorted(chosen)], indent=1) + "\n")
 

@@ -19,7 +19,7 @@ PAGE = Path(__file__).with_name("SCORES.md")
 MOMENTS = ("before", "after")  # tests were written for what the first sample told; the second is another one
 WIDTH = 150  # of a change on the page
 
-Key = tuple[str, str, str, str]
+Key = tuple[str, str, str]
 
 
 class Score(NamedTuple):
@@ -39,7 +39,7 @@ class Score(NamedTuple):
 def equivalents() -> dict[Key, str]:
     """What nobody can notice, with the reason."""
     rows = tomllib.loads(EQUIVALENT.read_text()).get("equivalent", [])
-    return {(row["file"], row.get("where", ""), row["before"], row["after"]): row["reason"] for row in rows}
+    return {(row["file"], row["before"], row["after"]): row["reason"] for row in rows}
 
 
 def note(room: str, moment: str, score: Score, survivors: Sequence[Mutant]) -> None:
@@ -95,10 +95,10 @@ def row(room: str, moments: dict[str, Any]) -> str:
 
 def shown(key: Sequence[str]) -> str:
     """Where, and what becomes what, without what stays the same on both sides."""
-    file, where, before, after = key
+    file, before, after = key
     begin = next((i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), min(len(before), len(after)))
     begin = max(0, begin - WIDTH // 2)
-    return f"`{file.removeprefix('sim/')}` {where}: `{cut(before, begin)}` -> `{cut(after, begin)}`"
+    return f"`{file.removeprefix('sim/')}`: `{cut(before, begin)}` -> `{cut(after, begin)}`"
 
 
 def cut(text: str, begin: int) -> str:

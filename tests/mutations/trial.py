@@ -33,7 +33,7 @@ __all__ = ["NOT_REACHED", "Asked", "Trial", "asked_about", "try_all"]
 
 KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
 LIVED, FELL = 0, 1  # exit codes of a child
-SLOWER, AT_LEAST_S = 10, 8  # a test may take this much longer than it did, and this long
+SLOWER, AT_LEAST_S = 10, 3  # a test may take this much longer than it did, and this long
 WALL_S = 240  # a child waits for nothing longer than this
 MEMORY = 3 << 30  # more than the parent has
 FAR = 4  # a test of another room is asked as late as one that takes this much longer
