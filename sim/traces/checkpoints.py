@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.recordings import RecordingError, read_any
+from sim.recordings.budget import Budget
 from sim.recordings.logs.reading import JobLog, read_jobs
 from sim.traces.reading import Source, quarantined, rows_batch
 
@@ -67,7 +67,7 @@ def _log(source: Source, log: JobLog) -> Iterator[pa.RecordBatch]:
 def labelled_windows(source: Source, copy: Path) -> Iterator[pa.RecordBatch] | None:
     """A JSON object of file -> [[begin, end], ...]: anomalies somebody marked, as failures of what is named.  None: it is no such."""
     try:
-        told = json.loads(copy.read_bytes())
+        told = Budget().parse(copy.read_bytes(), "labels")
     except (ValueError, RecursionError):
         return None
     if not isinstance(told, dict) or not told or not all(_is_windows(value) for value in told.values()):

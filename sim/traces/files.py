@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from sim.recordings.rest.saved import is_answer
 from sim.sweep.staging import staging
 from sim.traces.asked import Asked
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
@@ -111,7 +112,10 @@ def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Ite
     left = MOST_JSON
     with staging() as folder:
         for path in file.paths:
-            copy = folder / path.removeprefix(file.folder or "")
+            name = path.removeprefix(file.folder or "")
+            if not is_answer(name):
+                continue  # in a bucket, a name may climb
+            copy = folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             with filesystem.open_input_file(f"{base}/{path}") as stream:
                 left -= _copy(stream, copy, left)

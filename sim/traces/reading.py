@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sim.foreign import printable
 from sim.traces.asked import Asked
 from sim.traces.lines import Line, TraceFileError, lines
 from sim.traces.order import out_of_order
@@ -181,7 +182,7 @@ def _quarantine(source: Source, rows: list[tuple[int, str, str]]) -> pa.RecordBa
 
 def quarantined(source: Source, reason: str) -> pa.RecordBatch:
     """The file as a whole, or what follows the rows before."""
-    return rows_batch("quarantine", source, pd.DataFrame({"reason": [reason], "text": [""]}))
+    return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
 def passed_over(source: Source, why: str, count: int) -> pa.RecordBatch:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from sim.recordings.rest.paths import is_path
 from sim.scenario import loads
 from tests.cli.hostile import MODES, SECRET, turn
 
@@ -52,6 +53,7 @@ def test_a_server_that_means_harm(ckptsim, fake_flink, tmp_path, harmless, mode)
 
     harmless(done, kept, out)
     assert time.monotonic() - begun < seconds + 5
+    assert [] == [path for path in fake.asked if not is_path(path.partition("?")[0])]
 
 
 def test_no_secret_is_saved_unless_asked_for(ckptsim, fake_flink, tmp_path, harmless):

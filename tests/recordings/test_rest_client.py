@@ -201,6 +201,14 @@ def test_a_redirect_within_the_server_is_followed(fake):
     assert "jobs" in Client(fake.url).get("/config")
 
 
+def test_pauses_are_no_longer_than_what_is_left(fake, pauses):
+    fake.faults["/config"] = [503] * 10
+    refusal(Client(fake.url, whole_s=0.3, pause=pauses.append))
+
+    assert pauses
+    assert max(pauses) <= 0.3
+
+
 def test_all_questions_together_have_an_end(fake):
     """Also while one answer trickles, or another attempt would help."""
     fake.faults["/config"] = [503] * 10

@@ -26,7 +26,7 @@ from sim.recordings.rest.paths import climbs, is_path
 from sim.recordings.rest.snapshot import Snapshot, choose
 from sim.whole_file import replace_text
 
-__all__ = ["is_saved", "read_saved", "save"]
+__all__ = ["is_answer", "is_saved", "read_saved", "save"]
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MOST_FILES = 200_000
@@ -92,7 +92,7 @@ def _file(path: str) -> str:
     return path.removeprefix("/") + SUFFIX
 
 
-def _is_ours(name: str) -> bool:
+def is_answer(name: str) -> bool:
     """Whether a file of that name holds an answer, or what is beside them."""
     path = "/" + name.removesuffix(SUFFIX)
     first, _, rest = path.removeprefix(f"/{SAMPLES}/").partition("/")
@@ -122,7 +122,7 @@ def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]
         raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/....json")
     left = LARGEST_BYTES
     for name in names:
-        if name.startswith(roots[0]) and _is_ours(name.removeprefix(roots[0])):
+        if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):
             content = found[name](left + 1)
             left -= len(content)
             if left < 0:
