@@ -62,6 +62,9 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
+        if worst.status.startswith("RESTARTING"):
+            goes_on = f"; with {' or '.join(map(_name, sound))} it does not" if sound else ""
+            return f"With {_name(worst)} the job restarts for ever: {reason}{goes_on}"
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
     text = f"With {_name(worst)} {fate}"

@@ -15,6 +15,7 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.beginning import Beginning
+from sim.runtime.endless import endless
 from sim.runtime.legs import Leg, legs
 from sim.runtime.redistribution import rescaled
 
@@ -60,7 +61,8 @@ class Chain:
     @property
     def status(self) -> str:
         """Of the last job, unless the next one could not begin."""
-        return self.stopped or self.worlds[-1].job_status
+        last = self.worlds[-1]
+        return self.stopped or (last.job_status == "RUNNING" and endless(last)) or last.job_status
 
     def snapshots(self) -> tuple[StoredSnapshot, ...]:
         """What the instances took and nobody subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""

@@ -35,7 +35,7 @@ class Result:
     restores: pd.DataFrame  # one row per job instance that began from a snapshot
     journal: Journal
     manifest: dict[str, Any]
-    job_status: str  # RUNNING, or FAILED: and the reason
+    job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
 

@@ -42,7 +42,7 @@ class Attempts:
     def __init__(self, env: simpy.Environment, retry: Retry) -> None:
         self.env = env
         self.retry = retry
-        self._down_until_ns = 0
+        self.down_until_ns = 0  # the end of the last outage
         self._pending: dict[Done, None] = {}  # in the order they were begun
 
     @property
@@ -71,7 +71,7 @@ class Attempts:
 
     def fail_until(self, until_ns: int) -> None:
         """An outage begins: what is under way breaks off now, and nothing is reached before `until_ns`."""
-        self._down_until_ns = max(self._down_until_ns, until_ns)
+        self.down_until_ns = max(self.down_until_ns, until_ns)
         pending, self._pending = self._pending, {}
         for done in pending:
             done.break_off(Unreachable(f"storage is down until {until_ns / 1e9:g} s"))
@@ -80,8 +80,8 @@ class Attempts:
         """Process: `attempt(0)`, and again with the next number after each failure that may pass."""
         for number in range(self.retry.attempts):
             try:
-                if self.now < self._down_until_ns:
-                    raise Unreachable(f"storage is down until {self._down_until_ns / 1e9:g} s")
+                if self.now < self.down_until_ns:
+                    raise Unreachable(f"storage is down until {self.down_until_ns / 1e9:g} s")
                 work = attempt(number)
                 return (yield from (work if self.retry.timeout_ns is None else self._limited(work, self.retry.timeout_ns)))
             except Transient as failure:

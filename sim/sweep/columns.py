@@ -61,7 +61,7 @@ MEANING: dict[str, str] = {
     "cell": "hash of effective scenario, seed and code version",
     "status": "ok or error",
     "error": "why there is no result",
-    "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED and the reason",
+    "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER and the reason",
     "violations": "of what checkpoints promise; -1: nobody looked",
     "violation": "the first one's story",
     **_told(Summary),

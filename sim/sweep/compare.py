@@ -112,7 +112,7 @@ class Comparison:
     def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
         scenario = results[0].scenario
         bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
-        failed = [result.job_status for result in results if result.job_status.startswith("FAILED")]
+        failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
         steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
         return Strategy(
             label=name,
@@ -186,6 +186,8 @@ def _end(results: Sequence[Result]) -> str:
     if not ended:
         return ""
     first = ended[0]
+    if first.job_status.startswith("RESTARTING"):
+        return "restarts for ever"
     often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
 

@@ -9,7 +9,7 @@ from sim.analysis.verdict import verdict
 
 def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):
     return Strategy(
-        label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status.startswith("FAILED")
+        label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status != "RUNNING"
     )
 
 
@@ -89,6 +89,14 @@ def test_a_failed_job_comes_first(made, saturated, edges):
     text = verdict([failed, line("unaligned", saturated(70, 0), edges)])
 
     assert text.startswith("With aligned the job fails (Exceeded checkpoint tolerable failure threshold) after 1 of 1 checkpoints exp")
+
+
+def test_a_job_that_restarts_for_ever(made, saturated, edges):
+    """What the run said of it, and who does better."""
+    stuck = made().checkpoint(0, 4000, status="FAILED", failure="").load(busy=(0.1, 0.5, 0.99))
+    lines = [line("aligned", stuck, edges, status="RESTARTING FOR EVER: 9 times in a row"), line("unaligned", saturated(70, 0), edges)]
+
+    assert "With aligned the job restarts for ever: 9 times in a row; with unaligned it does not." == verdict(lines)
 
 
 def test_a_failed_job_is_worse_than_failed_checkpoints(made, saturated, edges):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -222,3 +223,13 @@ def test_a_closed_pipe_is_no_error(tiny, tmp_path):
 @pytest.mark.parametrize("words", [["--engine", "warp"], ["--jobs", "0"], ["--seed", "-1"], ["--nothing"]])
 def test_wrong_options_are_usage(ckptsim, tiny, words):
     assert 2 == ckptsim("run", tiny, *words).exit_code
+
+
+def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
+    """In the sentence and in the table; it is an answer, not a mistake."""
+    world = Path(__file__).parents[1] / "data" / "worlds" / "flush-never-ends.yaml"
+    done = ckptsim("run", world, "--jobs", 1, "--out", tmp_path / "out")
+
+    assert 0 == done.exit_code
+    assert "With aligned the job restarts for ever: 22 times in a row from the beginning because of 'flush: no answer within" in done.stdout
+    assert "aligned   restarts for ever        22" in done.stdout

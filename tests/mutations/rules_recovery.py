@@ -172,4 +172,11 @@ RECOVERY = (
         "for channel, records in zip(new, _dealt(0, after, edge, new), strict=True):",
         f"{_DEALT}nothing_in_flight_is_lost",
     ),
+    Rule(
+        "restarts that are not alike are no row",
+        "protocol/progress.py",
+        "or (row and restart[1:] != row[0][1:])",
+        "",
+        "tests/protocol/test_progress.py::test_another_checkpoint_or_cause_ends_the_row",
+    ),
 )

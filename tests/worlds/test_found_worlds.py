@@ -63,3 +63,13 @@ def test_a_changelog_begins_from_a_canonical_savepoint():
 
     assert {"COMPLETED"} == set(later["status"][:-1])
     assert "FINISHED" == result.job_status
+
+
+@pytest.mark.parametrize("world", ["flush-slow-nodes", "flush-broadcast", "flush-union"])
+def test_a_job_gets_over_flushes_that_fail(world):
+    """Its restarts wait for nobody, and it comes to its end."""
+    result = ran(world)
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+    assert {"task"} == set(result.recoveries["kind"])
