@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from sim.checkers.violation import Violation
 
-__all__ = ["Brought", "Kind", "Stamp", "unlike"]
+__all__ = ["RESTORED", "Brought", "Kind", "Stamp", "unlike"]
 
 RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
 

@@ -23,7 +23,7 @@ from sim.runtime.state_accounts import StateAccounts
 from sim.runtime.transactions import Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sim.checkers.story import Teller
     from sim.checkers.violation import Violation
@@ -47,7 +47,7 @@ class Accounts:
             for task, edge, channels in world.layout.partitions
         ]
         self._more = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
-        self.state = StateAccounts(world, self._story)
+        self.state = StateAccounts(world, self.ledger, self._story)
         self.transactions = Transactions(world)
         self._shape = _shape(world)
         self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
@@ -69,6 +69,8 @@ class Accounts:
     def cut(self, checkpoint: int, task: int, held: Held) -> None:
         """The task is at its cut; `held`: what the checkpoint says of it."""
         self.transactions.cut(checkpoint, task, held.committables)
+        if checkpoint not in self.ledger.notes:
+            self._forget(lambda number: number in self.world.stats and self.world.stats[number].status == "FAILED")
         counted, position = self.world.plane.counted(task), held.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
         if served == position.served and not (read != position.records_out).any() and not (written != position.records_in).any():
@@ -82,9 +84,12 @@ class Accounts:
     def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
         """Older checkpoints are gone, but for those retained and for savepoints."""
         kept = {*retained, *(number for number, row in self.world.stats.items() if row.savepoint_format)}
-        for books in (self.ledger, self.state, self.transactions):
-            books.forget(lambda number: number < checkpoint and number not in kept)
+        self._forget(lambda number: number < checkpoint and number not in kept)
         self.found.extend(self.transactions.completed(self.teller))
+
+    def _forget(self, gone: Callable[[int], bool]) -> None:
+        for books in (self.ledger, self.state, self.transactions):
+            books.forget(gone)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int], *, told: bool) -> None:
         """These tasks have just been started; `told`: the cut of the checkpoint is known not to be exact."""

@@ -99,7 +99,7 @@ class Restore:
         self.stats.recovered_bytes += held.in_flight_bytes
         self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
         if self.world.checking is not None:
-            self.world.checking.accounts.state.restored(self.checkpoint, task, self.world.tasks[task].state.brought)
+            self.world.checking.accounts.state.restored(self.checkpoint, task, self.world.tasks[task].state)
         self.world.tasks[task].restored(held)
         self.world.warm_up.begin(task)
         if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.checkers.dealing import misdealt_state
-from sim.checkers.state import Brought, Kind, Stamp, unlike
+from sim.checkers.state import RESTORED, Brought, Kind, Stamp, unlike
+from sim.checkers.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sim.checkers.violation import Violation
-    from sim.runtime.state_snapshot import StateSnapshot
+    from sim.checkers.ledger import Ledger
+    from sim.runtime.state_snapshot import StateSnapshot, SubtaskState
     from sim.runtime.world import World
 
 __all__ = ["StateAccounts"]
@@ -21,10 +22,11 @@ _Part = dict[Kind, tuple[Stamp, int]]
 
 
 class StateAccounts:
-    """`story`: how a checkpoint came about and was restored, for one task."""
+    """`ledger`: what the tasks have served; `story`: how a checkpoint came about and was restored, for one task."""
 
-    def __init__(self, world: World, story: Callable[[int, int], tuple[str, ...]]) -> None:
+    def __init__(self, world: World, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
         self.world = world
+        self.ledger = ledger
         self.names = world.names()
         self.instance = 0 if world.beginning is None else world.beginning.instance
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
@@ -39,15 +41,19 @@ class StateAccounts:
         held: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
         self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in held.items() if row[1]}
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
+    def restored(self, checkpoint: int, task: int, state: SubtaskState) -> None:
         """The task has got its state and is about to run."""
+        brought, vertex, index = state.brought, *self.names[task]
+        where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
+        served = int(self.ledger.of(checkpoint).served[task])
+        if brought and state.stands_after != served:
+            fact = f"its state goes on as after {state.stands_after} records, its checkpoint holds what {served} records did"
+            self.found.append(Violation(RESTORED, self.world.env.now, where, fact, self._story(checkpoint, task)))
         if checkpoint in self._dealt and self._other_parallelism(checkpoint, task):
             self._brought[task] = brought
             self._judge_dealt(checkpoint, self.world.layout.vertex[task])
             return
         held = self.parts.get(checkpoint, {}).get(task, {})
-        vertex, index = self.names[task]
-        where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
         self.found.extend(unlike(self.world.env.now, where, held, brought, self._story(checkpoint, task)))
 
     def go_on(self, before: StateAccounts, checkpoint: int) -> None:

@@ -85,6 +85,7 @@ class SubtaskState:
         self.counts_records = self.backend is not None and state is not None and tells_updates and state.update_share > 0
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
+        self.stands_after = 0  # records served, as far as it was told
         self._types: dict[int, SnapshotType] = {}
         self.log: LogWriter | None = None  # what uploads the changelog, if there is one
         self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
@@ -291,7 +292,7 @@ class SubtaskState:
 
     def _rewritten(self, served: int) -> int:
         """Entries rewritten since the last call, the records served being these."""
-        before = self._updates
+        before, self.stands_after = self._updates, served
         self._updates = 0 if self.vertex.state is None else int(served * self.vertex.state.update_share)
         return self._updates - before
 

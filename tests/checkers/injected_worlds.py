@@ -67,9 +67,9 @@ WORLDS: dict[str, Document] = {
         faults=[{"kill": "total[0]", "at": "1200 ms"}],
     ),
     "claimed": _world("unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]),
-    "not claimed": _world(
+    "not claimed": _world(  # stopped with the savepoint, so that nothing is committed behind it
         "unaligned", instances={"count": 2, "claim": "no-claim", "from": "savepoint"}, run={"duration": "2400 ms"}, faults=[],
-        actions=[{"savepoint": "native", "at": "600 ms"}],
+        actions=[{"stop": "no-drain", "format": "native", "at": "700 ms"}],
     ),
 }  # fmt: skip
 

@@ -190,6 +190,16 @@ def _(patch: Patch) -> None:
     patch.setattr(Contents, "stored", stored)
 
 
+@injection("keyed state", "state goes on as after five records fewer")
+def _(patch: Patch) -> None:
+    original = SubtaskState.restore
+
+    def restore(state: SubtaskState, storage: Any, checkpoint: int, parts: Any, served: int) -> Any:
+        return (yield from original(state, storage, checkpoint, parts, max(0, served - 5)))
+
+    patch.setattr(SubtaskState, "restore", restore)
+
+
 def parts_without(part: str) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
         def change(held: Held, *_: object) -> Held:
