@@ -18,6 +18,8 @@ __all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
 
 MAX_CELLS = 20_000
 """Combinations of one study."""
+MAX_RUNS = 200_000
+"""Of all replications of all combinations: they are planned as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,14 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
     if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
         axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in found)
         reading.wrong((), f"lists {cells} combinations, at most {MAX_CELLS} are allowed: {axes}")
+    elif (runs := cells * (replications := _replications(document))) > MAX_RUNS:
+        what = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
+        reading.wrong(("run", "replications"), f"{what}; a hundred replications tell a mean to a tenth of the spread")
     return tuple(found)
+
+
+def _replications(document: BaseModel) -> int:
+    return getattr(getattr(document, "run", None), "replications", None) or 1
 
 
 def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.scenario.sizes import check_sizes
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def check(document: Document, reading: Reading) -> None:
     _check_times(document, reading)
     _check_rescale(document, reading)
     _check_restart(document.restart, reading)
+    check_sizes(document, reading)
     dfs, jobs = document.storage.dfs if document.storage else None, document.instances
     if dfs is not None and dfs.nodes > _MOST_NODES:
         reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")

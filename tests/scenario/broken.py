@@ -131,6 +131,19 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "more files than anybody writes": (but(("service: 10 us", "flush: {bytes: 1 MB, files: 2147483647}")), (
         "s:5:46: job.b.flush.files: is 2147483647: at most 10000",)),
     "more jobs than anybody starts": (ending("instances: {count: 2147483647}\n"), ("s:8:13: instances.count: is 2147483647: at most 1000",)),
+    "more channels than any memory holds": (but(("parallelism: 2}", "parallelism: 15000}"), ("us, parallelism: 2}", "us, parallelism: 15000}")), (
+        "s:3:1: job: has 225000000 channels between subtasks, which take about 450 GB: at most 4000000 are simulated",)),
+    "more channels after a rescale": (
+        but(("parallelism: 2}", "parallelism: 15000}"), ("us, parallelism: 2}", "us, parallelism: 2, max-parallelism: 15000}"))
+        + "rescale: {at: 5 s, parallelism: {b: 15000}}\n", ("s:3:1: job: has 225000000 channels",)),
+    "more subtasks than anybody runs": (but(("hash", "forward"), ("parallelism: 2}\ncheck", "parallelism: 2}\n" + "".join(f"  v{i}: {{input: {{b: rescale}}, parallelism: 30000}}\n" for i in range(4)) + "check")), (
+        "s:3:1: job: has 120004 subtasks: at most 100000 are simulated",)),
+    "an interval of nothing": (but(("interval: 5 s", "interval: 1 ns")), ("s:6:14: checkpoint.interval: is 1 ns: write at least '1 ms', Flink's unit",)),
+    "more checkpoints than anybody keeps": (but(("interval: 5 s", "interval: 1 ms"), ("60 s", "30 d")), (
+        "s:6:14: checkpoint.interval: makes up to 10368000000 rows of subtasks and checkpoints in this run: at most 100000000 are kept",)),
+    "longer than anybody waits": (but(("interval: 5 s", "interval: off"), ("60 s", "30000 d")), ("s:7:7: run.duration: makes 5184000000 rows",)),
+    "more replications than anybody needs": (but(("{duration: 60 s", "{replications: 1000000000, duration: 60 s")), (
+        "s:7:7: run.replications: asks for 1000000000 runs (combinations: 1, replications: 1000000000), at most 200000 are allowed",)),
     # required
     "no job": (but(("job:", "jobs:")), (": job: required key is missing", "s:3:1: jobs: unknown key 'jobs' (did you mean 'job'?)")),
     "empty job": ("job: {}\ncheckpoint: {interval: 5 s}\nrun: {duration: 1 s}\n", ("s:1:1: job: is empty",)),
@@ -148,6 +161,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "axis where none may be": (but(("60 s}", "[60 s, 90 s]}")), ("s:7:7: run.duration: a duration was expected",)),
     "too many combinations": (but(("5 s}", f"[{', '.join(f'{i} s' for i in range(1, 201))}]}}"), ("run: {", f"run: {{seed: {list(range(201))}, ")), (
         "lists 40200 combinations, at most 20000 are allowed: checkpoint.interval (200), run.seed (201)",)),
+    "too many runs": (but(("5 s}", f"[{', '.join(f'{i} s' for i in range(1, 21))}]}}"), ("run: {", "run: {replications: 100000, ")), (
+        "run.replications: asks for 2000000 runs (combinations: 20, replications: 100000), at most 200000 are allowed",)),
     # quantities
     "duration without a unit": (but(("5 s}", "5}")), ("s:6:14: checkpoint.interval: a duration needs a unit, '5' has none: write '30 s' or '100 ms'",)),
     "rate in a size field": (but(("100 B", "100 MB/s")), ("s:4:28: job.a.source.record: '100 MB/s' is a rate; a size was expected",)),

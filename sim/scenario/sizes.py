@@ -1,0 +1,76 @@
+"""How large a run would be, from what is written: what no machine has room or time for is refused before anything is built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.scenario.document import Document
+    from sim.scenario.document_faults import Rescale
+    from sim.scenario.document_job import Vertex
+    from sim.scenario.problems import Reading
+
+__all__ = ["check_sizes"]
+
+MOST_SUBTASKS = 100_000
+"""Of the whole job: 30,000 take a minute for three simulated seconds."""
+MOST_CHANNELS = 4_000_000
+"""Between subtasks: each takes 1 to 2 KB."""
+MOST_ROWS = 100_000_000
+"""Of subtasks per checkpoint, and of vertices per second."""
+LEAST_INTERVAL_NS = 1_000_000
+"""Flink counts intervals in milliseconds."""
+
+
+def check_sizes(document: Document, reading: Reading) -> None:
+    """Of a document without axes; what is too large goes to `reading`."""
+    counts = _parallelisms(document)
+    subtasks, channels = sum(counts.values()), _channels(document.job, counts)
+    if subtasks > MOST_SUBTASKS:
+        part = "write a part of it, with its part of the load"
+        reading.wrong(("job",), f"has {subtasks} subtasks: at most {MOST_SUBTASKS} are simulated; {part}")
+    elif channels > MOST_CHANNELS:
+        reading.wrong(
+            ("job",),
+            f"has {channels} channels between subtasks, which take about {channels // 500_000} GB: at most {MOST_CHANNELS} are simulated; "
+            "write a smaller parallelism, with its part of the load",
+        )
+    duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
+    if interval_ns and interval_ns < LEAST_INTERVAL_NS:
+        reading.wrong(("checkpoint", "interval"), f"is {format_duration(interval_ns)}: write at least '1 ms', Flink's unit")
+    elif interval_ns and (rows := duration_ns // max(interval_ns, document.checkpoint.min_pause or 0) * subtasks) > MOST_ROWS:
+        reading.wrong(
+            ("checkpoint", "interval"),
+            f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MOST_ROWS} are kept; "
+            "write a shorter run or a longer interval",
+        )
+    if (rows := duration_ns // 1_000_000_000 * len(counts)) > MOST_ROWS:
+        reading.wrong(("run", "duration"), f"makes {rows} rows of vertices and seconds: at most {MOST_ROWS} are kept; write a shorter run")
+
+
+def _parallelisms(document: Document) -> dict[str, int]:
+    """The largest of each vertex: it may change while the job runs."""
+    counts = {name: vertex.parallelism or 1 for name, vertex in document.job.items()}
+    for rescale in _rescales(document):
+        for name, parallelism in rescale.parallelism.items():
+            counts[name] = max(counts.get(name, 1), parallelism)
+    return counts
+
+
+def _rescales(document: Document) -> list[Rescale]:
+    given = document.rescale
+    return given if isinstance(given, list) else [] if given is None else [given]
+
+
+def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
+    """Forward and rescale make as many as the larger side has subtasks; all others connect everybody with everybody."""
+    total = 0
+    for name, vertex in job.items():
+        for upstream, given in (vertex.input or {}).items():
+            ship = given if isinstance(given, str) else given.ship
+            writers, readers = counts.get(upstream, 1), counts[name]
+            pointwise = ship == "rescale" or (ship == "forward" and writers == readers)  # forward else becomes rebalance
+            total += max(writers, readers) if pointwise else writers * readers
+    return total
