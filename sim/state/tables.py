@@ -28,9 +28,6 @@ class Table(NamedTuple):
     def name(self) -> str:
         return f"{self.number:06d}.sst"
 
-    def overlaps(self, other: Table) -> bool:
-        return self.first < other.last and other.first < self.last
-
 
 class Piece(NamedTuple):
     """Part of the key range of a merge result."""

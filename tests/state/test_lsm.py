@@ -159,3 +159,30 @@ def test_a_flush_holds_each_key_once():
     tree.flush(1)
 
     assert [1000, 632] == sizes(tree)[0]
+
+
+def test_a_memtable_is_flushed_at_the_moment_it_is_full():
+    """20 writes from 10 to 20 s, 10 fill it: at 15 and at 20 s."""
+
+    class Told(LsmTree):
+        def flush(self, now_ns):
+            times.append(now_ns)
+            super().flush(now_ns)
+
+    tree, times = Told(Lsm(memtable_bytes=1000), 1, 100), []
+    tree.flush(0)
+    times.clear()
+    tree.write(20, 10 * SECOND, 20 * SECOND)
+
+    assert [15 * SECOND, 20 * SECOND] == times
+
+
+def test_a_table_that_meets_no_other_goes_down_as_it_is():
+    """Level 1 may hold 10 entries and holds 20: the first table goes, in no time, and both levels are counted anew."""
+    above, below = (Table(0, 0, 10, 10, 10), Table(1, 10, 20, 10, 10)), Table(2, 20, 40, 20, 20)
+    tree = LsmTree(Lsm(base_bytes=1000), 40, 100)
+    tree.stand(TreeImage(((), above, (below,)), 5, 3), 0)
+
+    assert [[], [above[1]], [above[0], below]] == tree.levels
+    assert [0, 10, 30] == tree._entries
+    assert 6 == tree.edits

@@ -73,6 +73,17 @@ def test_a_replica_close_by_needs_no_card():
     assert [3, 3] == [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"]
 
 
+def test_the_first_replica_sends_to_the_second():
+    """Two pipelines that begin on node 0 and end on different nodes share the way out of node 0: 50 MB/s for both."""
+    lab = Lab(dfs(rate=None, replication=2, local_first=True, nic_bytes_per_second=50 * MB))
+    ends = {lab.storage.medium.replicas((name,), 0, 0)[1]: name for name in "abcdefgh"}
+    for name in ends.values():
+        lab.start(name, lab.storage.write(50 * MB, name, host=0))
+
+    assert {1, 2} == set(ends)
+    assert dict.fromkeys(ends.values(), 2000) == lab.run()
+
+
 def test_replicas_forward_through_their_own_cards():
     """The card of a node carries a block in once and out once, each way on its own: a pipeline of three is no slower than one."""
     lab = Lab(dfs(rate=None, replication=3, nic_bytes_per_second=50 * MB))
