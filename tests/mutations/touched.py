@@ -89,6 +89,11 @@ class Recorder:
     def __init__(self, measured: coverage.Coverage) -> None:
         self.measured = measured
         self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item):
@@ -113,7 +118,8 @@ def record(folder: str) -> None:
     options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
     pytest.main([*options, str(ROOT / "tests" / folder)], plugins=[recorder])
     measured.stop()
-    keep(folder, measured.get_data(), recorder.seconds)
+    # A test that fails anyway would seem to notice everything.
+    keep(folder, measured.get_data(), {name: seconds for name, seconds in recorder.seconds.items() if name not in recorder.failed})
 
 
 def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) -> None:
