@@ -46,7 +46,8 @@ class Budget:
             self.taken[place] = _bytes(content, _TEXT.sub(b"", content))
         if sum(self.taken.values()) > self.memory_bytes:
             del self.taken[place]
-            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory, with what was read before", is_spent=True)
+            before = ", with what was read before" if self.taken else ""
+            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True)
         if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
             raise BudgetError(f"is nested more than {DEEPEST} levels deep")
         return json.loads(content)

@@ -9,6 +9,14 @@ from sim.recordings.rest.paths import is_path
 from sim.scenario import loads
 from tests.cli.hostile import MODES, SECRET, turn
 
+TOLD = {
+    "one vertex many times": "has a vertex twice", "20 000 vertices": "the job has 20000 vertices; more than 1000 are not read",
+    "to another host": "sends us to http://localhost:9/x", "deep": "nested more than 100 levels", "millions of lists": "1 GiB of memory",
+    "a body without end": "more than 50000000 bytes", "a byte now and then": "no time is left: 0.3 s", "cycles": "has a cycle",
+    "a web page": "answers with a web page", "status 503": "HTTP 503", "to another host, later": "What does /jobs/:id/plan answer?",
+    "half a body": "cut off or damaged", "reset at once": "cannot be reached", "headers without end": "got more than 100 headers",
+}  # fmt: skip
+
 
 def is_plain(text):
     return all(c.isprintable() or c == "\n" for c in text)
@@ -52,6 +60,7 @@ def test_a_server_that_means_harm(ckptsim, fake_flink, tmp_path, harmless, mode)
     )  # fmt: skip
 
     harmless(done, kept, out)
+    assert TOLD.get(mode, "") in done.stderr
     assert time.monotonic() - begun < seconds + 5
     assert [] == [path for path in fake.asked if not is_path(path.partition("?")[0])]
 
