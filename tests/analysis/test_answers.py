@@ -43,6 +43,17 @@ def test_differences_are_taken_world_by_world():
     assert [6] * 4 == list(table["worlds"])
 
 
+def test_only_worlds_with_both_values_are_compared():
+    """The reference came to no end in the busy world: the others' large values there say nothing about the difference."""
+    table = results()
+    reference = (table["interval"] == "10 s") & (table["barriers"] == "aligned")
+    table.loc[reference & (table["window"] == "busy"), "cost"] = math.nan
+    found = differences(table, SETTINGS, "cost", {"interval": "10 s", "barriers": "aligned"})
+
+    assert {key: value - 9 for key, value in COST.items()} == pytest.approx(found["difference"].to_dict())
+    assert [4] * 4 == list(found["worlds"])
+
+
 def test_rows_that_failed_and_baselines_do_not_count():
     table = results()
     failed = table.assign(status="error", cost=1e9)[:3]
@@ -103,6 +114,17 @@ def test_a_setting_without_a_value_where_others_have_one_is_the_worst():
     assert ({"interval": "30 s", "barriers": "unaligned"}, 15.0, 2) == (found.setting, found.value, found.within_limits)
     assert {4: 2, 6: 2} == means(table, SETTINGS, ["cost"])["cost n"].value_counts().to_dict()
     assert {6} == set(means(table, SETTINGS, ["cost"])["worlds"])
+
+
+def test_where_much_is_wanted_a_missing_value_is_the_least():
+    """A setting without any throughput in one world does not keep 'at least', though its mean of the others would."""
+    table = results(throughput=lambda interval, _: 100.0 if interval == "30 s" else 200.0)
+    cheapest = (table["interval"] == "10 s") & (table["barriers"] == "unaligned")
+    table.loc[cheapest & (table["window"] == "busy"), "throughput"] = math.nan
+    found = best(table, SETTINGS, "cost", [Limit("throughput", at_least=50.0)])
+
+    assert {"interval": "30 s", "barriers": "unaligned"} == found.setting
+    assert 3 == found.within_limits
 
 
 def test_where_no_setting_has_a_value_none_is_worse():

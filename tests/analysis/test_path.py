@@ -33,6 +33,17 @@ def test_an_unaligned_barrier_does_not_wait_for_the_alignment_before(made, edges
     assert ("sink", 900) == (way.queue_vertex, way.queue_vertex_ms)
 
 
+def test_the_way_leads_through_the_vertex_that_forwards_last(made):
+    """Of two inputs the one whose barrier is late, by its alignment: not the one named first, nor the one whose first barrier is late."""
+    edges = [("source", "quick"), ("source", "slow"), ("quick", "sink"), ("slow", "sink")]
+    run = made().checkpoint().subtask("source", ack=5, start_delay=5).subtask("quick", ack=105, start_delay=100)
+    run.subtask("slow", ack=905, start_delay=10, alignment=895).subtask("sink", ack=1000, start_delay=950, alignment=5)
+    way = path(run.tables()["subtasks"], edges)
+
+    assert (900, "slow", 895) == (way.alignment_ms, way.alignment_vertex, way.alignment_vertex_ms)
+    assert (55, "sink", 45) == (way.queue_ms, way.queue_vertex, way.queue_vertex_ms)
+
+
 def test_a_source_that_is_late_is_named(made, edges):
     """Its task thread is what the trigger waits for."""
     run = made().checkpoint().subtask("source", ack=3000, start_delay=3000)

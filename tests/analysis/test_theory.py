@@ -31,6 +31,12 @@ def test_renewal_is_a_maximum(mtbf):
     assert kept(best) >= max(kept(best * share) for share in (0.8, 0.95, 1.05, 1.25))
 
 
+@pytest.mark.parametrize(("cost", "mtbf", "expected"), [(2, 4, 25 / 9), (0.5, 100, 9.6694444), (10, 80, 33.6111111)])
+def test_daly_to_the_third_term(cost, mtbf, expected):
+    """sqrt(2 C M) (1 + sqrt(C / 2 M) / 3 + (C / 2 M) / 9) - C; with C = 2 and M = 4: 4 (1 + 1 / 6 + 1 / 36) - 2 = 25 / 9."""
+    assert expected == pytest.approx(daly(cost, mtbf), rel=1e-5)
+
+
 def test_they_agree_where_checkpoints_are_cheap():
     """And Daly's stays sensible where they are not."""
     assert young(1, 1e6) == pytest.approx(daly(1, 1e6), rel=2e-3) == pytest.approx(renewal(1, 1e6), rel=2e-3)

@@ -30,6 +30,14 @@ def test_named_edges_are_forced_too():
     assert {("middle", "sink")} == forced_aligned_edges(job(("a", "hash")), [("middle", "sink")])
 
 
+def test_a_committer_s_input_is_forced():
+    """FLINK-36287, whatever its ship strategy; its writer's inputs are not."""
+    plain = job(("a", "hash"))
+    committer = Vertex("committer", inputs=(Input("sink", "hash"),), committer_of="sink")
+
+    assert {("sink", "committer")} == forced_aligned_edges(Job((*plain.vertices, committer)))
+
+
 def test_an_edge_that_does_not_exist_is_an_error():
     with pytest.raises(ValueError, match="no such edges"):
         forced_aligned_edges(job(("a", "hash")), [("a", "sink")])

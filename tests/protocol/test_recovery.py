@@ -118,6 +118,16 @@ def test_two_regions_restart_apart_and_checkpoints_resume_with_the_last():
     assert (RestoreTasks(2, RIGHT), ResumeCheckpoints()) == feed(first, RestartDelayElapsed(160, 2))[1]
 
 
+def test_a_job_has_not_recovered_while_another_region_waits():
+    """The first region runs again before the second one's delay is over."""
+    both, _ = feed(two_regions(), failed(50, 0), failed(60, 1), TasksCancelled(61, 1), TasksCancelled(62, 2), RestartDelayElapsed(150, 1))
+    left, commands = feed(both, TaskInitialized(155, 0), TaskInitialized(156, 2))
+
+    assert () == commands
+    _, commands = feed(left, RestartDelayElapsed(160, 2), TaskInitialized(165, 1), TaskInitialized(166, 3))
+    assert (ReportRecovered(),) == commands
+
+
 def test_the_job_fails_when_its_strategy_gives_up():
     machine, commands = feed(one_region(Restart("none")), failed(50, 0))
 

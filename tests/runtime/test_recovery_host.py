@@ -9,6 +9,7 @@ from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.state import StateOptions
+from sim.plane.interface import State as ThreadState
 from sim.runtime.simulate import simulate
 from sim.runtime.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
@@ -346,6 +347,26 @@ def test_a_new_job_manager_restarts_the_job():
     assert ("job-manager", 4, 6, 1900) == tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected"))
     assert [5, 6] == result.checkpoints["id"].tolist()[4:6]
     assert 1900 + 20 + 80 + 10 == times(result, Happening.TRIGGERED)[4]
+
+
+def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
+    """Acknowledgements of 200 ms that set out before it was lost arrive at none, not even at its successor."""
+    base = failing((JobManagerDown(50 * MS), 1800))
+    result = simulate(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), engine=ENGINE)
+    sent = [row for row in result.journal if row.happening is Happening.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS]
+
+    assert sent
+    assert not [at for at in times(result, Happening.ACKNOWLEDGED) if 1800 < at <= 2000]
+
+
+@pytest.mark.parametrize(("at_ms", "stopped"), [(2190, False), (2210, True)])
+def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stopped):
+    """Lost at 1700 ms, missed 500 ms later."""
+    world = World(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
+    world.start()
+    world.env.run(until=world.env.timeout(at_ms * MS))
+
+    assert {stopped} == {state == ThreadState.HALTED for state in world.plane.tasks()["state"]}
 
 
 def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():

@@ -15,6 +15,7 @@ from sim.sweep.precision import more
     [
         ([100.0, 100.0, 100.0], 20, 3),  # known
         ([100.0, 99.0, 101.0], 20, 3),  # known to 2.5 %
+        ([100.0, 97.0, 103.0], 2, 3),  # more than the most are there already: none is taken back
         ([100.0, 97.0, 103.0], 20, 6),  # 7.5 %: seven would do, twice as many is the most at once
         ([10.0, 100.0, 300.0], 20, 6),
         ([10.0, 100.0, 300.0], 4, 4),
