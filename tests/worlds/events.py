@@ -42,9 +42,12 @@ def _movable(vertex: Document) -> bool:
     return not fixed and not any(isinstance(inlet, dict) and "weights" in inlet for inlet in vertex["input"].values())
 
 
-def draw_instances(draw: Draw, actions: list[Document]) -> Document:
-    """Jobs that begin from what the one before left; what they begin from is where it was."""
-    begins = draw.pick("checkpoint", "savepoint") if actions else "checkpoint"
+def draw_instances(draw: Draw, *, savepoints: bool) -> Document:
+    """Jobs that begin from what the one before left; what they begin from is where it was.
+
+    Whoever goes back to a savepoint after later output was committed writes that twice: no world does.
+    """
+    begins = draw.pick("checkpoint", "savepoint") if savepoints else "checkpoint"
     return {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(
         0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"), copied=lambda: "nothing"
     )

@@ -53,7 +53,7 @@ def _events(draw: Draw, job: Document) -> Document:
         if draw.chance(0.2) and (rescale := draw_rescale(draw, job)) is not None:
             events["rescale"] = rescale
         elif draw.chance(0.06):
-            events["instances"] = draw_instances(draw, actions)
+            events["instances"] = draw_instances(draw, savepoints=bool(actions) and not any("commit" in vertex for vertex in job.values()))
     if faults := draw_faults(draw, job, quiet=_goes_on_from_savepoint(events)):
         events["faults"] = faults
     return events

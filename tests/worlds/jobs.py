@@ -40,10 +40,11 @@ def draw_job(draw: Draw, *, bounded: bool) -> Document:
         _add_source(draw, sketch, f"s{i}", bounded=bounded or i > 0)
     for i in range(draw.pick(0, 1, 1, 2, 2, 3, 4, 5)):
         _add_reader(draw, sketch, f"m{i}", _middle(draw))
-    sinks = draw.pick(1, 1, 2, 3)
+    sinks, plain = draw.pick(1, 1, 2, 3), draw.chance(0.07)  # plain: nothing is committed
     for i in range(sinks):
         cascades = draw.chance(0.15)
-        _add_reader(draw, sketch, f"k{i}", {"commit": _commit(draw, cascades=cascades)}, last=i == sinks - 1, read_on=cascades)
+        commit = {} if plain else {"commit": _commit(draw, cascades=cascades)}
+        _add_reader(draw, sketch, f"k{i}", commit, last=i == sinks - 1, read_on=cascades)
     if sketch.unread and any(isinstance(sketch.job[name].get("commit"), dict) for name in sketch.unread):
         _add_reader(draw, sketch, "kk", {"commit": _commit(draw, cascades=False)}, last=True)
     return sketch.job

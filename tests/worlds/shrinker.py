@@ -5,6 +5,7 @@ What may be taken away, the largest first: sections, events, vertices, edges, ke
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import islice
@@ -20,12 +21,16 @@ NEEDED = {("version",), ("job",), ("checkpoint",), ("run",), ("run", "duration")
 TOLERANT = {("checkpoint", "tolerable-failed"): 10**6}
 
 
-def shrink(document: Document, holds: Holds, *, most_tries: int = 400) -> Document:
+def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu_s: float = 60) -> Document:
     """The smallest document found for which `holds` is true; it is true for `document`."""
-    left, smaller = most_tries, True
+    left, smaller, began = most_tries, True, time.process_time()
     while smaller:
         smaller, place = False, 0
-        while left > 0 and (candidate := next(islice(_candidates(document), place, None), None)) is not None:
+        while (
+            left > 0
+            and time.process_time() - began < most_cpu_s
+            and (candidate := next(islice(_candidates(document), place, None), None)) is not None
+        ):
             left -= 1
             if holds(candidate):
                 document, smaller = candidate, True  # what stands at this place now is another change

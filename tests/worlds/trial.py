@@ -28,7 +28,7 @@ MOST_CPU_S = 60  # of one world
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`kind`: empty if all is well; else violated, crash, refused, differ, endless, failed or slow."""
+    """`kind`: empty if all is well; else violated, crash, refused, differ, unaccounted, endless, failed or slow."""
 
     kind: str = ""
     fact: str = ""  # the first violation, or what else went wrong
@@ -44,16 +44,19 @@ class Outcome:
         return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", f"{self.kind} {self.fact}".strip())).replace("VN", "V")
 
 
-def run_document(document: Document, *, compare: bool = False) -> Outcome:
-    return run_text(write(document, "A world."), compare=compare)
+def run_document(document: Document, *, compare: bool = False, patience: int = PATIENCE) -> Outcome:
+    return run_text(write(document, "A world."), compare=compare, patience=patience)
 
 
-def run_text(text: str, *, compare: bool = False) -> Outcome:
-    """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails."""
+def run_text(text: str, *, compare: bool = False, patience: int = PATIENCE) -> Outcome:
+    """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails.
+
+    `patience`: see PATIENCE.
+    """
     began = time.process_time()
     try:
         with _limit(MOST_CPU_S):
-            outcome = _run(loads(text, folder=FOLDER).scenarios[0], compare=compare)
+            outcome = _run(loads(text, folder=FOLDER).scenarios[0], compare=compare, patience=patience)
     except ScenarioError as error:
         outcome = Outcome("refused", str(error).splitlines()[0].split(": ", 1)[-1])
     except TimeoutError as error:
@@ -77,14 +80,14 @@ def differences(one: Result, other: Result) -> list[str]:
     return names
 
 
-def _run(scenario: Scenario, *, compare: bool) -> Outcome:
+def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     result = simulate(scenario)
     if compare and (names := differences(result, simulate(scenario, engine="reference"))):
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
-        return Outcome("differ", f"from the undisturbed run: {lines[0]}")
-    if _unfinished(scenario, result) and not result.violations and not _starves(result):
-        longer = replace(scenario.run, duration_ns=PATIENCE * scenario.run.duration_ns)
+        return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
+    if patience > 1 and _unfinished(scenario, result) and not result.violations and not _starves(result):
+        longer = replace(scenario.run, duration_ns=patience * scenario.run.duration_ns)
         result = simulate(replace(scenario, run=longer))
     return _judged(scenario, result)
 
@@ -124,12 +127,13 @@ def _pace(result: Result) -> str:
     """How a job spends its time that does not end."""
     late_ms = result.ended_ns / 2e6
     restarts = len(result.recoveries)
-    if restarts > 20 and len(result.recoveries.tail(restarts // 2)):
-        return "restarts again and again"
     late = result.checkpoints[result.checkpoints["trigger_timestamp"] > late_ms] if len(result.checkpoints) else result.checkpoints
+    if restarts > 20 and "COMPLETED" not in set(late["status"]):
+        return "restarts again and again"
     if len(late) == 0:
-        return "no checkpoint is triggered any more"
-    return f"checkpoints: {', '.join(sorted(set(late['status'])))}"
+        hangs = (result.checkpoints["status"] == "IN_PROGRESS").any()
+        return "a checkpoint hangs" if hangs else "no checkpoint is triggered any more"
+    return f"its late checkpoints are {', '.join(sorted(set(late['status'])))}"
 
 
 def _crash(error: Exception) -> str:
