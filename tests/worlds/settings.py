@@ -50,8 +50,8 @@ def draw_cluster(draw: Draw) -> Document:
 
 def _network(draw: Draw) -> Document:
     network: Document = {"segment-size": draw.pick("4 KiB", "4 KiB", "32 KiB")} | draw.section(
-        0.5, buffers_per_channel=lambda: draw.pick(0, 1, 2, 3), floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
-        max_buffers_per_channel=lambda: draw.pick(1, 2, 4), overdraft=lambda: draw.pick(0, 0, 2),
+        0.5, buffers_per_channel=lambda: draw.pick(1, 2, 3), floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
+        max_buffers_per_channel=lambda: draw.pick(2, 2, 4), overdraft=lambda: draw.pick(0, 0, 2),
         buffer_timeout=lambda: draw.pick("0 s", "5 ms", "20 ms", "never"),
     )  # fmt: skip
     if draw.chance(0.2):
