@@ -28,7 +28,7 @@ def draw_checkpoint(draw: Draw, job: Document) -> Document:
         transfer_threads=lambda: draw.pick(1, 2), savepoint_rate=lambda: draw.pick("200 kB/s", "5 MB/s", "unlimited"),
         savepoint_cpu=lambda: "40 %", savepoint_keeps_base=lambda: False, restore_rate=lambda: draw.pick("500 kB/s", "unlimited"),
         lost_notifications=lambda: draw.pick("20 %", "60 %"), staging=lambda: draw.pick(
-            {"space": "4 MB", "when-full": "fail"}, {"space": "60 kB", "when-full": "block"}, {"space": "4 MB", "when-full": "block"}),
+            {"space": "4 MB", "when-full": "fail"}, {"space": "500 kB", "when-full": "block"}, {"space": "4 MB", "when-full": "block"}),
     )  # fmt: skip
     edges = [f"{up} -> {name}" for name, vertex in job.items() for up in vertex.get("input", {})]
     if draw.chance(0.08):

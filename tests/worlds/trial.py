@@ -86,7 +86,7 @@ def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
         return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
-    if patience > 1 and _unfinished(scenario, result) and not result.violations and not _starves(result):
+    if patience > 1 and _unfinished(scenario, result) and not result.violations and not _starves(scenario, result):
         longer = replace(scenario.run, duration_ns=patience * scenario.run.duration_ns)
         result = simulate(replace(scenario, run=longer))
     return _judged(scenario, result)
@@ -96,7 +96,7 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
     kind, fact, status = "", "", result.job_status
     if result.violations:
         kind, fact = "violated", str(result.violations[0]).splitlines()[0]
-    elif _unfinished(scenario, result) and not _starves(result):
+    elif _unfinished(scenario, result) and not _starves(scenario, result):
         kind, fact = "endless", f"{status}, {_pace(result)}"
     elif status.startswith("FAILED") and not (status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)):
         kind, fact = "failed", status.splitlines()[0][:200]
@@ -117,10 +117,15 @@ def _may_fail(scenario: Scenario) -> bool:
     return restart.strategy in ("none", "failure-rate") or restart.attempts is not None
 
 
-def _starves(result: Result) -> bool:
-    """No checkpoint is quick enough, so the job waits for its last one for ever: hard luck, and nothing is lost."""
-    failures = result.checkpoints["failure_message"].tail(8)
-    return int((failures == "CHECKPOINT_EXPIRED").sum()) >= 4
+def _starves(scenario: Scenario, result: Result) -> bool:
+    """No checkpoint is quick enough, so the job waits for its last one for ever: hard luck, and nothing is lost.
+
+    Where a client of storage gives up after a time, its checkpoints fail by that as well.
+    """
+    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
+    gives_up = scenario.storage.retry.timeout_ns is not None or any(one.changelog is not None for one in states)
+    late = {"CHECKPOINT_EXPIRED", "CHECKPOINT_ASYNC_EXCEPTION"} if gives_up else {"CHECKPOINT_EXPIRED"}
+    return int(result.checkpoints["failure_message"].tail(8).isin(late).sum()) >= 4
 
 
 def _pace(result: Result) -> str:
