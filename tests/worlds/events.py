@@ -42,15 +42,16 @@ def _movable(vertex: Document) -> bool:
     return not fixed and not any(isinstance(inlet, dict) and "weights" in inlet for inlet in vertex["input"].values())
 
 
-def draw_instances(draw: Draw, *, savepoints: bool) -> Document:
+def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
     """Jobs that begin from what the one before left; what they begin from is where it was.
 
     Whoever goes back to a savepoint after later output was committed writes that twice: no world does.
     """
     begins = draw.pick("checkpoint", "savepoint") if savepoints else "checkpoint"
-    return {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(
-        0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"), copied=lambda: "nothing"
-    )
+    instances: Document = {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(0.6, copied=lambda: "nothing")
+    if any("changelog" in vertex.get("state", {}) for vertex in job.values()):
+        return instances | {"claim": draw.pick("claim", "legacy")}  # no-claim needs a full checkpoint, which a changelog never takes
+    return instances | draw.section(0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"))
 
 
 def draw_faults(draw: Draw, job: Document, *, quiet: bool) -> list[Document]:

@@ -53,10 +53,14 @@ def _events(draw: Draw, job: Document) -> Document:
         if draw.chance(0.2) and (rescale := draw_rescale(draw, job)) is not None:
             events["rescale"] = rescale
         elif draw.chance(0.06):
-            events["instances"] = draw_instances(draw, savepoints=bool(actions) and not any("commit" in vertex for vertex in job.values()))
+            events["instances"] = draw_instances(draw, job, savepoints=bool(actions) and not _commits(job))
     if faults := draw_faults(draw, job, quiet=_goes_on_from_savepoint(events)):
         events["faults"] = faults
     return events
+
+
+def _commits(job: Document) -> bool:
+    return any("commit" in vertex for vertex in job.values())
 
 
 def _goes_on_from_savepoint(events: Document) -> bool:

@@ -15,6 +15,7 @@ from tests.worlds.wrong import WRONG
 SEEDS = range(40)
 SOUND_SEEDS = range(207, 222)
 KNOWN_WORLDS = sorted(FOLDER.glob("*.yaml"))
+GO_BACK = {"changelog-claimed-savepoint"}  # their second job begins behind what the first one committed, which comes twice
 
 
 def test_a_seed_is_a_world():
@@ -50,10 +51,11 @@ def test_a_key_is_named_by_its_section():
 
 @pytest.mark.parametrize("file", KNOWN_WORLDS, ids=lambda file: file.stem)
 def test_worlds_that_failed_once_are_sound(file):
-    """On both engines."""
+    """On both engines; whoever goes back behind what was committed writes it again, and nothing else happens."""
     outcome = run_text(file.read_text(), compare=True)
 
-    assert "" == outcome.finding
+    assert ("violated" if file.stem in GO_BACK else "") == outcome.kind, outcome.fact
+    assert file.stem not in GO_BACK or outcome.fact.endswith("committed twice")
 
 
 def test_sound_worlds_are_sound():
