@@ -56,7 +56,7 @@ class Accounts:
     def go_on(self, before: Accounts, checkpoint: int) -> None:
         """The job begins with what another one held."""
         self.state.go_on(before.state, checkpoint)
-        self.transactions.go_on(before.transactions, checkpoint)
+        self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.world.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
         if before.state.names == self.state.names and before._shape.channels_alike(self._shape):
             self.ledger.notes[checkpoint], self._more = before.ledger.of(checkpoint), list(before._more)
@@ -68,7 +68,7 @@ class Accounts:
 
     def cut(self, checkpoint: int, task: int, held: Held) -> None:
         """The task is at its cut; `held`: what the checkpoint says of it."""
-        self.transactions.cut(checkpoint, task, held.committables)
+        self.transactions.cut(checkpoint, task, held)
         if checkpoint not in self.ledger.notes:
             self._forget(lambda number: number in self.world.stats and self.world.stats[number].status == "FAILED")
         counted, position = self.world.plane.counted(task), held.position

@@ -13,11 +13,12 @@ from sim.checkers.violation import Violation
 from sim.runtime.operator_io import Uncommitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from sim.checkers.story import Teller
     from sim.metrics.commits import CommittedEpoch
     from sim.protocol.committables import Committable
+    from sim.runtime.contents import Held
     from sim.runtime.world import World
 
 __all__ = ["Transactions"]
@@ -40,16 +41,28 @@ class Transactions:
         self.names = world.names()
         self._held: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
         self._ended = Counter[Transaction]()  # in earlier instances
+        self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
         self._owed = Counter[Transaction]()
         self._begun_from = 0
 
-    def cut(self, checkpoint: int, task: int, uncommitted: object) -> None:
-        """What the committer of a task holds at its cut."""
-        if isinstance(uncommitted, Uncommitted) and uncommitted.committables:
-            self._held.setdefault(checkpoint, {})[task] = [self._transaction(one) for one in uncommitted.committables]
+    def cut(self, checkpoint: int, task: int, held: Held) -> None:
+        """What the committer of a task holds at its cut, and what its writer holds back."""
+        if isinstance(held.committables, Uncommitted) and held.committables.committables:
+            self._held.setdefault(checkpoint, {})[task] = [self._transaction(one) for one in held.committables.committables]
+        if any(held.held_back):
+            self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(held.held_back)
 
-    def go_on(self, before: Transactions, checkpoint: int) -> None:
-        """The job begins with what another one held."""
+    def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, Held]) -> Iterator[Violation]:
+        """The job begins with what another one held, dealt out as these parts."""
+        kept, dealt = before._kept.get(checkpoint, Counter[str]()), Counter[str]()
+        for task, held in parts.items():
+            dealt[self.names[task][0]] += sum(held.held_back)
+        for vertex in {*kept, *dealt}:
+            if kept[vertex] != dealt[vertex]:
+                where = f"{vertex}, in checkpoint {checkpoint} the job began from"
+                fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
+                yield Violation(ONCE, self.world.env.now, where, fact)
+        self._kept[checkpoint] = kept
         self._begun_from = checkpoint
         self._held[checkpoint] = before._held.get(checkpoint, {})
         self._owed = Counter(one for held in self._held[checkpoint].values() for one in held)
@@ -74,6 +87,7 @@ class Transactions:
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
         self._held = {number: held for number, held in self._held.items() if not gone(number)}
+        self._kept = {number: kept for number, kept in self._kept.items() if not gone(number)}
 
     def _transaction(self, one: Committable | CommittedEpoch) -> Transaction:
         return Transaction(self.names[one.writer][0], one.epoch, one.opened_ns, one.records)

@@ -13,9 +13,9 @@ __all__ = ["WORLDS", "scenario"]
 Document = dict[str, Any]
 
 
-def _world(barriers: str, *, commit: str = "30 ms", **changes: Any) -> Document:
+def _world(barriers: str, *, commit: Document | None = None, changelog: bool = True, **changes: Any) -> Document:
     """Two sources that outrun their readers, operators of every kind, a sink with transactions; two failures."""
-    changelog = {"materialize": "400 ms", "threshold": "2 kB"}
+    logged: Document = {"changelog": {"materialize": "400 ms", "threshold": "2 kB"}} if changelog else {}
     job: Document = {
         "orders": {"source": {"record": "900 B", "rate-per-subtask": "300/s", "records-per-subtask": 400}, "parallelism": 2},
         "rates": {"source": {"record": "300 B", "rate-per-subtask": "100/s", "records-per-subtask": 150}, "parallelism": 1},
@@ -30,12 +30,12 @@ def _world(barriers: str, *, commit: str = "30 ms", **changes: Any) -> Document:
         },
         "total": {
             "input": {"count": {"ship": "hash", "service": "1 ms"}}, "parallelism": 2, "record": "700 B",
-            "state": {"size": "10 kB", "backend": "hashmap", "update": "50 %", "value": "100 B", "changelog": changelog},
+            "state": {"size": "10 kB", "backend": "hashmap", "update": "50 %", "value": "100 B"} | logged,
             "snapshot": {"operator-state": "60 B"},
         },
         "sink": {
             "input": {"total": {"ship": "rebalance", "service": "1500 us"}}, "parallelism": 2,
-            "commit": {"committer": "chained", "time": commit}, "flush": {"share": "20 %", "files": 2},
+            "commit": {"time": "30 ms"} | (commit or {}), "flush": {"share": "20 %", "files": 2},
         },
     }  # fmt: skip
     world: Document = {
@@ -60,7 +60,8 @@ WORLDS: dict[str, Document] = {
     "aligned, local copies": _world("aligned", checkpoint={"local-recovery": True}, cluster={"placement": "single"}),
     "task manager lost": _world("unaligned", faults=[{"task-manager": "random", "at": "700 ms"}, {"kill": "orders[0]", "at": "900 ms"}]),
     "rescaled": _world(  # in the middle of a commit
-        "unaligned", commit="80 ms", rescale={"at": "700 ms", "parallelism": {"count": 3, "total": 1}}, faults=[],
+        "unaligned", commit={"time": "80 ms", "holds-back": 3}, faults=[],
+        rescale={"at": "700 ms", "parallelism": {"count": 3, "total": 1}},
     ),
     "rescaled with a savepoint": _world(
         "unaligned", rescale={"at": "600 ms", "parallelism": {"count": 1, "total": 3}, "from": "savepoint"},
@@ -68,7 +69,8 @@ WORLDS: dict[str, Document] = {
     ),
     "claimed": _world("unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]),
     "not claimed": _world(  # stopped with the savepoint, so that nothing is committed behind it
-        "unaligned", instances={"count": 2, "claim": "no-claim", "from": "savepoint"}, run={"duration": "2400 ms"}, faults=[],
+        "unaligned", changelog=False,
+        instances={"count": 2, "claim": "no-claim", "from": "savepoint"}, run={"duration": "2400 ms"}, faults=[],
         actions=[{"stop": "no-drain", "format": "native", "at": "700 ms"}],
     ),
 }  # fmt: skip

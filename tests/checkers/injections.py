@@ -362,6 +362,11 @@ def _(patch: Patch) -> None:
     dealt(patch, each(lambda held: replace(held, committables=None)))
 
 
+@injection("rescale", "what writers hold back is forgotten")
+def _(patch: Patch) -> None:
+    dealt(patch, each(lambda held: replace(held, held_back=())))
+
+
 # ---------------------------------------------------------------------------------------------- who notices
 
 

@@ -81,6 +81,7 @@ def test_the_undisturbed_job_is_the_same_job():
         ("requests under way are forgotten", "unaligned", 1, "too few"),
         ("transactions in a checkpoint are forgotten", "unaligned", 1, "sink has committed"),
         ("transactions are forgotten", "rescaled", 1, "sink has committed"),
+        ("what writers hold back is forgotten", "rescaled", 1, "sink has committed"),
         ("a record in flight is lost", "rescaled", 1, "too few"),
         ("its sources skip seven records", "claimed", 1, "ends as RUNNING"),
     ],
