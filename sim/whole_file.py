@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["replace_file", "replace_text"]
+__all__ = ["remove_partials", "replace_file", "replace_text"]
 
+_PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
+_ABANDONED_S = 60.0  # nothing was added for so long: whoever writes there may be on another machine, where we see no process
 LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system takes 255 bytes
 
 
@@ -42,6 +46,25 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
 def replace_text(path: Path, text: str) -> None:
     """As UTF-8."""
     replace_file(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+
+def remove_partials(folder: Path) -> None:
+    """What killed processes left in a folder when they could not rename it any more."""
+    for path in folder.glob(".*.tmp"):
+        match = _PARTIAL.fullmatch(path.name)
+        with suppress(OSError):
+            if match and not _runs(int(match[1])) and time.time() - path.stat().st_mtime > _ABANDONED_S:
+                path.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _sync(path: Path, mode: int) -> None:

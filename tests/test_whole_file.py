@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.whole_file import replace_file, replace_text
+from sim.whole_file import remove_partials, replace_file, replace_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -112,3 +112,19 @@ def test_a_command_on_a_full_disk_says_one_line(tmp_path):
     assert (4, "", f"cannot keep results: {out}: File too large\n") == (done.returncode, done.stdout, done.stderr)
     assert "old" == out.read_text()
     assert ["x.yaml"] == names(tmp_path)
+
+
+def test_what_killed_processes_left_is_removed(tmp_path):
+    """Nothing that somebody may still write, here or on another machine, and nothing of others."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    old = {f".rows.parquet.{ended.pid}.tmp", f".rows.parquet.{os.getpid()}.tmp", ".mine.tmp", "rows.parquet"}
+    for name in old:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1, 1))
+    young = f".young.parquet.{ended.pid}.tmp"
+    (tmp_path / young).touch()
+
+    remove_partials(tmp_path)
+
+    assert (old - {f".rows.parquet.{ended.pid}.tmp"}) | {young} == {path.name for path in tmp_path.iterdir()}

@@ -16,7 +16,7 @@ from typing import Any
 
 from sim.sweep.ending import held
 from sim.sweep.store import NotKeptError
-from sim.whole_file import replace_text
+from sim.whole_file import remove_partials, replace_text
 
 __all__ = ["RUNS", "SUMMARY", "UNFINISHED", "replacing"]
 
@@ -36,6 +36,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     """
     place = folder / UNFINISHED
     place.mkdir(exist_ok=True)
+    remove_partials(folder)
     if not (place / _LOCK).is_file() and any(place.iterdir()):
         raise NotKeptError(f"{place} is in the way: nothing of it is ours; give another --out")
     with (place / _LOCK).open("w") as lock:

@@ -17,7 +17,7 @@ from sim.sweep.batch import BatchError, named_as_ours, packed, unpacked
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME
 from sim.sweep.plan import Cell, distinct
-from sim.whole_file import replace_file
+from sim.whole_file import remove_partials, replace_file
 
 __all__ = ["NotKeptError", "Store", "kept_in"]
 
@@ -53,6 +53,8 @@ class Store:
         self.folder = folder
         self._cells = folder / "cells"
         self._cells.mkdir(parents=True, exist_ok=True)
+        for place in (folder, self._cells):
+            remove_partials(place)
         self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
         self._skipped: dict[str, str] = {}  # what lies in `cells` and is not used -> why
         self._moved: dict[str, str] = {}  # what was set aside, and is not yet told -> why
