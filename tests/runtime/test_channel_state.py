@@ -219,3 +219,16 @@ def test_what_the_buffer_does_not_hold_goes_to_a_file():
 
     assert [("in the buffer", 0), ("too much", 7), ("little", 21), ("closed for 0", 26), ("closed for 1", 26)] == office.run()
     assert (1, 7 * PER_MS, []) == (office.storage.files_written, office.storage.bytes_written, inlined)
+
+
+def test_all_who_wait_hear_that_storage_gave_up():
+    """Two members have completed and wait for the third, whose data cannot be written."""
+    office = Office(members=(0, 1, 2), retry=Retry(attempts=1))
+    office.writer.register(1)
+    for task in (0, 1):
+        office.at(0, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(0, office.writer.complete, 1, task)
+    office.write(0, 1, 10 * PER_MS, "data of 2")
+    down(office, 4)
+
+    assert [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)] == office.run()

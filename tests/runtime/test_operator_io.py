@@ -117,6 +117,21 @@ def test_without_local_room_a_flush_waits_for_uploads():
     assert {40_000} == {space.most_bytes for space in world.staging.values() if space.most_bytes}
 
 
+def test_a_task_that_stops_gives_its_uploads_up():
+    """What is under way stays half-written, and its room on the disk is free again."""
+    world = World(sinking(Flush(60_000, files=3), operator_io="async"), ENGINE)
+    world.start()
+    uploads = lambda: [file for file in world.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
+    while not uploads():
+        world.env.step()
+    next(task for task in world.tasks if task.operator.files is not None).stop()
+    now = world.env.now
+    world.env.run(until=now + 300 * MS)
+
+    assert {(False, now)} == {(file.whole, file.given_up_ns) for file in uploads()}
+    assert {0} == {space.used_bytes for space in world.staging.values()}
+
+
 # ---------------------------------------------------------------------------------------------- failures
 
 ONCE = Retry(attempts=1)

@@ -202,6 +202,15 @@ def test_a_restore_says_what_it_read():
     assert 14 * MB == files.env.run(until=reading)
 
 
+def test_list_state_is_dealt_out():
+    """A rescaled subtask reads the share of the elements that comes to it."""
+    files = storage()
+    taken = snapshot(subtask(None, StateOptions(), 4 * MB), files, 1)[1]
+    reading = files.env.process(subtask(None, StateOptions()).restore(files, 1, [(taken, Fraction(1, 4))], 0))
+
+    assert MB == files.env.run(until=reading)
+
+
 def test_what_travelled_inline_is_read_with_the_metadata():
     """No file, no time."""
     files = storage(inline_threshold_bytes=10 * MB)

@@ -1,5 +1,6 @@
 """What each backend writes for each type of snapshot, what it shares, and what a restore of it reads."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -311,3 +312,25 @@ def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
 
     assert ["000001.sst"] == tables(all_files(taken))
     assert () == taken.awaited
+
+
+def test_log_that_is_materialised_is_neither_awaited_nor_kept():
+    """It was on its way when the backend below was frozen, and ends where that begins."""
+    one = made(LOGGED, INCREMENTAL)
+    file = one.cut()
+    one.materialised(1, one.materialise(1), [])
+
+    assert () == one.take(1, "checkpoint", lambda _: True).awaited
+    logged(one, file, 1)
+    assert () == one.take(2, "checkpoint", lambda _: True).reused
+
+
+def test_a_share_of_the_log_is_replayed():
+    """1 MB was logged, the quarter that comes here is applied at 1 MB/s; all of the file is read."""
+    options = replace(INCREMENTAL, load_bytes_per_second=1_000_000)
+    one = made(LOGGED, options)
+    handle = logged(one, one.cut(), 1)
+    taken = one.take(1, "checkpoint", lambda _: True)
+    restoring = made(LOGGED, options).restore(1, [Part("checkpoint", taken.image, (handle,), Fraction(1, 4))], 0)
+
+    assert ([1_000_000], S // 4) == ([size for _, size in restoring.reads], restoring.after_ns)

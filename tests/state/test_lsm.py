@@ -186,3 +186,27 @@ def test_a_table_that_meets_no_other_goes_down_as_it_is():
     assert [[], [above[1]], [above[0], below]] == tree.levels
     assert [0, 10, 30] == tree._entries
     assert 6 == tree.edits
+
+
+def standing(*levels: list[Table]) -> LsmTree:
+    """A tree with these tables below level 0, 1 kB per level-1 target, ten times that below; nothing is compacted."""
+    tree = LsmTree(Lsm(memtable_bytes=1000, base_bytes=1000, multiplier=10), 300, 100)
+    tree.leave()
+    tree.levels = [[], *levels, []]
+    tree._entries = [0] * len(tree.levels)
+    tree._count(*range(len(tree.levels)))
+    return tree
+
+
+@pytest.mark.parametrize(("first", "second", "fullest"), [(10, 0, None), (11, 0, 1), (20, 200, 1), (20, 201, 2)])
+def test_the_fullest_level_goes_first(first, second, fullest):
+    """More than its target; of equals the upper one."""
+    tree = standing([Table(1, 0, 300, first, 0)], [Table(2, 0, 300, second, 0)])
+
+    assert fullest == tree._fullest()
+
+
+def test_tables_of_a_level_take_turns():
+    tree = standing([Table(number, 100 * number, 100 * number + 100, 50, 0) for number in range(3)])
+
+    assert [0, 1, 2, 0] == [tree._picked(1)[0] for _ in range(4)]

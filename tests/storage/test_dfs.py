@@ -213,3 +213,25 @@ def test_sizes_at_which_nothing_is_left_over():
     lab = Lab(dfs(latency_ms=1, block_bytes=128 * MIB))
 
     assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5)
+
+
+PIPELINE = {"nodes": 2, "rate": None, "replication": 2, "nic_bytes_per_second": 100 * MB, "local_first": True}
+
+
+def test_only_those_who_pass_a_block_on_send_it():
+    """Node 0 sends to node 1, the last one to nobody: who reads from node 0 meanwhile shares its card, who reads from node 1 does not."""
+    took = set()
+    for i in range(8):
+        lab = Lab(dfs(**PIPELINE))
+        lab.start("write", lab.storage.write(50 * MB, "written", host=0))
+        lab.start("read", lab.storage.read(50 * MB, "read", i, host=-1))
+        took.add(lab.run()["read"])
+
+    assert {500, 1000} == took
+
+
+def test_the_own_node_is_read_if_it_holds_a_replica():
+    """It takes no card, whatever the file."""
+    lab = Lab(dfs(**PIPELINE))
+
+    assert {0} == {lab.took_ms(lab.storage.read(50 * MB, "read", i, host=0)) for i in range(8)}

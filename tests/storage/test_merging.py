@@ -186,3 +186,22 @@ def test_files_of_an_older_job_go_together_too():
 
     assert [0, 1] == [here.took_ms(here.storage.delete([file])) for file in (b, a)]
     assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]
+
+
+def test_a_file_that_is_written_to_when_its_checkpoint_ends_is_closed_then():
+    here = lab()
+    here.start("write", here.storage.write(MB, "a", merge=1))
+    here.start("end", here.storage.end_merging(1), at_ms=5)
+
+    assert {"end": 5, "write": 13} == here.run()
+    assert [True] == [stored.whole for stored in physical(here)]
+
+
+def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():
+    """4 MB with 2 needed, 4 MB with 1 needed, an open one with nothing: too much in all, and only the second one wastes more than half."""
+    here = lab(replace(ON, across=True))
+    files = written(here, *"abcdefghijk")
+    here.took_ms(here.storage.delete([*files[2:4], *files[5:8], *files[8:]]))
+    here.took_ms(here.storage.end_merging(1))
+
+    assert [True, False] == [here.storage.may_reuse(files[0]), here.storage.may_reuse(files[4])]
