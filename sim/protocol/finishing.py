@@ -43,8 +43,9 @@ FINISHING: dict[str, Finishing] = {
         Finishing("off", waits=False, after_finish=False, final_trigger=False, tail="left"),
     )
 }
-"""flink: FLIP-147.  naive: every task waits for a checkpoint of its own before the next one may finish.  off: FLIP-147's switch turned off;
-commit-at-finish and discard: what sinks did with their last transaction before it."""
+"""flink: FLIP-147.  naive: every task waits for a checkpoint of its own before the next one may finish.  If such a job is drained, its
+savepoint is the last one: what tasks finish with behind it is lost.  off: FLIP-147's switch turned off; commit-at-finish and discard: what
+sinks did with their last transaction before it."""
 
 
 # ---------------------------------------------------------------------------------------------- events

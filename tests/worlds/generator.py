@@ -37,6 +37,8 @@ def document(seed: int, wrong: str = "") -> Document:
     world["overheads"] = draw_overheads(draw)
     world |= draw.section(0.05, environment=lambda: "flink-2-loopback")
     world |= _events(draw, job)
+    if world["checkpoint"].get("finish") == "naive" and any(action.get("stop") == "drain" for action in world.get("actions", ())):
+        del world["checkpoint"]["finish"]  # what tasks finish with behind the savepoint is lost, as it was before FLIP-147
     world["restart"] = draw_restart(draw)
     world |= draw.section(0.1, directories=lambda: draw_directories(draw))
     if wrong:

@@ -11,7 +11,7 @@ from sim.model.job import Job
 from sim.runtime.operator_io import OperatorIO
 from sim.runtime.simulate import ENGINES, simulate
 from sim.runtime.sink import SinkWriter
-from sim.scenario import load
+from sim.scenario import load, loads
 from tests.laws.small_jobs import MS
 
 WORLDS = Path(__file__).parents[1] / "data" / "worlds"
@@ -33,6 +33,16 @@ COMMITTED = {
 }
 """Records committed.  Of a bounded job: all of them, but for what a cascade commits behind the end of data (FLINK-38614)."""
 WINDOWED = ["windowed-sink-far-behind-a-rescaled-stage", "windowed-sink-behind-rescaled-stages"]
+
+DRAINED_NAIVELY = """# What is lost when a job with a windowed sink is drained, and every task waits for a checkpoint of its own?
+version: 1
+job:
+  orders: {source: {record: 40 B, rate-per-subtask: 40/s, records-per-subtask: 45}}
+  sink: {input: {orders: hash}, commit: {holds-back: 1}}
+checkpoint: {interval: 350 ms, finish: naive}
+run: {duration: 30 s, seed: 1}
+actions: [{stop: drain, at: 1189 ms}]
+"""
 
 
 def run(world, engine="interpreted"):
@@ -96,6 +106,14 @@ def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
     monkeypatch.setattr(OperatorIO, "requests", lambda _: 0)
 
     assert "records are lost: " in facts(run(world))
+
+
+def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
+    """Drained as before FLIP-147: the sink hears of the end when the savepoint is complete, and no checkpoint follows."""
+    result = simulate(loads(DRAINED_NAIVELY, name="drained").scenarios[0], engine="interpreted")
+
+    assert "FINISHED" == result.job_status
+    assert "the job has finished and 1 records are lost: never committed" == facts(result)
 
 
 def test_the_end_of_the_input_waits_for_answers_and_for_nothing_else():
