@@ -80,7 +80,7 @@ def speaking() -> Iterator[None]:
         if told is None:
             import traceback
 
-            traceback.print_exc()
+            say(traceback.format_exc().rstrip())
             raise typer.Exit(Code.OUR_MISTAKE) from None
         say(told[0])
         raise typer.Exit(told[1]) from None

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["import_recording"]
 
-PATIENCE_S = 600.0  # with a cluster that takes its time
 WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history server, logs of a JobManager, or a recording."
 
 
@@ -115,7 +114,7 @@ def _is_new(folder: Path) -> None:
         raise UserError(f"--save: {folder}: is not empty", Code.USAGE)
 
 
-def _fetched(url: str, job: str | None, times_s: tuple[float, float], headers: list[str], save: Path | None) -> Snapshot:
+def _fetched(url: str, job: str | None, times_s: tuple[float, float | None], headers: list[str], save: Path | None) -> Snapshot:
     from sim.recordings import fetch
 
     if save is not None:
@@ -128,13 +127,13 @@ def _fetched(url: str, job: str | None, times_s: tuple[float, float], headers: l
         )  # fmt: skip
 
 
-def _times(sample: str, deadline: str | None) -> tuple[float, float]:
-    """Seconds to watch metrics, and for all questions."""
+def _times(sample: str, deadline: str | None) -> tuple[float, float | None]:
+    """Seconds to watch metrics, and for all questions; None: the default."""
     from sim.units import parse_duration
 
     sample_s = parsed("--sample", sample, parse_duration) / 1e9
-    whole_s = sample_s + PATIENCE_S if deadline is None else parsed("--deadline", deadline, parse_duration) / 1e9
-    if whole_s <= 0:
+    whole_s = None if deadline is None else parsed("--deadline", deadline, parse_duration) / 1e9
+    if whole_s is not None and whole_s <= 0:
         raise UserError("--deadline: expected more than nothing", Code.USAGE)
     return sample_s, whole_s
 

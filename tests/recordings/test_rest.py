@@ -84,6 +84,24 @@ def test_a_flink_that_knows_less(fake_flink, ask):
     assert "What does /taskmanagers answer?" in infer_scenario(snapshot).unknown
 
 
+def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
+    """Questions may take ten minutes more than the sampling, unless somebody says otherwise."""
+    times = []
+
+    class Watched(Client):
+        def __init__(self, *words, whole_s, **options):
+            times.append(whole_s)
+            super().__init__(*words, **options)
+
+    monkeypatch.setattr(fetching, "Client", Watched)
+    for options in ({"sample_s": 0}, {"sample_s": 0, "whole_s": 7}):
+        fetch(fake_flink().url, **options)
+    with pytest.raises(RestError):
+        fetch("http://127.0.0.1:1", sample_s=3600, whole_s=None, job="x")
+
+    assert [600, 7, 4200] == times
+
+
 def test_no_window(fake_flink, ask):
     """Of 0 s: no metrics are asked for, totals since the start must do."""
     fake = fake_flink()

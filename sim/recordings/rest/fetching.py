@@ -31,7 +31,7 @@ LEARN_S = 12.0  # the first question makes Flink fetch what metrics there are: l
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each costs a request per vertex
 MOST_IN_VAIN = 3  # questions without an answer, one after the other: then nobody is there any more
-WHOLE_S = 660.0  # for all questions: the usual minute of sampling, and ten for a cluster that takes its time
+PATIENCE_S = 600.0  # for all questions, beside the sampling: for a cluster that takes its time
 
 METRICS = (
     "numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersOut", "accumulateBusyTimeMs", "accumulateIdleTimeMs",
@@ -57,18 +57,19 @@ def fetch(
     job: str | None = None,
     *,
     sample_s: float = 60,
-    whole_s: float = WHOLE_S,
+    whole_s: float | None = None,
     headers: Mapping[str, str] | None = None,
     watch: Watch = nobody_watches,
     client: Client | None = None,
 ) -> Snapshot:
     """All about one job: `job` is its id, or the first characters of it; None: the only one that runs.
 
-    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.  Questions end `whole_s`
-    seconds after the first one, sampling included.  What is not answered then, or not at all, is `missing`; the rest is kept.
+    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    Questions end `whole_s` seconds after the first one, sampling included (default: ten minutes more than that).
+    What is not answered then, or not at all, is `missing`; the rest is kept.
     RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.
     """
-    client = client or Client(url, headers=headers, whole_s=whole_s)
+    client = client or Client(url, headers=headers, whole_s=sample_s + PATIENCE_S if whole_s is None else whole_s)
     asked = _Asked(client)
     _is_flink(asked)
     state = choose_job(asked.need("/jobs/overview"), job, client.url)
