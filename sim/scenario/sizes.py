@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.model.state import Lsm
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ MOST_CHANNELS = 4_000_000
 """Between subtasks: each takes 1 to 2 KB."""
 MOST_ROWS = 100_000_000
 """Of subtasks per checkpoint, and of vertices per second."""
+MOST_TABLES = 1_000_000
+"""Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
 LEAST_INTERVAL_NS = 1_000_000
 """Flink counts intervals in milliseconds."""
 
@@ -37,6 +40,10 @@ def check_sizes(document: Document, reading: Reading) -> None:
             f"has {channels} channels between subtasks, which take about {channels // 500_000} GB: at most {MOST_CHANNELS} are simulated; "
             "write a smaller parallelism, with its part of the load",
         )
+    for name, vertex in document.job.items():
+        if (tables := _tables(vertex)) > MOST_TABLES:
+            fewer = "write a part of the job, or larger ones (lsm: {table: 1 GiB})"
+            reading.wrong(("job", name, "state", "size"), f"is {tables} tables of RocksDB: at most {MOST_TABLES} are simulated; {fewer}")
     duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
     if interval_ns and interval_ns < LEAST_INTERVAL_NS:
         reading.wrong(("checkpoint", "interval"), f"is {format_duration(interval_ns)}: write at least '1 ms', Flink's unit")
@@ -48,6 +55,14 @@ def check_sizes(document: Document, reading: Reading) -> None:
         )
     if (rows := duration_ns // 1_000_000_000 * len(counts)) > MOST_ROWS:
         reading.wrong(("run", "duration"), f"makes {rows} rows of vertices and seconds: at most {MOST_ROWS} are kept; write a shorter run")
+
+
+def _tables(vertex: Vertex) -> int:
+    state = vertex.state
+    if state is None or state.backend != "rocksdb":
+        return 0
+    table_bytes = state.lsm.table if state.lsm is not None else None
+    return state.size // (table_bytes or Lsm().table_bytes)
 
 
 def _parallelisms(document: Document) -> dict[str, int]:
