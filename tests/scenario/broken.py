@@ -131,7 +131,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "more files than anybody writes": (but(("service: 10 us", "flush: {bytes: 1 MB, files: 2147483647}")), (
         "s:5:46: job.b.flush.files: is 2147483647: at most 10000",)),
     "more tables than any memory holds": (but(("service:", "state: {size: 100 TiB, backend: rocksdb}, service:")), (
-        "s:5:31: job.b.state.size: is 1638400 tables of RocksDB: at most 1000000 are simulated",)),
+        "s:5:33: job.b.state.size: is 1638400 tables of RocksDB: at most 1000000 are simulated",)),
     "more jobs than anybody starts": (ending("instances: {count: 2147483647}\n"), ("s:8:13: instances.count: is 2147483647: at most 1000",)),
     "more channels than any memory holds": (but(("parallelism: 2}", "parallelism: 15000}"), ("us, parallelism: 2}", "us, parallelism: 15000}")), (
         "s:3:1: job: has 225000000 channels between subtasks, which take about 450 GB: at most 4000000 are simulated",)),
