@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Readable", "printable", "shown"]
+__all__ = ["LONGEST_LINE", "Readable", "printable", "shown"]
 
 LONGEST_NAME = 80  # characters of one name
 LONGEST_QUOTE = 100  # ... of what stands in quotes

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from sim.calibration.estimate import Estimate
 from sim.calibration.estimators import CONSTANTS
+from sim.foreign import LONGEST_LINE, shown
 from sim.model.scenario import Overheads
 from sim.units import format_duration
 
@@ -15,7 +16,7 @@ __all__ = ["environment_text"]
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
     """What `sim.scenario.environment.load` reads; `about`: lines for its head."""
-    lines = [f"# {line}".rstrip() for line in about]
+    lines = [f"# {shown(line, LONGEST_LINE)}".rstrip() for line in about]
     lines += [
         "# A constant is the median over recordings of each recording's median; the interval holds 95 % of the medians of recordings drawn",
         "# again with replacement. To half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above.",

@@ -30,6 +30,16 @@ def test_what_is_written_is_read_back(tmp_path):
     assert file.read_text().startswith("# Mine.\n")
 
 
+def test_what_others_wrote_stays_in_its_comment(tmp_path):
+    """Versions and names of files: no line of theirs is one of the file."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(environment_text(estimates([]), ["Flink 2.3\nconstants: {}\n\x1b[31m", "x" * 9999]))
+
+    assert calibrated(estimates([])) == load(str(file))
+    assert file.read_text().startswith("# Flink 2.3 constants: {} \\x1b[31m\n# xxx")
+    assert max(map(len, file.read_text().splitlines())) < 3000
+
+
 def test_the_packaged_environment_is_what_our_recordings_say(monkeypatch):
     """Anyone gets it again: `ckptsim calibrate tests/data/recordings`, to the last byte."""
     monkeypatch.chdir(ROOT)
