@@ -16,7 +16,9 @@ import pytest
 
 from sim.plane.compiled import KernelPlane
 from sim.plane.interface import Position
-from sim.runtime import instances, redistribution
+from sim.protocol.finishing import DataEnded
+from sim.protocol.options import Ending
+from sim.runtime import instances, lowering, redistribution
 from sim.runtime.contents import Contents, Held
 from sim.runtime.operator_io import OperatorIO
 from sim.runtime.outside import Outside
@@ -25,6 +27,7 @@ from sim.runtime.simulate import simulate
 from sim.runtime.sink import SinkCommitter, SinkWriter
 from sim.runtime.snapshot_files import SnapshotFiles
 from sim.runtime.state_snapshot import StateSnapshot, SubtaskState
+from sim.runtime.task_end import TaskEnding
 from tests.checkers.injected_worlds import WORLDS, scenario
 
 if TYPE_CHECKING:
@@ -126,6 +129,20 @@ def _(patch: Patch) -> None:
 @injection("async requests", "requests under way are forgotten")
 def _(patch: Patch) -> None:
     on_restore(patch, lambda held, *_: moved(held, late=0))
+
+
+@injection("checkpoint", "a restart goes back to the beginning")
+def _(patch: Patch) -> None:
+    around(patch, Restore, "__init__", lambda _, restore, *__: setattr(restore, "checkpoint", 0))
+
+
+# ---------------------------------------------------------------------------------------------- the end of data
+
+
+@injection("end of data", "a source ends five records early")
+def _(patch: Patch) -> None:
+    around(patch, lowering, "_source", lambda source, _: replace(source, total=source.total - 5))
+    patch.setattr(TaskEnding, "exhausted", lambda ending: ending.tell(DataEnded(ending.world.env.now, Ending.DRAIN)))
 
 
 # ---------------------------------------------------------------------------------------------- records in flight
@@ -385,18 +402,18 @@ def main() -> int:
     for world in WORLDS:
         for violation in simulate(scenario(world)).violations:
             say(f"{world}, unbroken: {violation}\n")
-    stories: dict[str, Violation] = {}
+    stories: dict[Injection, Violation] = {}
     say(f"| restore path | injected | {' | '.join(WORLDS)} | told as |\n|{'---|' * (3 + len(WORLDS))}\n")
     for one in INJECTIONS:
         found = {world: caught(one, world) for world in WORLDS}
         every = [violation for violations in found.values() for violation in violations or ()]
         if every:
-            stories[one.name] = min(every, key=lambda violation: len(violation.story) or 99)
+            stories[one] = min(every, key=lambda violation: len(violation.story) or 99)
         counts = " | ".join("error" if violations is None else str(len(violations) or "") for violations in found.values())
-        say(f"| {one.path} | {one.name} | {counts} | {stories[one.name].law if every else 'NOBODY NOTICES'} |\n")
+        say(f"| {one.path} | {one.name} | {counts} | {stories[one].law if every else 'NOBODY NOTICES'} |\n")
         sys.stdout.flush()
-    for name, violation in stories.items():
-        say(f"\n{name}\n{violation}\n")
+    for one, violation in stories.items():
+        say(f"\n{one.path}: {one.name}\n{violation}\n")
     return 0 if len(stories) == len(INJECTIONS) else 1
 
 
