@@ -37,11 +37,15 @@ def broken_commits(
     *,
     begun_from: int = 0,
     covered: Covered | None = None,
+    checkpointing: bool = True,
 ) -> Iterator[Violation]:
-    """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then."""
+    """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then.
+
+    Without `checkpointing` a commit waits for no checkpoint.
+    """
     books = _Books(teller, covered)
     for commit in commits:
-        if not commit.again or commit.checkpoint != begun_from:
+        if checkpointing and (not commit.again or commit.checkpoint != begun_from):
             yield from _too_early(commit, stats, teller)
         for one in commit.lost:
             yield books.given_up(commit, one)

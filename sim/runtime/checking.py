@@ -72,7 +72,8 @@ class Checking:
         found = [*self._found, *self.accounts.found, *self.accounts.state.found, *broken_promises(world.journal, world.stats, self.teller)]
         begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
         commits, covered = world.outside.since(begun_from, world.commits), world.outside.covered_before
-        found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered))
+        periodic = world.scenario.checkpoint.interval_ns is not None
+        found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered, checkpointing=periodic))
         found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
             found.extend(self.accounts.at_the_end())

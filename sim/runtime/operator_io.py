@@ -148,7 +148,8 @@ class OperatorIO:
             self.host.thread.vacate()
             done()
 
-        later = self.world.scenario.checkpoint.operator_io == "async" and self.world.job_end.rule.waits  # for a checkpoint to upload them
+        options, rule = self.world.scenario.checkpoint, self.world.job_end.rule
+        later = options.operator_io == "async" and options.interval_ns is not None and rule.waits  # for a checkpoint to upload them
         self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
 
     def answered(self) -> None:

@@ -161,7 +161,8 @@ class TaskEnding:
             closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
             self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
 
-        if self.machine.rule.tail == "at-finish":
+        tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
+        if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
             self.host.operator.commit_at_finish()
             self.host.thread.post(close)  # when that is done
         else:

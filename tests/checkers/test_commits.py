@@ -49,6 +49,14 @@ def test_intervals_that_tile_are_silent():
     assert [] == told(commit(1, first), commit(2, second), commit(4, third, fourth), commit(4, at_ms=50, again=True))
 
 
+def test_without_checkpoints_a_commit_waits_for_none():
+    """The end of such a job commits; what is lost or shown twice is told all the same."""
+    commits = [commit(3, epoch(1, (0, 10)), at_ms=31), commit(3, epoch(2, (12, 20)), at_ms=32)]
+    (violation,) = broken_commits(commits, stats(), Teller(journal(commits), NAMES), checkpointing=False)
+
+    assert "2 records before it are lost" == violation.fact
+
+
 def test_a_gap_is_told():
     """Records 10 to 14 of the first channel and 5 to 6 of the second are in no commit."""
     (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))

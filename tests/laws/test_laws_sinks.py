@@ -92,6 +92,21 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
     assert () == other.checking.violations()
 
 
+@pytest.mark.parametrize("finish", ["flink", "naive"])
+@pytest.mark.parametrize("committer", ["chained", "global"])
+@pytest.mark.parametrize("operator_io", ["pre-barrier", "async"])
+def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, operator_io):
+    """CommitterOperator#endInput: no final checkpoint follows, so all of it is committed there and then."""
+    calm = bounded(unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS), 12)
+    jobs = [replace(calm, checkpoint=replace(calm.checkpoint, interval_ns=interval)) for interval in (400 * MS, None)]
+    with_some, without = (run(one, ENGINE) for one in jobs)
+
+    assert "FINISHED" == without.job_status
+    assert [] == list(without.stats)
+    assert output(with_some) == output(without) != {}
+    assert () == without.checking.violations()
+
+
 @quick
 @given(barriers(), ways)
 def test_law_15_a_commit_follows_the_completion_of_its_checkpoint(kind, options):
