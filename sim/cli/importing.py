@@ -96,11 +96,10 @@ def _inferred(source: Snapshot | JobLog, *, compare: bool) -> Inference:
 
 
 def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
-    from sim.recordings import masked, save
+    from sim.recordings import save
 
-    kept, count = (snapshot, 0) if keep_secrets else masked(snapshot)
-    save(kept, folder)
-    secrets = f"{count} secret{'' if count == 1 else 's'} masked" if not keep_secrets else "secrets included"
+    count = save(snapshot, folder, keep_secrets=keep_secrets)
+    secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
     say(f"{folder}: all answers, {secrets}; look through them before you send them: they hold the configuration of the cluster")
 
 

@@ -13,11 +13,10 @@ from sim.recordings.recording import Recording
 from sim.recordings.rest.fetching import fetch
 from sim.recordings.rest.recording import to_recording
 from sim.recordings.rest.saved import read_saved, save
-from sim.recordings.rest.secrets import masked
 from sim.recordings.rest.snapshot import Snapshot
 from sim.recordings.sources import infer, read_any, read_source, to_document
 
 __all__ = [
     "Import", "Inference", "JobLog", "Measured", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer", "infer_scenario",
-    "masked", "observed", "read", "read_any", "read_saved", "read_source", "save", "to_document", "to_recording",
+    "observed", "read", "read_any", "read_saved", "read_source", "save", "to_document", "to_recording",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Snapshot, infer_scenario, read_saved
+from sim.recordings import Snapshot, infer_scenario, read_saved, save
 from sim.recordings.rest.secrets import HIDDEN, is_secret, masked, masked_text
 from sim.scenario.flink_keys import ALIASES, SIMPLE, SPECIAL
 
@@ -95,6 +95,15 @@ def test_a_secret_is_counted_once_and_hidden_once():
 
     assert 2 == count
     assert (left, 0) == hidden(left)
+
+
+def test_what_is_saved_is_masked_unless_somebody_says_otherwise(tmp_path):
+    snapshot = Snapshot("x", JOB, {f"/jobs/{JOB}": {"password": "hunter2"}})
+
+    assert 1 == save(snapshot, tmp_path / "masked")
+    assert {"password": HIDDEN} == read_saved(tmp_path / "masked").of_job()
+    assert 0 == save(snapshot, tmp_path / "whole", keep_secrets=True)
+    assert snapshot.answers == read_saved(tmp_path / "whole").answers
 
 
 def test_no_option_of_a_scenario_is_taken_for_a_secret():

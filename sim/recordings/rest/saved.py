@@ -23,6 +23,7 @@ from sim.foreign import shown
 from sim.recordings.budget import Budget, BudgetError
 from sim.recordings.reader import LARGEST_BYTES, RecordingError
 from sim.recordings.rest.paths import climbs, is_path
+from sim.recordings.rest.secrets import masked
 from sim.recordings.rest.snapshot import Snapshot, choose
 from sim.whole_file import replace_text
 
@@ -34,13 +35,14 @@ Reader = Callable[[int], bytes]
 """At most so many bytes -> content."""
 
 
-def save(snapshot: Snapshot, folder: Path) -> None:
-    """Into a folder that is new or empty: all of it, or nothing.
+def save(snapshot: Snapshot, folder: Path, *, keep_secrets: bool = False) -> int:
+    """Into a folder that is new or empty: all of it, or nothing.  How many secrets were masked.
 
     OSError: it cannot be written.  FileExistsError: something else is there.  RecordingError: a path is none of Flink's.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
+    snapshot, secrets = (snapshot, 0) if keep_secrets else masked(snapshot)
     source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
     files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
     for time_ms, sample in snapshot.samples.items():
@@ -55,6 +57,7 @@ def save(snapshot: Snapshot, folder: Path) -> None:
             part.rename(folder / part.name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    return secrets
 
 
 def is_saved(path: Path) -> bool:
