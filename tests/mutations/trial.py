@@ -120,9 +120,12 @@ class Server:
         self.watch = Watch(seconds, self.board)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
+
         session.config.pluginmanager.register(self.watch)
         items = {item.nodeid: item for item in session.items}
         functions = functions_by_place()
+        warm()  # else every child would compile the kernel, and be ended by the clock
         gc.collect()
         gc.freeze()
         for one in self.asked:
