@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.model.state import Lsm
-from sim.units import format_duration
 
 if TYPE_CHECKING:
     from sim.scenario.document import Document
@@ -23,8 +22,8 @@ MOST_ROWS = 100_000_000
 """Of subtasks per checkpoint, and of vertices per second."""
 MOST_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
-LEAST_INTERVAL_NS = 1_000_000
-"""Flink counts intervals in milliseconds."""
+LEAST_NS = 10_000_000
+"""Less is refused anyway."""
 
 
 def check_sizes(document: Document, reading: Reading) -> None:
@@ -45,9 +44,7 @@ def check_sizes(document: Document, reading: Reading) -> None:
             fewer = "write a part of the job, or larger ones (lsm: {table: 1 GiB})"
             reading.wrong(("job", name, "state", "size"), f"is {tables} tables of RocksDB: at most {MOST_TABLES} are simulated; {fewer}")
     duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
-    if interval_ns and interval_ns < LEAST_INTERVAL_NS:
-        reading.wrong(("checkpoint", "interval"), f"is {format_duration(interval_ns)}: write at least '1 ms', Flink's unit")
-    elif interval_ns and (rows := duration_ns // max(interval_ns, document.checkpoint.min_pause or 0) * subtasks) > MOST_ROWS:
+    if interval_ns and (rows := duration_ns // max(interval_ns, LEAST_NS, document.checkpoint.min_pause or 0) * subtasks) > MOST_ROWS:
         reading.wrong(
             ("checkpoint", "interval"),
             f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MOST_ROWS} are kept; "
