@@ -86,8 +86,8 @@ def _same(before: Numbers, after: Numbers) -> bool:
 
 
 def _count(own: Numbers, other: Numbers) -> str:
-    """Only the first that differ if they can be compared one by one."""
-    if len(own) == len(other):
+    """Only the first that differ if several can be compared one by one."""
+    if len(own) == len(other) > 1:
         place = int((own != other).argmax())
         return f"{own[place]} (subtask or channel {place})"
     return str(int(own.sum()))

@@ -194,3 +194,7 @@ def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
     (violation,) = uncommitted([], {SINK: (1,)}, 99 * MS, Teller(rows, NAMES))
 
     assert [f"checkpoint {n} is complete" for n in range(2, 10)] == [line[12:] for line in violation.story]
+
+
+def test_a_commit_at_the_moment_of_completion_is_not_too_early():
+    assert [] == told(commit(1, epoch(1, (0, 1)), at_ms=10))

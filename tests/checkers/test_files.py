@@ -14,3 +14,9 @@ def test_what_is_gone_is_told():
 
     assert (KEPT_WHOLE, 7, "checkpoint 1", "4 of its 9 files are gone") == (told.law, told.time_ns, told.where, told.fact)
     assert ("missing: a", "missing: b", "missing: c", "...") == told.story
+
+
+def test_three_files_are_told_in_full():
+    (told,) = broken_snapshots([Kept("checkpoint 1", 9, tuple("abc"))], 7)
+
+    assert ("missing: a", "missing: b", "missing: c") == told.story

@@ -102,3 +102,11 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
         "0.007000 s  sink[0] begins snapshot 1",
         "source[0] -> sink[0]: account",
     ) == violation.story
+
+
+def test_the_story_of_a_restore_begins_behind_the_last_one_before_it():
+    """Of three failures only the third."""
+    rows = [ONE, FAILURE, restored(1), FAILURE, restored(1, 2), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(0, 3)]
+    (violation,) = told(*rows)
+
+    assert ["checkpoint 1 is complete", "task manager 7 is lost"] == [line[12:] for line in violation.story[:2]]
