@@ -96,7 +96,7 @@ def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, master: s
 def _disturb(command: int, chance: random.Random, usual_s: float, outcome: Outcome) -> int:
     """Exit code, -signal if the command was killed."""
     while True:
-        end = time.monotonic() + chance.uniform(0, 0.7 * usual_s)
+        end = time.monotonic() + chance.uniform(0, usual_s)
         while time.monotonic() < end:
             if (code := _ended(command)) is not None:
                 return code
@@ -156,7 +156,7 @@ def _call(words: Sequence[str], told: Path) -> int:
     sys.argv = ["ckptsim", *words]
     code = 70
     try:
-        from sim.cli import main
+        from sim.__main__ import main
 
         main()
     except SystemExit as end:

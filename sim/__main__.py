@@ -1,6 +1,22 @@
 """``python -m sim`` is ``ckptsim``."""
 
-from sim.cli import main
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        from sim.cli import main as command
+
+        command()
+    except KeyboardInterrupt:  # before the command listens to signals: what it needs takes a moment to load
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import typer
 
 from sim.cli.advise import advise_on
 from sim.cli.calibrate import calibrate_environment
+from sim.cli.errors import interrupted
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
-from sim.cli.stopping import listen
+from sim.cli.stopping import exit_code, is_told, listen, stopped_by
 from sim.cli.sweep import run_sweep
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
@@ -41,7 +43,13 @@ def _group() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """The command, its signals included."""
     gc.set_threshold(50_000)  # what is loaded stays: looking through it for garbage, again and again, is a fifth of the start
     listen()
-    app()
+    try:
+        app()
+    except (KeyboardInterrupt, SystemExit):
+        if stopped_by() is None or is_told():
+            raise
+        interrupted()  # while options were read, or on the way out
+        sys.exit(exit_code())

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import NoReturn
 
 import typer
 
-from sim.cli.stopping import disregard, exit_code, stopped_by
+from sim.cli.stopping import exit_code, mark_told, stopped_by
 from sim.foreign import Readable, printable
 
-__all__ = ["Code", "Stopped", "UserError", "output_folder", "say", "speaking", "stoppable"]
+__all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say", "speaking", "stoppable"]
 
 NAMED = {
     "sim.scenario.problems.ScenarioError": 3,
@@ -72,10 +71,12 @@ def speaking() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Code.FINE) from None
     except KeyboardInterrupt as stopped:
-        _interrupted(str(stopped))
+        interrupted(str(stopped))
+        raise typer.Exit(exit_code()) from None
     except Exception as error:  # noqa: BLE001 - the last door
         if stopped_by() is not None:  # the terminal is gone, or workers met the same signal
-            _interrupted("")
+            interrupted()
+            raise typer.Exit(exit_code()) from None
         told = _told(error)
         if told is None:
             import traceback
@@ -95,16 +96,15 @@ def stoppable(kept: str) -> Iterator[None]:
         raise Stopped(kept) from None
 
 
-def _interrupted(kept: str) -> NoReturn:
-    """After SIGHUP there may be nobody to read it."""
+def interrupted(kept: str = "") -> None:
+    """What is left of the work.  After SIGHUP there may be nobody to read it."""
     try:
         say(f"interrupted{f': {kept}' if kept else ''}")
         sys.stdout.flush()
     except OSError:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    disregard()
-    raise typer.Exit(exit_code()) from None
+    mark_told()
 
 
 def output_folder(path: Path) -> Path:

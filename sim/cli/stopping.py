@@ -10,12 +10,13 @@ from types import FrameType
 
 from sim.sweep.ending import ENDING
 
-__all__ = ["disregard", "exit_code", "listen", "stopped_by"]
+__all__ = ["exit_code", "is_told", "listen", "mark_told", "stopped_by"]
 
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
 
 _first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
+_told = False
 
 
 def listen() -> None:
@@ -35,11 +36,17 @@ def exit_code() -> int:
     return 128 + (stopped_by() or signal.SIGINT)
 
 
-def disregard() -> None:
+def mark_told() -> None:
     """What is kept was said: a signal on the way out would only change the exit code."""
+    global _told  # noqa: PLW0603
+    _told = True
     if _first is not None:
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
+
+
+def is_told() -> bool:
+    return _told
 
 
 def _stop(number: int, _: FrameType | None) -> None:

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from sim import __main__, cli
 from sim.cli import stopping
 from sim.sweep.ending import ENDING
 
@@ -13,6 +14,7 @@ def listening(monkeypatch):
     """Handlers as a command has them; as they were, afterwards."""
     before = {number: signal.getsignal(number) for number in ENDING}
     monkeypatch.setattr(stopping, "_first", None)
+    monkeypatch.setattr(stopping, "_told", False)
     yield stopping.listen
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -57,3 +59,24 @@ def test_nohup_means_it(listening):
 def test_without_a_signal_it_is_ctrl_c(listening):
     """A KeyboardInterrupt from elsewhere, as in a test."""
     assert 130 == stopping.exit_code()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_options_are_read(listening, monkeypatch, capsys, number):
+    """Before any verb has begun: the same sentence and code."""
+    monkeypatch.setattr(cli, "app", lambda: signal.raise_signal(number))
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert (128 + number, "interrupted\n") == (ended.value.code, capsys.readouterr().err)
+
+
+def test_ctrl_c_while_the_command_is_loaded(monkeypatch, capsys):
+    """No traceback of imports."""
+    monkeypatch.setattr(cli, "main", lambda: signal.raise_signal(signal.SIGINT))
+
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+
+    assert (130, "interrupted\n") == (ended.value.code, capsys.readouterr().err)
