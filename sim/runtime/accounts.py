@@ -58,11 +58,12 @@ class Accounts:
         self.state.go_on(before.state, checkpoint)
         self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.world.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
-        if before.state.names == self.state.names and before._shape.channels_alike(self._shape):
-            self.ledger.notes[checkpoint], self._more = before.ledger.of(checkpoint), list(before._more)
+        stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
+        if stood.state.names == self.state.names and stood._shape.channels_alike(self._shape):
+            self.ledger.notes[checkpoint], self._more = stood.ledger.of(checkpoint), list(stood._more)
         else:
-            self._before = before
-            self._rescaled |= before._shape.resized(self._shape)
+            self._before = stood
+            self._rescaled |= stood._shape.resized(self._shape)
 
     # ------------------------------------------------------------------------------------------ while the job runs
 
