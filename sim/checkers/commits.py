@@ -37,13 +37,14 @@ def broken_commits(
     *,
     begun_from: int = 0,
     covered: Covered | None = None,
+    counted_from: int = 0,
     checkpointing: bool = True,
 ) -> Iterator[Violation]:
     """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then.
 
-    Without `checkpointing` a commit waits for no checkpoint.
+    Epochs up to `counted_from` count the records of channels that are no more.  Without `checkpointing` a commit waits for no checkpoint.
     """
-    books = _Books(teller, covered)
+    books = _Books(teller, covered, counted_from)
     for commit in commits:
         if checkpointing and (not commit.again or commit.checkpoint != begun_from):
             yield from _too_early(commit, stats, teller)
@@ -62,9 +63,10 @@ def uncommitted(
     teller: Teller,
     *,
     covered: Covered | None = None,
+    counted_from: int = 0,
 ) -> Iterator[Violation]:
     """At the end of a job that finished: `owed` are the records each writer had to commit, by input channel."""
-    books = _Books(teller, covered)
+    books = _Books(teller, covered, counted_from)
     for commit in commits:
         for one in (*commit.lost, *commit.committed):
             books.cover(one)
@@ -80,12 +82,15 @@ def uncommitted(
 class _Books:
     """How far each channel of each writer is committed."""
 
-    def __init__(self, teller: Teller, covered: Covered | None = None) -> None:
+    def __init__(self, teller: Teller, covered: Covered | None = None, counted_from: int = 0) -> None:
         self.teller = teller
+        self.counted_from = counted_from
         self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
         self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
 
     def cover(self, one: CommittedEpoch) -> None:
+        if one.epoch <= self.counted_from:
+            return
         covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
         for channel, (_, end) in enumerate(one.inputs):
             covered[channel] = max(covered[channel], end)
@@ -96,6 +101,8 @@ class _Books:
         return Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), fact, self._story(commit, one))
 
     def enter(self, commit: CommitStats, one: CommittedEpoch) -> Iterator[Violation]:
+        if one.epoch <= self.counted_from:
+            return
         covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
         twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(one.inputs, covered, strict=True))
         lost = sum(max(0, begin - done) for (begin, _), done in zip(one.inputs, covered, strict=True))

@@ -51,7 +51,7 @@ class Beginning:
             task: replace(part, committables=part.committables and part.committables.renumbered(*names)) for task, part in self.held.items()
         }
         world.storage.files.adopt(self.ledger)
-        world.outside.go_on(self.outside, {task: list(part.written) for task, part in self.held.items()})
+        world.outside.go_on(self.outside, number, {task: list(part.written) for task, part in self.held.items()})
         world.files.take_over(self.files, self.snapshot, self.claim)
         if world.checking is not None and self.accounts is not None:
             world.checking.accounts.go_on(self.accounts, number)

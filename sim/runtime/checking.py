@@ -71,13 +71,19 @@ class Checking:
         savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
         found = [*self._found, *self.accounts.found, *self.accounts.state.found, *broken_promises(world.journal, world.stats, self.teller)]
         begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
-        commits, covered = world.outside.since(begun_from, world.commits), world.outside.covered_before
+        covered, counted_from = world.outside.covered_before, world.outside.counted_from
         periodic = world.scenario.checkpoint.interval_ns is not None
-        found.extend(broken_commits(commits, world.stats, self.teller, begun_from=begun_from, covered=covered, checkpointing=periodic))
+        found.extend(
+            broken_commits(
+                world.commits, world.stats, self.teller,
+                begun_from=begun_from, covered=covered, counted_from=counted_from, checkpointing=periodic,
+            )
+        )  # fmt: skip
         found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
         if world.job_status == "FINISHED":
             found.extend(self.accounts.at_the_end())
-            found.extend(uncommitted(commits, self._owed(), world.env.now, self.teller, covered=covered))
+            owed = self._owed()
+            found.extend(uncommitted(world.commits, owed, world.env.now, self.teller, covered=covered, counted_from=counted_from))
         retained = world.coordinator.machine.retained
         done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
         latest = max(done, default=begun_from)

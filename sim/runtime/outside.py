@@ -12,7 +12,6 @@ from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 
 if TYPE_CHECKING:
-    from sim.metrics.commits import CommitStats
     from sim.protocol.committables import Committable
 
 __all__ = ["Outside"]
@@ -29,7 +28,7 @@ class Outside:
         self.covered: dict[int, list[int]] = {}  # writer -> records committed, by input channel
         self.covered_before: dict[int, list[int]] = {}  # by earlier instances of the job
         self._committed: set[_Transaction] = set()
-        self._renumbered = False
+        self.counted_from = 0  # epochs up to this checkpoint count the records of channels that are no more
 
     def stored(self, name: Name, file: FileId) -> None:
         """A file is durable under its final name."""
@@ -46,25 +45,20 @@ class Outside:
     def commit(self, fresh: Iterable[Committable]) -> None:
         for one in fresh:
             self._committed.add(self._transaction(one))
-            self.covered[one.writer] = [end for _, end in one.inputs]
+            if one.epoch > self.counted_from:
+                self.covered[one.writer] = [end for _, end in one.inputs]
 
-    def go_on(self, before: Outside, stands_at: Mapping[int, list[int]]) -> None:
-        """A job begins where another one ended; `stands_at`: the records each writer has written, by input channel, as they count now.
+    def go_on(self, before: Outside, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
+        """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
 
         With other numbers of tasks or channels, what lies before the beginning counts as committed.
         """
         self.files |= before.files
         self._committed |= before._committed
-        self._renumbered = list(self.names) != list(before.names)
-        self.covered_before = dict(stands_at) if self._renumbered else dict(before.covered)
+        renumbered = list(self.names) != list(before.names)
+        self.counted_from = checkpoint if renumbered else before.counted_from
+        self.covered_before = dict(stands_at) if renumbered else dict(before.covered)
         self.covered |= self.covered_before
-
-    def since(self, begun_from: int, commits: Iterable[CommitStats]) -> list[CommitStats]:
-        """The commits of this instance whose records are counted as it counts them."""
-        if not self._renumbered:
-            return list(commits)
-        own = (row._replace(committed=tuple(one for one in row.committed if one.epoch > begun_from)) for row in commits)
-        return [row for row in own if row.committed or row.lost]
 
     def _transaction(self, one: Committable) -> _Transaction:
         return (*self.names[one.writer], one.epoch, one.opened_ns)

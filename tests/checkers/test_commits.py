@@ -198,3 +198,16 @@ def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
 
 def test_a_commit_at_the_moment_of_completion_is_not_too_early():
     assert [] == told(commit(1, epoch(1, (0, 1)), at_ms=10))
+
+
+def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today():
+    """Rescaled from checkpoint 1: two channels became one.  What expires is lost all the same, and files must be there."""
+    old, expired = epoch(1, (0, 10), (0, 5), files=("a",), missing=1), epoch(1, (10, 12), (5, 9))
+    commits = [commit(1, old, lost=(expired,), again=True), commit(2, epoch(2, (7, 20)))]
+    teller, begun = Teller(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
+    facts = [one.fact for one in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
+
+    assert facts[0].startswith("6 records are lost: their transaction")
+    assert ["1 of the 1 files it names are not there in full"] == facts[1:]
+    assert [] == list(uncommitted(commits, {SINK: (20,)}, 99 * MS, teller, **begun))
+    assert 1 == len(list(uncommitted(commits, {SINK: (21,)}, 99 * MS, teller, **begun)))

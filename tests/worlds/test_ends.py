@@ -44,6 +44,17 @@ run: {duration: 30 s, seed: 1}
 actions: [{stop: drain, at: 1189 ms}]
 """
 
+EXPIRING = """# Can a job be rescaled whose transactions expire?  What they held is told as lost.
+version: 1
+job:
+  s0: {source: {record: 2000 B, rate-per-subtask: 100/s, records: 51}}
+  m1: {input: {s0: hash}, parallelism: 2, snapshot: {async: 120 ms}}
+  k0: {input: {m1: hash}, commit: {transaction-timeout: 100 ms}}
+checkpoint: {interval: 285 ms}
+run: {duration: 30 s, seed: 1}
+rescale: {at: 621 ms, parallelism: {m1: 1}}
+"""
+
 
 def run(world, engine="interpreted"):
     return simulate(load(WORLDS / f"{world}.yaml").scenarios[0], engine=engine)
@@ -114,6 +125,14 @@ def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
 
     assert "FINISHED" == result.job_status
     assert "the job has finished and 1 records are lost: never committed" == facts(result)
+
+
+def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
+    """The committer has them from a job with other channels: 3, 28 and 20 of all 51 records."""
+    result = simulate(loads(EXPIRING, name="expiring").scenarios[0], engine="interpreted")
+
+    assert [3, 28, 20] == [int(fact.split()[0]) for fact in dict.fromkeys(violation.fact for violation in result.violations)]
+    assert 0 == result.commits["records"].sum()
 
 
 def test_the_end_of_the_input_waits_for_answers_and_for_nothing_else():
