@@ -36,7 +36,7 @@ LIVED, FELL = 0, 1  # exit codes of a child
 SLOWER, AT_LEAST_S = 10, 3  # a test may take this much longer than it did, and this long
 WALL_S = 240  # a child waits for nothing longer than this
 MEMORY = 3 << 30  # more than the parent has
-FAR = 4  # a test of another room is asked as late as one that takes this much longer
+FAR = 10  # a test of another room is asked as late as one that takes this much longer, a test of the file so much earlier
 PLUGINS = ("cacheprovider", "terminal", "xdist", "faulthandler")  # that a child can do without
 OPTIONS = ["-x", "-s", "-m", "not slow", "-o", "addopts=--import-mode=importlib", "--rootdir", str(ROOT)]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is there before
@@ -77,10 +77,11 @@ def try_all(asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> No
 def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> Asked:
     """The tests that reach it, the nearest and quickest first, as many as take so long together."""
     room = mutant.file.split("/")[1]
-    near = (f"tests/{room}/", "tests/laws/")
+    own = f"tests/{room}/test_{Path(mutant.file).stem}.py::"
 
     def rank(name: str) -> tuple[float, str]:
-        return touched.seconds[name] * (1 if name.startswith(near) else FAR), name
+        far = 1 / FAR if name.startswith(own) else 1 if name.startswith((f"tests/{room}/", "tests/laws/")) else FAR
+        return touched.seconds[name] * far, name
 
     chosen, total = [], 0.0
     for name in sorted(touched.tests_of(mutant), key=rank):
