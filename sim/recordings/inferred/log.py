@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from sim.recordings.inferred.draft import Draft, Inference
-from sim.recordings.inferred.options import infer_options
+from sim.recordings.inferred.options import SHORTEST_MS, infer_options
 from sim.recordings.logs.reading import JobLog, LogCheckpoint
 from sim.recordings.rest.names import operators, short_names
 from sim.units import format_byte_rate, format_duration, format_size
@@ -120,12 +120,12 @@ def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed:
     found = f"{len(beat.gaps)} gaps between triggers"
     question = "Which execution.checkpointing.interval is configured?"
     if beat.interval:
-        draft.put("checkpoint.interval", _written(beat.interval), f"median of {found} that no late checkpoint ended")
+        draft.put("checkpoint.interval", _allowed(beat.interval), f"median of {found} that no late checkpoint ended")
     elif beat.gaps:
         shortest = _rounded(min(beat.gaps))
         what = "checkpoints follow one another at once" if beat.is_saturated else "a pause follows each checkpoint"
         why = f"the shortest of {found}: {what}, so it is no longer."
-        draft.ask("checkpoint.interval", _written(shortest), question, why)
+        draft.ask("checkpoint.interval", _allowed(shortest), question, why)
     else:
         draft.ask("checkpoint.interval", "1 min", question, "every minute: the log has too few checkpoints.")
     if beat.min_pause:
@@ -133,7 +133,7 @@ def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed:
     expired = [point.duration_ms for point in failed if point.reason == "expired" and point.duration_ms > 0]
     if expired:
         timeout = _rounded(median(expired))
-        draft.put("checkpoint.timeout", _written(timeout), f"trigger to expiry of {len(expired)} checkpoints")
+        draft.put("checkpoint.timeout", _allowed(timeout), f"trigger to expiry of {len(expired)} checkpoints")
     else:
         longest = max((point.duration_ms for point in points), default=0)
         timeout = max(ASSUMED_TIMEOUT_MS, longest)
@@ -152,6 +152,11 @@ def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: flo
         rate = format_byte_rate(max(int(float(f"{size / took_ms * 1000:.3g}")), 1))
         why = f"{rate}: {size:,} bytes in the {took_ms:,.0f} ms that a checkpoint takes, as if one task wrote them all."
         draft.ask("storage.bandwidth", rate, question, why)
+
+
+def _allowed(ms: int) -> str:
+    """An interval or timeout that Flink takes: what is seen may be shorter by chance."""
+    return _written(max(ms, SHORTEST_MS))
 
 
 def _written(ms: int) -> str:

@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from sim.recordings.inferred.draft import Draft
+from sim.recordings.reader import RecordingError
 from sim.recordings.rest.answers import CheckpointConfig
 from sim.recordings.rest.job import RestJob
 from sim.scenario.flink_keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
 from sim.units import format_duration
 
-__all__ = ["infer_checkpoint", "infer_cluster", "infer_options"]
+__all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]
 
+SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or whatever a program writes for "never"
 TOLD_ELSEWHERE = frozenset({
     "execution.checkpointing.interval", "execution.checkpointing.timeout", "execution.checkpointing.min-pause",
@@ -41,6 +43,9 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
         why = "every minute: /jobs/:id/checkpoints/config is missing."
         draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
         return
+    for name, told in (("interval", config.interval), ("timeout", config.timeout)):
+        if told is not None and 0 < told < SHORTEST_MS:
+            raise RecordingError(f"{job.snapshot.source}: /checkpoints/config: {name} is {told} ms; Flink takes {SHORTEST_MS} ms or more")
     draft.inferred += 1
     draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
     draft.put("checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off")
