@@ -98,9 +98,9 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
     """Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
     count, pairs = SHAPES[draw(st.sampled_from(sorted(SHAPES)))]
     parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
-    segment = draw(st.sampled_from((64, 100, 512)))
+    segment = draw(st.sampled_from((1, 64, 100, 512)))
     fed = [sum(down == v for _, down in pairs) for v in range(count)]
-    services = [tuple(draw(laws(1, 90)) for _ in range(max(1, gates))) for gates in fed]
+    services = [tuple(draw(laws(0, 90)) for _ in range(max(1, gates))) for gates in fed]
     fed_by = [None if gates else draw(sources(bounded=live)) for gates in fed]
     joined = [gates > 1 and draw(st.booleans()) for gates in fed]
     lags = [draw(lagging) if gates else None for gates in fed]
@@ -112,7 +112,7 @@ def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
         latency_ns=draw(st.sampled_from((0, 0, 1, 60, 300))),
         nic=draw(st.sampled_from((None, None, (1, 1), (7, 3), (100, 1)))),
         segment_bytes=segment,
-        starting_buffer_bytes=draw(st.sampled_from((segment, segment // 2, 9))),
+        starting_buffer_bytes=draw(st.sampled_from((segment, max(1, segment // 2), min(9, segment)))),
         exclusive=draw(st.integers(1, 3)),
         floating=draw(st.integers(int(live), 4)),
         max_per_channel=draw(st.integers(1 + live, 4)),
