@@ -73,4 +73,25 @@ TIMING = (
         "    return timeout_ns\n",
         "tests/runtime/test_lowering.py::test_flushes_are_a_timeout_and_what_the_flusher_takes_apart",
     ),
+    Rule(
+        "keyed records go to the owners of their key groups",
+        "runtime/lowering.py",
+        "    return owners(reader.parallelism, reader.max_parallelism)\n",
+        "    return ()\n",
+        "tests/runtime/test_lowering.py::test_key_groups_say_who_reads",
+    ),
+    Rule(
+        "every record has a byte",
+        "model/quantiles.py",
+        "    return tuple(max(1, size) for size in quantile_table(law))\n",
+        "    return quantile_table(law)\n",
+        "tests/runtime/test_lowering.py::test_laws_become_tables",
+    ),
+    Rule(
+        "a job without checkpoints commits at its end",
+        "runtime/task_end.py",
+        '(tail == "checkpoint" and not checkpointing)',
+        '(tail == "checkpoint" and tail == "at-finish")',
+        "tests/laws/test_laws_sinks.py::test_without_checkpoints_output_is_committed_at_the_end",
+    ),
 )
