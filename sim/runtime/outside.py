@@ -28,6 +28,7 @@ class Outside:
         self.covered: dict[int, list[int]] = {}  # writer -> records committed, by input channel
         self.covered_before: dict[int, list[int]] = {}  # by earlier instances of the job
         self._committed: set[_Transaction] = set()
+        self._expired: set[_Transaction] = set()
         self.counted_from = 0  # epochs up to this checkpoint count the records of channels that are no more
 
     def stored(self, name: Name, file: FileId) -> None:
@@ -42,6 +43,13 @@ class Outside:
         """Whether it is visible: whoever commits it again is ignored."""
         return self._transaction(one) in self._committed
 
+    def settled(self, one: Committable) -> bool:
+        """Whether it is visible, or known to be thrown away."""
+        return self._transaction(one) in self._committed | self._expired
+
+    def throw_away(self, expired: Iterable[Committable]) -> None:
+        self._expired.update(self._transaction(one) for one in expired)
+
     def commit(self, fresh: Iterable[Committable]) -> None:
         for one in fresh:
             self._committed.add(self._transaction(one))
@@ -55,6 +63,7 @@ class Outside:
         """
         self.files |= before.files
         self._committed |= before._committed
+        self._expired |= before._expired
         renumbered = list(self.names) != list(before.names)
         self.counted_from = checkpoint if renumbered else before.counted_from
         self.covered_before = dict(stands_at) if renumbered else dict(before.covered)

@@ -98,7 +98,7 @@ class SinkCommitter:
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
-        lost = tuple(one for one in reported if not self.world.outside.has(one))
+        lost = tuple(one for one in reported if not self.world.outside.settled(one))
         commit = next((command for command in commands if isinstance(command, Commit)), None)
         if commit is not None:
             if self._commit_ns:
@@ -119,6 +119,7 @@ class SinkCommitter:
 
     def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
         world, now, task = self.world, self.host.env.now, self.host.task
+        world.outside.throw_away(lost)
         shown, gone = (tuple(self._stats(one) for one in some) for some in (committed, lost))
         for happening, number in (
             (Happening.TRANSACTION_LOST, sum(one.records for one in gone)),

@@ -90,7 +90,7 @@ OPERATORS = (
     Rule(
         "what is visible is not lost",
         "runtime/sink.py",
-        "        lost = tuple(one for one in reported if not self.world.outside.has(one))\n",
+        "        lost = tuple(one for one in reported if not self.world.outside.settled(one))\n",
         "        lost = tuple(reported)\n",
         f"{_IO}a_restart_loses_nothing_that_is_visible_already",
     ),
