@@ -6,6 +6,7 @@ A rule that nobody would miss is not held by the tests.  `text` stands in `file`
 from __future__ import annotations
 
 from tests.mutations.rule import Rule
+from tests.mutations.rules_accounts import ACCOUNTS
 from tests.mutations.rules_ends import ENDS
 from tests.mutations.rules_files import FILES
 from tests.mutations.rules_finishing import FINISHING
@@ -374,4 +375,6 @@ SINKS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING)
+RULES: tuple[Rule, ...] = (
+    *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS,
+)  # fmt: skip

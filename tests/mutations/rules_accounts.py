@@ -1,0 +1,126 @@
+"""Rules of the account that no restore touches: what is counted, what is compared, what is told."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["ACCOUNTS"]
+
+_LEDGER, _RETURNS = "tests/checkers/test_ledger.py::test_", "tests/checkers/test_returns.py::test_"
+_COUNTING = "tests/plane/test_rules_counting.py::test_"
+_INJECTED = "tests/checkers/test_injections.py::test_a_broken_restore_is_found_out"
+
+ACCOUNTS = (
+    Rule(
+        "a start takes nothing back from what is counted over all attempts",
+        "plane/restarting.py",
+        "picked(rows, field, places) + stood[field] - stands[field]",
+        "picked(rows, field, places)",
+        f"{_COUNTING}P8_records_are_counted_over_all_attempts",
+    ),
+    Rule(
+        "behind a restart only what is counted leads on from the note",
+        "checkers/ledger.py",
+        "tally.served[which] - counted.served[which]",
+        "tally.served[which]",
+        f"{_LEDGER}behind_a_restart_only_what_is_counted_leads_on",
+    ),
+    Rule(
+        "only the tasks that were started go back",
+        "checkers/ledger.py",
+        "        which = counted.known\n",
+        "        which = counted.known | True\n",
+        f"{_LEDGER}only_the_tasks_started_go_back",
+    ),
+    Rule(
+        "a restored source goes on where its checkpoint left it",
+        "checkers/returns.py",
+        "moved = np.flatnonzero(which & (expected.served != stands.served))",
+        "moved = np.flatnonzero(which & (expected.served > stands.served))",
+        f"{_RETURNS}who_stands_elsewhere_is_told",
+    ),
+    Rule(
+        "requests under way are restored",
+        "checkers/returns.py",
+        "which & (expected.late != stands.late)",
+        "which & (expected.late < stands.late)",
+        f"{_INJECTED}[async requests: requests under way are forgotten]",
+    ),
+    Rule(
+        "every record served leaves its outputs",
+        "checkers/returns.py",
+        "        if held - expected != more:\n",
+        "        if held - expected > more:\n",
+        f"{_RETURNS}every_record_served_leaves_its_outputs",
+    ),
+    Rule(
+        "a snapshot says where its task stands",
+        "runtime/accounts.py",
+        "        if served == position.served and not",
+        "        if not",
+        "tests/runtime/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
+    ),
+    Rule(
+        "restored state is its own",
+        "checkers/state.py",
+        "elif own[0].stamp != stamp:",
+        "elif own[0].stamp is None:",
+        "tests/checkers/test_state.py::test_state_of_somebody_else_is_told",
+    ),
+    Rule(
+        "restored state is whole",
+        "checkers/state.py",
+        "elif own[0].size_bytes != size_bytes:",
+        "elif own[0].size_bytes > size_bytes:",
+        f"{_INJECTED}[changelog: the log is not replayed]",
+    ),
+    Rule(
+        "a local copy is that of the checkpoint restored",
+        "checkers/state.py",
+        "elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):",
+        "elif own[0].copied_from == ():",
+        f"{_INJECTED}[local recovery: the local copy is that of another subtask]",
+    ),
+    Rule(
+        "state goes on as after the records its checkpoint holds",
+        "runtime/state_accounts.py",
+        "        if brought and state.stands_after != served:\n",
+        "        if brought and state.stands_after > served:\n",
+        f"{_INJECTED}[keyed state: state goes on as after five records fewer]",
+    ),
+    Rule(
+        "what is in flight at a rescale is in flight behind it",
+        "checkers/dealing.py",
+        "    return int(before.sum()) == int(after.sum())\n",
+        "    return True\n",
+        "tests/checkers/test_dealing.py::test_of_a_vertex_with_other_tasks_the_sum_counts",
+    ),
+    Rule(
+        "the state of each old subtask is dealt out once",
+        "checkers/dealing.py",
+        "if share != (stamp in stamps)",
+        "if share < (stamp in stamps)",
+        f"{_INJECTED}[rescale: every subtask gets all of the state]",
+    ),
+    Rule(
+        "a rescaled job commits the transactions it began with",
+        "runtime/transactions.py",
+        "missing, self._owed = self._owed - self.ended, Counter()",
+        "missing, self._owed = Counter[Transaction](), Counter()",
+        f"{_INJECTED}[rescale: transactions are forgotten]",
+    ),
+    Rule(
+        "what writers hold back is dealt out with everything else",
+        "runtime/transactions.py",
+        "if kept[vertex] != dealt[vertex]:",
+        "if kept[vertex] < dealt[vertex]:",
+        f"{_INJECTED}[rescale: what writers hold back is forgotten]",
+    ),
+    Rule(
+        "a job that has finished has read all its sources have",
+        "checkers/returns.py",
+        "        if tally.served[task] != total:\n",
+        "        if tally.served[task] > total:\n",
+        f"{_INJECTED}[end of data: a source ends five records early]",
+    ),
+)
