@@ -26,7 +26,7 @@ _CHANGE = {
 def endless(world: World) -> str | None:
     """None: there is no such row of restarts, or somebody else's doing began it."""
     done = [row.completed_ns for row in world.stats.values() if row.status == "COMPLETED"]
-    progress_ns = max((*done, *(row.time_ns for row in world.commits), world.storage.attempts.down_until_ns), default=0)
+    progress_ns = max((*done, *(row.time_ns for row in world.commits if row.committed), world.storage.attempts.down_until_ns), default=0)
     restarts = [row for row in world.recovery.stats.values() if row.checkpoint >= 0]  # others were taken over by later ones
     found = fruitless([Restarted(row.failed_ns, row.checkpoint, _cause(row)) for row in restarts], progress_ns)
     if found is None or not found.cause:

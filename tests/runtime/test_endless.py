@@ -34,6 +34,15 @@ def test_a_flush_that_can_never_be_written():
     assert told.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
 
 
+def test_what_a_restart_commits_again_is_no_progress():
+    """It was visible before; the restores after it fail all the same."""
+    (world,) = load(WORLD.with_name("restore-never-ends.yaml")).scenarios
+    told = simulate(world).job_status
+
+    assert told.startswith("RESTARTING FOR EVER: ")
+    assert "from checkpoint 1 because of 'restore: no answer within 0.15 s (2 attempts)'" in told
+
+
 def test_checkpoints_that_never_get_through():
     """None is tolerated, each expires: what the last restart said is the reason."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
