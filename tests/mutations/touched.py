@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import json
 import os
 import subprocess
@@ -106,17 +107,22 @@ class Recorder:
 
 
 def record(folder: str) -> None:
-    """Run the quick tests of a folder once.  In a process of its own: coverage does not see what was imported before."""
+    """Run the quick tests of a folder once, or import everything.  In a process of its own: coverage sees no earlier imports."""
     KEPT.mkdir(exist_ok=True)
     os.environ["COVERAGE_CORE"] = "ctrace"  # the core of Python 3.14 knows no contexts
     places = [str(ROOT / "sim" / room) for room in ROOMS]
     measured = coverage.Coverage(data_file=str(KEPT / f"coverage-{folder}"), branch=False, source=places)
     measured.erase()
-    measured.start()
-    measured.switch_context(AT_IMPORT)
     recorder = Recorder(measured)
-    options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
-    pytest.main([*options, str(ROOT / "tests" / folder)], plugins=[recorder])
+    measured.start()
+    if folder == AT_IMPORT:
+        measured.switch_context(AT_IMPORT)
+        for room in ROOMS:
+            for path in sorted((ROOT / "sim" / room).rglob("*.py")):
+                importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    else:
+        options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+        pytest.main([*options, str(ROOT / "tests" / folder)], plugins=[recorder])
     measured.stop()
     # A test that fails anyway would seem to notice everything.
     keep(folder, measured.get_data(), {name: seconds for name, seconds in recorder.seconds.items() if name not in recorder.failed})
@@ -124,7 +130,7 @@ def record(folder: str) -> None:
 
 def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) -> None:
     names = sorted(seconds)
-    numbers = {name: number for number, name in enumerate(names)} | {AT_IMPORT: -1}
+    numbers = {name: number for number, name in enumerate(names)} | ({AT_IMPORT: -1} if folder == AT_IMPORT else {})
     functions: dict[str, dict[str, tuple[str, dict[int, list[int]]]]] = {}
     for file in sorted(data.measured_files()):
         contexts = {line: set(names) for line, names in data.contexts_by_lineno(file).items()}
@@ -144,7 +150,7 @@ def read() -> Touched:
     seconds: dict[str, float] = {}
     functions: dict[tuple[str, str], Ran] = {}
     files: dict[str, set[str]] = {}
-    for folder in JUDGES:
+    for folder in (AT_IMPORT, *JUDGES):
         if not recorded(folder).exists():
             subprocess.run([sys.executable, "-m", "tests.mutations.touched", folder], cwd=ROOT, check=True)
         kept = json.loads(recorded(folder).read_text())
