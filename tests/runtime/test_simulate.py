@@ -102,6 +102,7 @@ def test_series_sum_up_to_the_totals():
     assert [1.0, 2.0, 3.0] == sorted(set(result.series["time"]))
     for vertex, rows in series:
         assert 0.98 * tasks["numRecordsIn"][vertex] <= rows["numRecordsInPerSecond"].sum() <= tasks["numRecordsIn"][vertex]
+        assert 0.98 * tasks["numBytesOut"][vertex] <= rows["numBytesOutPerSecond"].sum() <= tasks["numBytesOut"][vertex]
         assert ((rows["busy"] + rows["idle"] + rows["backPressured"]).round(9) == 1).all()
     assert (result.series[result.series["vertex"] == "source"]["inputQueueSize"] == 0).all()
     assert (result.series[result.series["vertex"] == "sink"]["outputQueueSize"] == 0).all()
