@@ -30,8 +30,8 @@ def small_once(document: Document, outcome: Outcome, seed: int) -> str | None:
 
 
 def small(document: Document, outcome: Outcome, seed: int, run: Run | None = None) -> str:
-    """`run`: how a world is judged; default: as every world, with both engines if they differed, and with less patience."""
-    judge = run or (lambda one: run_document(one, compare=outcome.kind in ("differ", "unaccounted"), patience=1))
+    """`run`: how a world is judged; default: as every world, with both engines if they differed."""
+    judge = run or (lambda one: run_document(one, compare=outcome.kind in ("differ", "unaccounted")))
     last = outcome
 
     def holds(candidate: Document) -> bool:

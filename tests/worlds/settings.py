@@ -136,7 +136,7 @@ def draw_restart(draw: Draw) -> Document:
     strategy = draw.pick(
         "fixed-delay", "fixed-delay", "fixed-delay", "exponential-delay", "failure-rate", "none" if draw.chance(0.3) else "fixed-delay"
     )
-    restart: Document = {"strategy": strategy, "connection-reset": "10 ms"}
+    restart: Document = {"strategy": strategy, "connection-reset": "10 ms", "heartbeat-timeout": draw.pick("150 ms", "500 ms")}
     if strategy == "fixed-delay":
         restart |= {"delay": draw.ms(1, 60)} | draw.section(0.05, attempts=lambda: draw.pick(0, 2, 5))
     elif strategy == "exponential-delay":
@@ -148,8 +148,7 @@ def draw_restart(draw: Draw) -> Document:
     elif strategy == "failure-rate":
         restart |= {"delay": draw.ms(1, 60), "rate": draw.pick(2, 100, 100)} | draw.section(0.5, within=lambda: draw.pick("200 ms", "10 s"))
     restart |= draw.section(
-        0.5, failover=lambda: draw.pick("region", "full"),
-        heartbeat_timeout=lambda: draw.pick("150 ms", "500 ms"), replacement=lambda: "20 ms",
+        0.5, failover=lambda: draw.pick("region", "full"), replacement=lambda: "20 ms",
     )  # fmt: skip
     return restart | draw.section(
         0.08, cancellation_timeout=lambda: draw.pick("30 ms", "1 s"), warm_up=lambda: "100 ms",

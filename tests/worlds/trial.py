@@ -105,11 +105,12 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
 
 
 def _unfinished(scenario: Scenario, result: Result) -> bool:
-    """Its sources end, nobody waits for what is never said, and yet it runs."""
+    """Its sources end, nobody waits for what is never said, nothing fails for ever, and yet it runs."""
     bounded = all(vertex.source is None or vertex.source.total is not None for vertex in scenario.job.vertices)
     goes_on = any(action.stop is not None for action in scenario.actions) or any(rescale.savepoint for rescale in scenario.rescale)
     waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
-    return bounded and not waits and result.job_status in ("RUNNING", "RESTARTING")
+    fails = any(fault.when.every is not None for fault in scenario.faults) and len(result.recoveries) > 0
+    return bounded and not waits and not fails and result.job_status in ("RUNNING", "RESTARTING")
 
 
 def _may_fail(scenario: Scenario) -> bool:
