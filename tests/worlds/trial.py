@@ -125,8 +125,10 @@ def _starves(scenario: Scenario, result: Result) -> bool:
     """
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     gives_up = scenario.storage.retry.timeout_ns is not None or any(one.changelog is not None for one in states)
-    late = {"CHECKPOINT_EXPIRED", "CHECKPOINT_ASYNC_EXCEPTION"} if gives_up else {"CHECKPOINT_EXPIRED"}
-    return int(result.checkpoints["failure_message"].tail(8).isin(late).sum()) >= 4
+    settled = result.checkpoints.loc[result.checkpoints["status"] != "IN_PROGRESS", "failure_message"].tail(8)
+    if gives_up and len(settled) and settled.iloc[-1] in ("CHECKPOINT_EXPIRED", "CHECKPOINT_ASYNC_EXCEPTION"):
+        return True
+    return int((settled == "CHECKPOINT_EXPIRED").sum()) >= 4
 
 
 def _pace(result: Result) -> str:
