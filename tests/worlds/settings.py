@@ -11,11 +11,12 @@ __all__ = ["draw_checkpoint", "draw_cluster", "draw_directories", "draw_overhead
 
 def draw_checkpoint(draw: Draw, job: Document) -> Document:
     timeout = {"aligned-timeout": draw.pick("1 ms", "5 ms", "40 ms", "150 ms")}
-    options: Document = {"interval": draw.ms(60, 400), "tolerable-failed": 10**6 if draw.chance(0.9) else draw.pick(0, 2)}
+    options: Document = {"interval": draw.ms(60, 400), "timeout": draw.pick("250 ms", "600 ms", *["10 s"] * 5)}
+    options["tolerable-failed"] = 10**6 if draw.chance(0.9) else draw.pick(0, 2)
     if draw.chance(0.8):
         options["barriers"] = draw.pick("aligned", "unaligned", "unaligned", timeout)
     options |= draw.section(
-        0.3, timeout=lambda: draw.pick("250 ms", "600 ms", "10 s"), min_pause=lambda: draw.pick("5 ms", "50 ms"),
+        0.3, min_pause=lambda: draw.pick("5 ms", "50 ms"),
         num_retained=lambda: draw.pick(1, 2, 3), operator_io=lambda: draw.pick("pre-barrier", "async", "async"),
         abort_policy=lambda: draw.pick("survive", "reupload"), finish=lambda: draw.pick("flink", "naive", "naive"),
         incremental=lambda: draw.pick(True, True, False), local_recovery=lambda: True,

@@ -21,7 +21,7 @@ NEEDED = {("version",), ("job",), ("checkpoint",), ("run",), ("run", "duration")
 TOLERANT = {("checkpoint", "tolerable-failed"): 10**6}
 
 
-def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu_s: float = 30) -> Document:
+def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu_s: float = 20) -> Document:
     """The smallest document found for which `holds` is true; it is true for `document`."""
     left, smaller, began = most_tries, True, time.process_time()
     while smaller:

@@ -125,6 +125,8 @@ def _starves(scenario: Scenario, result: Result) -> bool:
     """
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     gives_up = scenario.storage.retry.timeout_ns is not None or any(one.changelog is not None for one in states)
+    if (result.tasks["x_softBackPressuredTimeMs"] > result.ended_ns / 2e6).any():
+        return False  # it does not wait for a checkpoint: it stands still
     settled = result.checkpoints.loc[result.checkpoints["status"] != "IN_PROGRESS", "failure_message"].tail(8)
     if gives_up and len(settled) and settled.iloc[-1] in ("CHECKPOINT_EXPIRED", "CHECKPOINT_ASYNC_EXCEPTION"):
         return True
