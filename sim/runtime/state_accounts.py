@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from sim.checkers.dealing import misdealt_state
@@ -32,7 +33,7 @@ class StateAccounts:
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
         self.found: list[Violation] = []
         self._story = story
-        self._dealt: dict[int, StateAccounts] = {}  # checkpoint of a job with other parallelisms -> its accounts
+        self._dealt: dict[int, tuple[StateAccounts, frozenset[str]]] = {}  # checkpoint -> who took it, vertices dealt out anew since
         self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
 
     def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
@@ -49,7 +50,7 @@ class StateAccounts:
         if brought and state.stands_after != served:
             fact = f"its state goes on as after {state.stands_after} records, its checkpoint holds what {served} records did"
             self.found.append(Violation(RESTORED, self.world.env.now, where, fact, self._story(checkpoint, task)))
-        if checkpoint in self._dealt and self._other_parallelism(checkpoint, task):
+        if checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]:
             self._brought[task] = brought
             self._judge_dealt(checkpoint, self.world.layout.vertex[task])
             return
@@ -57,32 +58,30 @@ class StateAccounts:
         self.found.extend(unlike(self.world.env.now, where, held, brought, self._story(checkpoint, task)))
 
     def go_on(self, before: StateAccounts, checkpoint: int) -> None:
-        """The job begins with what another one held."""
+        """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""
+        taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
+        mine, theirs = (Counter(vertex for vertex, _ in names) for names in (self.names, before.names))
+        resized |= {vertex for vertex in mine if mine[vertex] != theirs[vertex]}
         number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
-        for task, part in before.parts.get(checkpoint, {}).items():
-            if before.names[task] in number:
-                self.parts[checkpoint][number[before.names[task]]] = part
-        if self.names != before.names:
-            self._dealt[checkpoint] = before
+        for task, part in taker.parts.get(checkpoint, {}).items():
+            if taker.names[task] in number:
+                self.parts[checkpoint][number[taker.names[task]]] = part
+        if resized:
+            self._dealt[checkpoint] = taker, resized
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
         self.parts = {number: held for number, held in self.parts.items() if not gone(number)}
-
-    def _other_parallelism(self, checkpoint: int, task: int) -> bool:
-        vertex = self.names[task][0]
-        mine, theirs = (sum(name == vertex for name, _ in names) for names in (self.names, self._dealt[checkpoint].names))
-        return mine != theirs
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""
         tasks = [task for task, one in enumerate(self.world.layout.vertex) if one == vertex]
         if not all(task in self._brought for task in tasks):
             return
-        before, name = self._dealt[checkpoint], self.names[tasks[0]][0]
+        (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
         held: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
-        for task, part in before.parts.get(checkpoint, {}).items():
-            if before.names[task][0] == name:
+        for task, part in taker.parts.get(checkpoint, {}).items():
+            if taker.names[task][0] == name:
                 for kind, (stamp, _) in part.items():
                     held[kind].append(stamp)
         where = f"{name}, rescaled with checkpoint {checkpoint}"

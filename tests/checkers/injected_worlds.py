@@ -63,6 +63,10 @@ WORLDS: dict[str, Document] = {
         "unaligned", commit={"time": "80 ms", "holds-back": 3}, faults=[],
         rescale={"at": "700 ms", "parallelism": {"count": 3, "total": 1}},
     ),
+    "rescaled twice from one checkpoint": _world(
+        "unaligned", checkpoint={"interval": "500 ms"}, faults=[],
+        rescale=[{"at": "750 ms", "parallelism": {"count": 3, "total": 1}}, {"at": "850 ms", "parallelism": {"count": 5, "total": 2}}],
+    ),
     "rescaled with a savepoint": _world(
         "unaligned", rescale={"at": "600 ms", "parallelism": {"count": 1, "total": 3}, "from": "savepoint"},
         faults=[{"kill": "total[0]", "at": "1200 ms"}],
