@@ -63,7 +63,7 @@ def simulate(
             raise
         tables = [part.tables() for part in parts]
         violations = tuple(found for part in parts for found in part.violations())
-    return Result(
+    result = Result(
         scenario=scenario,
         **{name: _joined([each[name] for each in tables]) for name in tables[0]},
         files=files_table(chain.file_rows()),
@@ -75,6 +75,9 @@ def simulate(
         ended_ns=parts[-1].world.env.now,
         violations=violations,
     )
+    for part in parts:
+        part.world.dissolve()
+    return result
 
 
 @dataclass(frozen=True, slots=True)

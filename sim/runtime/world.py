@@ -106,6 +106,10 @@ class World:
         if not self.finished.triggered:
             self.finished.succeed()
 
+    def dissolve(self) -> None:
+        """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
+        vars(self.plane).clear()
+
     def names(self) -> list[tuple[str, int]]:
         """(vertex, subtask index) of each task."""
         vertices = self.scenario.job.vertices
