@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from types import FrameType
@@ -14,6 +15,9 @@ __all__ = ["exit_code", "is_told", "listen", "mark_told", "stopped_by"]
 
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
+
+RETRY_S = 0.05
+"""Until a signal that met an import is raised again."""
 
 _first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
 _told = False
@@ -49,13 +53,26 @@ def is_told() -> bool:
     return _told
 
 
-def _stop(number: int, _: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     """The first signal stops the work.  Later ones change nothing, so that the sentence about what is kept is said."""
     global _first  # noqa: PLW0603 - a signal handler has nowhere else to write
-    if _first is None:
+    if _first is None and _imports(frame):  # an exception there is lost in callbacks, or becomes another one
+        again = threading.Timer(RETRY_S, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+    elif _first is None:
         _first = (number, time.monotonic())
         raise KeyboardInterrupt
-    if time.monotonic() - _first[1] > PATIENCE_S:
+    elif time.monotonic() - _first[1] > PATIENCE_S:
         with suppress(OSError):
             os.write(2, b"interrupted: ended at once; what was kept before stays\n")
         os._exit(128 + number)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,6 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP, as a command meets them."""
 
 import signal
+import time
 
 import pytest
 
@@ -46,6 +47,20 @@ def test_who_asks_again_later_wants_the_end_at_any_price(listening, monkeypatch,
 
     assert [130] == ended
     assert "interrupted: ended at once; what was kept before stays\n" == capfd.readouterr().err
+
+
+def test_a_signal_waits_until_a_module_is_loaded(listening, monkeypatch, tmp_path):
+    """An exception in the middle of an import is lost in callbacks, or becomes another one."""
+    (tmp_path / "module_that_meets_a_signal.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\nloaded = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    listening()
+
+    import module_that_meets_a_signal as module
+
+    assert module.loaded
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10)
+    assert 143 == stopping.exit_code()
 
 
 def test_nohup_means_it(listening):
