@@ -210,3 +210,27 @@ def test_tables_of_a_level_take_turns():
     tree = standing([Table(number, 100 * number, 100 * number + 100, 50, 0) for number in range(3)])
 
     assert [0, 1, 2, 0] == [tree._picked(1)[0] for _ in range(4)]
+
+
+def test_a_state_that_just_fits_a_level_lies_there():
+    """Levels 1 and 2 hold 10 and 100 entries."""
+    assert [[], [], [100]] == sizes(LsmTree(Lsm(memtable_bytes=100, base_bytes=1000), 100, 100))
+
+
+def test_an_entry_larger_than_the_memtable_is_flushed_alone():
+    assert [[1], []] == sizes(LsmTree(Lsm(memtable_bytes=50), 1, 100))
+
+
+def test_a_level_that_a_compaction_overfills_is_compacted_next():
+    """Four files of level 0 become 40 entries in level 1, which may hold 10: three of its tables go down."""
+    tree = LsmTree(Lsm(base_bytes=1000, table_bytes=1000), 40, 100)
+    tree.stand(TreeImage((tuple(Table(n, 0, 40, 40, 0) for n in range(4)), ()), 0, 4), 0)
+    tree.write(0, 0, 10 * SECOND)
+
+    assert [[], [10], [10, 10, 10]] == sizes(tree)
+
+
+def test_tables_side_by_side_have_no_keys_in_common():
+    pieces = merged((Table(0, 0, 10, 5, 0), Table(1, 10, 20, 5, 0)), 100)
+
+    assert [10] == [piece.entries for piece in pieces]
