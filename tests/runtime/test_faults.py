@@ -59,3 +59,11 @@ def test_a_subtask_there_is_only_after_rescaling():
     result = run(RESCALED, Fault(Kill("sink", 2), When((2 * SECOND,))), Fault(Kill("sink", 2), When((4 * SECOND,))))
 
     assert [6] == killed(result)
+
+
+def test_a_fault_that_fails_nothing_is_told_all_the_same():
+    result = run({}, Fault(StorageOutage(1500 * MS), When((SECOND,))), Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))), seconds=3)
+
+    assert [(SECOND, "no storage for 1.5 s"), (2 * SECOND, "sink slower by 40")] == [
+        (entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT
+    ]

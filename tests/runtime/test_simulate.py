@@ -109,6 +109,12 @@ def test_series_sum_up_to_the_totals():
     assert (result.series[result.series["vertex"] == "sink"]["inputQueueSize"] > 0).all(), "it is the slowest"
 
 
+def test_shares_of_time_are_those_of_all_subtasks():
+    series = simulate(scenario(chain(2), seconds=2), engine=ENGINE).series
+
+    assert ((series["busy"] + series["idle"] + series["backPressured"]).round(9) == 1).all()
+
+
 # ---------------------------------------------------------------------------------------------- failures
 
 
