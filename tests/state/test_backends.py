@@ -334,3 +334,80 @@ def test_a_share_of_the_log_is_replayed():
     restoring = made(LOGGED, options).restore(1, [Part("checkpoint", taken.image, (handle,), Fraction(1, 4))], 0)
 
     assert ([1_000_000], S // 4) == ([size for _, size in restoring.reads], restoring.after_ns)
+
+
+def test_the_end_of_a_savepoint_confirms_no_materialisation():
+    """Only a checkpoint that refers to it does."""
+    one = made(LOGGED, INCREMENTAL)
+    materialise(one, 1, S)
+    one.notify_complete(9)
+
+    assert ["000001.sst"] == tables(all_files(materialise(one, 2, 2 * S)))
+
+
+def restored_log(*, load_bytes_per_second=None):
+    """A materialised tree and two pieces of log behind it, restored elsewhere."""
+    options = replace(INCREMENTAL, load_bytes_per_second=load_bytes_per_second)
+    one, again = made(LOGGED, options), made(LOGGED, options)
+    materialise(one, 1, S)
+    for number in (2, 3):
+        one.update(number, number * S)
+        logged(one, one.cut(), number)
+    taken = one.take(1, "checkpoint", lambda _: True)
+    return again, taken, again.restore(1, [part(taken, taken.reused)], 9 * S)
+
+
+def test_a_replay_without_a_rate_takes_no_time():
+    assert 0 == restored_log()[2].after_ns
+
+
+def test_a_replay_takes_whole_seconds_where_it_does():
+    """What is logged, the state a run begins with included, at 1 B/s."""
+    assert 1_005_000 * S == restored_log(load_bytes_per_second=1)[2].after_ns
+
+
+def test_what_was_restored_can_be_restored_again_as_it_stands():
+    """Before it is materialised anew."""
+    again, taken, _ = restored_log()
+
+    assert taken.image == again.take(2, "checkpoint", lambda _: True).image
+
+
+def test_a_materialisation_behind_a_restore_ends_the_restored_log():
+    again, _, _ = restored_log()
+    materialise(again, 1, 10 * S)
+    after = again.take(2, "checkpoint", lambda _: True)
+
+    assert [] == [handle.name for handle in after.reused if handle.name.startswith("log")]
+
+
+def test_a_materialisation_behind_a_restore_is_what_the_next_one_builds_upon():
+    """Its number is that of the first one of the job before, which does not count any more."""
+    again, _, _ = restored_log()
+    again.update(1, 9 * S)
+    materialise(again, 1, 10 * S)
+    again.take(2, "checkpoint", lambda _: True)
+    again.notify_complete(2)
+
+    assert [] == tables(all_files(materialise(again, 2, 11 * S)))
+
+
+def test_a_part_is_all_of_it_unless_it_says_so():
+    """Restored as it stands, in the same tables."""
+    rocks = made(ROCKS, INCREMENTAL)
+    taken, handles = take(rocks, 1)
+    again = made(ROCKS, INCREMENTAL)
+    again.restore(1, [Part("checkpoint", taken.image, tuple(handles))], 0)
+
+    assert ["000001.sst"] == [handle.name for handle in take(again, 2)[0].reused]
+
+
+def test_the_manifest_grows_with_every_flush():
+    """120 B, and 134 B for each; the tree began with one."""
+    rocks = made(ROCKS)
+    sizes = []
+    for number in (1, 2):
+        rocks.update(1, number * S)
+        sizes += [file.size_bytes for file in all_files(take(rocks, number)[0]) if file.name == "MANIFEST"]
+
+    assert [120 + 2 * 134, 120 + 3 * 134] == sizes

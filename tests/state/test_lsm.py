@@ -234,3 +234,20 @@ def test_tables_side_by_side_have_no_keys_in_common():
     pieces = merged((Table(0, 0, 10, 5, 0), Table(1, 10, 20, 5, 0)), 100)
 
     assert [10] == [piece.entries for piece in pieces]
+
+
+def test_a_flush_finds_the_compactions_that_are_over_by_then():
+    tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
+    for i in range(4):
+        tree.write(1, i, i + 1)
+        tree.flush(i + 1)
+    tree.write(1, 4, 5)
+    tree.flush(2 * SECOND)
+
+    assert [[1], [1000]] == sizes(tree)
+    assert 7 == tree.edits, "its beginning, five flushes and a compaction"
+
+
+def test_loaded_keys_are_shared_out_and_none_is_added():
+    """One loaded key over three ranges."""
+    assert 1 == sum(piece.loaded for piece in merged((Table(0, 0, 3, 3, 1), Table(1, 1, 2, 1, 0)), 1))
