@@ -11,7 +11,7 @@ from typing import Any
 
 from sim.analysis.picture import through_time
 from sim.sweep.compare import Comparison
-from sim.sweep.run_folder import RUNS, SUMMARY
+from sim.sweep.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.sweep.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
 
@@ -26,13 +26,13 @@ def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequen
     replace_text(folder / SUMMARY, text + "\n")
     if not comparison.strategies:
         return
-    replace_file(folder / "comparison.parquet", lambda path: comparison.table.to_parquet(path, index=False))
-    write_csv(comparison.table, folder / "comparison.csv")
+    replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))
+    write_csv(comparison.table, folder / SHEET)
     runs = {name: results[0] for name, results in comparison.results.items()}
     warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name
     figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
-    replace_file(folder / "comparison.png", lambda path: figure.savefig(path, format="png"))
+    replace_file(folder / PICTURE, lambda path: figure.savefig(path, format="png"))
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:

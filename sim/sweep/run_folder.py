@@ -18,10 +18,12 @@ from sim.sweep.ending import held
 from sim.sweep.store import NotKeptError
 from sim.whole_file import remove_partials, replace_text
 
-__all__ = ["RUNS", "SUMMARY", "UNFINISHED", "replacing"]
+__all__ = ["PICTURE", "RUNS", "SHEET", "SUMMARY", "TABLE", "UNFINISHED", "replacing"]
 
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
+TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
+"""Beside the summary, unless every run failed."""
 RUNS = "runs"
 """In the summary: the folders of runs beside it."""
 _MOVES = ".moves.json"
@@ -53,7 +55,7 @@ def replacing(folder: Path) -> Iterator[Path]:
         for name in new:
             if (folder / name).is_dir() and not _is_run(folder / name):
                 raise NotKeptError(f"{folder / name} is in the way and holds no run: move it; the results are in {place}")
-        replace_text(place / _MOVES, json.dumps({"old": sorted(set(_runs(folder)) - set(new)), "new": new}))
+        replace_text(place / _MOVES, json.dumps({"old": sorted(set(_old(folder)) - set(new)), "new": new}))
         with held():
             _move(folder, place)
             shutil.rmtree(place)
@@ -77,15 +79,16 @@ def _content(place: Path) -> list[Path]:
     return sorted(path for path in place.iterdir() if path.name not in (_LOCK, _MOVES))
 
 
-def _runs(folder: Path) -> list[str]:
-    """Folders of the runs that the summary tells of."""
+def _old(folder: Path) -> list[str]:
+    """What stands beside a summary of ours: the folders of the runs it lists, and the files made of them."""
     summary = folder / SUMMARY
     try:
         told: Any = json.loads(summary.read_text()) if summary.is_file() else {}
-        names = list(told.get(RUNS, ()))
-    except (OSError, ValueError, AttributeError, TypeError):  # not as we wrote it
+        names = list(told[RUNS])
+    except (OSError, ValueError, LookupError, TypeError):  # not as we wrote it
         return []
-    return [name for name in names if _is_plain(name) and _is_run(folder / name)]
+    runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]
+    return [*runs, *(name for name in (TABLE, SHEET, PICTURE) if (folder / name).is_file())]
 
 
 def _is_plain(name: object) -> bool:

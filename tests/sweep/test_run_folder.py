@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from sim.sweep import run_folder as room
-from sim.sweep.run_folder import SUMMARY, UNFINISHED, replacing
+from sim.sweep.run_folder import PICTURE, SHEET, SUMMARY, TABLE, UNFINISHED, replacing
 from sim.sweep.store import NotKeptError
 
 
@@ -51,6 +51,17 @@ def test_new_results_take_the_place_of_old_ones(used):
     with replacing(used) as place:
         write(place, "new", ["b", "c"])
         assert OLD.items() <= content(used).items()
+
+    assert NEW | {"notes.txt": "mine"} == content(used)
+
+
+def test_tables_of_old_results_go_where_new_ones_have_none(used):
+    """Of a command whose runs all failed: nobody takes the older table for its own."""
+    for name in (TABLE, SHEET, PICTURE):
+        (used / name).write_text("old")
+
+    with replacing(used) as place:
+        write(place, "new", ["b", "c"])
 
     assert NEW | {"notes.txt": "mine"} == content(used)
 
