@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_actions", "draw_faults", "draw_instances", "draw_rescale"]
+__all__ = ["draw_actions", "draw_faults", "draw_instances", "draw_rescale", "movable"]
 
 
 def draw_actions(draw: Draw) -> list[Document]:
@@ -23,12 +23,12 @@ def draw_actions(draw: Draw) -> list[Document]:
 
 def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
     """One or two changes of parallelism, of what may be rescaled; None if nothing may."""
-    movable = [name for name, vertex in job.items() if _movable(vertex)]
-    if not movable:
+    candidates = [name for name, vertex in job.items() if movable(vertex)]
+    if not candidates:
         return None
     rows = []
     for begin in (100, 1100)[: draw.pick(1, 1, 1, 2)]:
-        names = draw.some(movable, 2)
+        names = draw.some(candidates, 2)
         parallelism = {name: draw.randint(1, min(6, job[name].get("max-parallelism", 6))) for name in names}
         rows.append(
             {"at": draw.ms(begin, begin + 1000), "parallelism": parallelism}
@@ -37,7 +37,8 @@ def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
     return rows if len(rows) > 1 else rows[0]
 
 
-def _movable(vertex: Document) -> bool:
+def movable(vertex: Document) -> bool:
+    """Whether a rescale may change its parallelism."""
     fixed = "source" in vertex or "async-io" in vertex or vertex.get("commit", "none") != "none"
     return not fixed and not any(isinstance(inlet, dict) and "weights" in inlet for inlet in vertex["input"].values())
 

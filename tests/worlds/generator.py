@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sim.scenario import write
+from tests.worlds.broken import suit
 from tests.worlds.draw import Document, Draw
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
 from tests.worlds.jobs import draw_job
@@ -26,7 +27,7 @@ def text(seed: int, wrong: str = "") -> str:
 
 
 def document(seed: int, wrong: str = "") -> Document:
-    """A world whose strategy is sound, unless it is to be wrong."""
+    """A world whose strategy is sound, unless it is to be wrong, or to meet a broken runtime."""
     draw = Draw(seed)
     bounded = draw.chance(0.93)
     job = draw_job(draw, bounded=bounded)
@@ -41,8 +42,10 @@ def document(seed: int, wrong: str = "") -> Document:
         del world["checkpoint"]["finish"]  # what tasks finish with behind the savepoint is lost, as it was before FLIP-147
     world["restart"] = draw_restart(draw)
     world |= draw.section(0.1, directories=lambda: draw_directories(draw))
-    if wrong:
+    if wrong in WRONG:
         WRONG[wrong](world)
+    elif wrong:
+        suit(wrong, world)
     _write_as_flink(draw, world)
     return world
 

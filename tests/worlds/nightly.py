@@ -1,7 +1,8 @@
 """Thousands of random worlds over all cores: `python -m tests.worlds.nightly --count 10000`.
 
-Sound strategies must leave no violation and end their job, and both engines must agree on it; strategies known to be wrong must be
-caught in some of their worlds.  A world that fails is told by its seed; its file is kept, and a small one that shows the same.
+Sound strategies must leave no violation and end their job, and both engines must agree on it.  Strategies known to be wrong must be
+caught in some of their worlds; how often breaks of the runtime are noticed is counted.
+A world that fails is told by its seed; its file is kept, and a small one that shows the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from sim.scenario import write
 from sim.sweep.cell import warm
 from sim.sweep.local import cores, each
+from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document
 from tests.worlds.keys import keys_of
@@ -27,14 +29,14 @@ from tests.worlds.wrong import WRONG
 __all__ = ["Task", "Told", "first_seed", "plan", "report", "run"]
 
 SOUND = ""
-WRONG_EVERY = 10  # one world in so many has a wrong strategy
+WRONG_EVERY = 10  # one world in so many has a wrong strategy, or a broken runtime
 COMPARED_EVERY = 8  # ... runs on both engines
 MOST = 100_000  # worlds of one run: its seeds
 
 
 class Task(NamedTuple):
     seed: int
-    wrong: str = SOUND  # a strategy known to be wrong
+    wrong: str = SOUND  # a strategy known to be wrong, or what is broken in the runtime
     compare: bool = False
 
 
@@ -48,7 +50,9 @@ class Told(NamedTuple):
 
     @property
     def bad(self) -> bool:
-        """A wrong strategy may lead to anything but a broken program; a sound one must end well."""
+        """A broken program may do anything, a wrong strategy anything but break the program; all others must end well."""
+        if self.task.wrong in BROKEN:
+            return False
         return self.outcome.kind in ("crash", "refused", "differ") or (self.outcome.kind != "" and self.task.wrong == SOUND)
 
 
@@ -58,8 +62,8 @@ def first_seed(now: datetime) -> int:
 
 
 def plan(count: int, first: int = 0) -> list[Task]:
-    """Sound worlds, and between them each wrong strategy in turn."""
-    wrong = list(WRONG)
+    """Sound worlds, and between them each wrong strategy and each break in turn."""
+    wrong = [*WRONG, *BROKEN]
     return [
         Task(seed, SOUND if i % WRONG_EVERY else wrong[i // WRONG_EVERY % len(wrong)], i % COMPARED_EVERY == 1)
         for i, seed in enumerate(range(first, first + count))
@@ -68,7 +72,8 @@ def plan(count: int, first: int = 0) -> list[Task]:
 
 def run(task: Task) -> Told:
     world = document(task.seed, task.wrong)
-    told = Told(task, run_document(world, compare=task.compare), frozenset(keys_of(world)))
+    with broken(task.wrong):
+        told = Told(task, run_document(world, compare=task.compare and not task.wrong), frozenset(keys_of(world)))
     return told._replace(small=small_once(world, told.outcome, task.seed) or "") if told.bad else told
 
 

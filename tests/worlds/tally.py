@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.worlds.broken import BROKEN
 from tests.worlds.keys import EXCEPTIONS, all_keys
 from tests.worlds.wrong import WRONG
 
@@ -22,17 +23,18 @@ ENOUGH = 40  # worlds of a wrong strategy, one of which must be caught
 @dataclass(slots=True)
 class Tally:
     began: float = field(default_factory=time.monotonic)
-    worlds: Counter[str] = field(default_factory=Counter)  # by wrong strategy; "": sound ones
-    caught: Counter[str] = field(default_factory=Counter)  # by wrong strategy
+    worlds: Counter[str] = field(default_factory=Counter)  # by wrong strategy or break; "": sound ones
+    caught: Counter[str] = field(default_factory=Counter)  # by wrong strategy or break
     set_in: Counter[str] = field(default_factory=Counter)  # by key
-    caught_with: Counter[str] = field(default_factory=Counter)  # by key: worlds of wrong strategies that were caught
+    caught_with: Counter[str] = field(default_factory=Counter)  # by key: wrong and broken worlds that were caught
     findings: dict[str, list[int]] = field(default_factory=dict)  # what was found -> seeds
     sums: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0
 
     def add(self, told: Told) -> None:
         wrong, outcome = told.task.wrong, told.outcome
-        caught = wrong != "" and outcome.kind == "violated"
+        noticed = ("violated", "crash", "unaccounted") if wrong in BROKEN else ("violated",)  # an error is noticed as well
+        caught = wrong != "" and outcome.kind in noticed
         self.worlds[wrong] += 1
         self.caught[wrong] += caught
         self.set_in.update(told.keys)
@@ -52,9 +54,9 @@ class Tally:
         yield "key, worlds that set it, worlds caught with it when a rule is broken"
         for key in sorted(all_keys() - set(EXCEPTIONS)):
             yield f"  {key:45} {self.set_in[key]:7} {self.caught_with[key]:7}"
-        yield "wrong strategy, worlds, caught"
-        for name in WRONG:
-            yield f"  {name:45} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
+        yield "wrong strategy or broken runtime, worlds, caught"
+        for name in [*WRONG, *BROKEN]:
+            yield f"  {name:58} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
         yield from self.found()
         done = sum(self.worlds.values())
         yield ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in self.sums.items())

@@ -6,9 +6,10 @@ import pytest
 
 from sim.scenario import loads
 from tests.worlds import trial
+from tests.worlds.broken import BROKEN
 from tests.worlds.generator import FOLDER, document, text
 from tests.worlds.keys import EXCEPTIONS, all_keys, keys_of
-from tests.worlds.nightly import MOST, SOUND, WRONG_EVERY, Task, Told, first_seed, plan, report
+from tests.worlds.nightly import MOST, SOUND, WRONG_EVERY, Task, Told, first_seed, plan, report, run
 from tests.worlds.trial import Outcome, run_document, run_text
 from tests.worlds.wrong import WRONG
 
@@ -73,14 +74,26 @@ def test_wrong_strategies_are_caught(wrong):
     assert any(run_document(document(seed, wrong)).kind == "violated" for seed in range(30))
 
 
-def test_the_plan_mixes_them():
-    """One world in ten has a wrong strategy, each in turn; one in eight runs on both engines; seeds go up."""
-    tasks = plan(200, first=50)
+@pytest.mark.parametrize(
+    "name", ["source offset: a source skips five records", "rescale: state is forgotten", "next job: it begins without state"]
+)
+def test_broken_runtimes_are_noticed(name):
+    """In one of a few worlds at least; afterwards the runtime is whole again."""
+    results = (run(Task(seed, name)) for seed in range(300, 330))
+    noticed = next(one for one in results if one.outcome.kind in ("violated", "crash"))
 
-    assert list(range(50, 250)) == [task.seed for task in tasks]
-    assert 200 // WRONG_EVERY == sum(task.wrong != SOUND for task in tasks)
-    assert set(WRONG) | {SOUND} == {task.wrong for task in tasks}
-    assert 25 == sum(task.compare for task in tasks)
+    assert not noticed.bad, "the fault is ours"
+    assert "" == run_document(document(SOUND_SEEDS[0])).finding
+
+
+def test_the_plan_mixes_them():
+    """One world in ten has a wrong strategy or a broken runtime, each in turn; one in eight runs on both engines; seeds go up."""
+    tasks = plan(800, first=50)
+
+    assert list(range(50, 850)) == [task.seed for task in tasks]
+    assert 800 // WRONG_EVERY == sum(task.wrong != SOUND for task in tasks)
+    assert set(WRONG) | set(BROKEN) | {SOUND} == {task.wrong for task in tasks}
+    assert 100 == sum(task.compare for task in tasks)
 
 
 def test_seeds_of_two_runs_never_overlap():
@@ -117,7 +130,7 @@ def test_a_wrong_strategy_that_is_never_caught_is_told(tmp_path, capsys):
     results = [told(seed, wrong) for seed in range(40)] + [told(50, name, "violated", "lost") for name in WRONG if name != wrong]
 
     assert 1 == report(results, len(results), tmp_path)
-    assert f"  {wrong:45} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
+    assert f"  {wrong:58} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
 
 
 def test_a_run_that_is_stopped_tells_what_it_found(tmp_path, capsys):
