@@ -22,7 +22,8 @@ RESULTS = touched.KEPT / "results.json"
 
 
 def mutants_in(room: str) -> list[Mutant]:
-    return [mutant for path in sorted((ROOT / "sim" / room).rglob("*.py")) for mutant in mutants_of(path)]
+    paths = sorted((ROOT / "sim" / room).rglob("*.py"))
+    return [mutant for path in paths if path.relative_to(ROOT).as_posix() not in scores.NOT_DRAWN for mutant in mutants_of(path)]
 
 
 def sample(room: str, count: int | None, seed: int) -> list[Mutant]:

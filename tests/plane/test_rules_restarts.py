@@ -336,6 +336,26 @@ def test_P3_started_tasks_are_held(build):
     assert [0, 0] == column(plane.tasks(), "served")
 
 
+def test_P3_a_joined_task_begins_with_its_first_gate(build):
+    """Whichever it read last before: here the second one would have been next."""
+    joined = replace(vertex("c", service=(10, 10)), joined=True)
+    plane = build(world([source("a"), source("b"), joined], [edge(0, 2, size=50), edge(1, 2, size=50)]))
+    plane.hold(2)
+    run(plane, 100)
+    plane.release(2)
+    run(plane, 101)
+
+    assert [50, 0] == column(plane.channels(), "consumed")
+
+    plane.halt([0, 1, 2])
+    begin_again(plane, {0: writer(), 1: writer(), 2: reader(captured=(0, 0))}, tasks=[0, 1])
+    run(plane, 300)
+    plane.release(2)
+    run(plane, 301)
+
+    assert [50, 0] == column(plane.channels(), "consumed")
+
+
 def test_P3_tasks_are_closed_under_channels(build):
     """A writer does not start without its reader, nor with more in flight than it wrote, nor with columns of another task."""
     plane = build(pipe())
