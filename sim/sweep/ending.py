@@ -21,7 +21,7 @@ _DIE_WITH_PARENT = 1
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Ending signals count once the block is over.  What is half begun there would stay for ever."""
+    """Ending signals count once the block is over, however it ends.  What is half begun there would stay for ever."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -32,8 +32,8 @@ def held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if arrived:
-        signal.raise_signal(arrived[0])
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 @contextmanager

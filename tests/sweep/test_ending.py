@@ -79,6 +79,19 @@ def test_a_signal_waits_until_the_block_is_over(handlers, number):
     assert [number] == told
 
 
+def test_a_signal_outlasts_a_block_that_fails(handlers):
+    """Java that Ctrl-C has ended is no missing dependency."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    @held()
+    def start():
+        os.kill(os.getpid(), signal.SIGINT)
+        raise RuntimeError("Java is gone")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+
+
 def test_a_signal_that_is_ignored_stays_so(handlers):
     """`nohup` means it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
