@@ -1,5 +1,6 @@
 """A handful of the worlds that run by the thousand at night: same seed, same world; sound ones are sound, wrong ones are caught."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -153,6 +154,22 @@ def test_an_error_is_a_finding(monkeypatch):
     monkeypatch.setattr(trial, "simulate", broken)
 
     assert ("crash", "ArithmeticError: negative credit") == (run_text(text(1)).kind, run_text(text(1)).fact)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        ("restore: there is no such file", "endless"),
+        ("flush: no answer within 1 s (4 attempts)", ""),
+        ("tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED", ""),
+    ],
+)
+def test_a_job_that_restarts_for_ever_is_a_finding(cause, kind, monkeypatch):
+    """Unless a limit of its own scenario has it restart."""
+    honest, status = trial.simulate, f"RESTARTING FOR EVER: 9 times in a row from checkpoint 2 because of '{cause}'"
+    monkeypatch.setattr(trial, "simulate", lambda scenario: replace(honest(scenario), job_status=status))
+
+    assert kind == run_text(KNOWN_WORLDS[0].read_text()).kind
 
 
 def test_engines_that_disagree_are_a_finding(monkeypatch):

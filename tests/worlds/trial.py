@@ -22,6 +22,8 @@ from tests.worlds.generator import FOLDER
 __all__ = ["Outcome", "differences", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
+LIMITS = ("no answer within", "tolerable failed checkpoints exceeded", "B to stage", "B left")
+"""What a status says of limits that a scenario sets: whoever sets them too low restarts for ever."""
 PATIENCE = 5  # times its duration, for a world that is only slow
 MOST_CPU_S = 60  # of one world
 
@@ -98,6 +100,8 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
         kind, fact = "violated", str(result.violations[0]).splitlines()[0]
     elif _unfinished(scenario, result) and not _starves(scenario, result):
         kind, fact = "endless", f"{status}, {_pace(result)}"
+    elif status.startswith("RESTARTING") and not any(limit in status for limit in LIMITS):
+        kind, fact = "endless", status.splitlines()[0][:200]
     elif status.startswith("FAILED") and not (status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)):
         kind, fact = "failed", status.splitlines()[0][:200]
     completed = int((result.checkpoints["status"] == "COMPLETED").sum())
@@ -110,7 +114,7 @@ def _unfinished(scenario: Scenario, result: Result) -> bool:
     goes_on = any(action.stop is not None for action in scenario.actions) or any(rescale.savepoint for rescale in scenario.rescale)
     waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
     fails = any(fault.when.every is not None for fault in scenario.faults) and len(result.recoveries) > 0
-    return bounded and not waits and not fails and result.job_status in ("RUNNING", "RESTARTING")
+    return bounded and not waits and not fails and result.job_status == "RUNNING"
 
 
 def _may_fail(scenario: Scenario) -> bool:
