@@ -22,7 +22,7 @@ from tests.worlds.generator import FOLDER
 __all__ = ["Outcome", "differences", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
-LIMITS = ("no answer within", "tolerable failed checkpoints exceeded", "B to stage", "B left")
+LIMITS = ("no answer within", "tolerable failed checkpoints exceeded", "B to stage", "B left", "503 Slow Down")
 """What a status says of limits that a scenario sets: whoever sets them too low restarts for ever."""
 PATIENCE = 5  # times its duration, for a world that is only slow
 MOST_CPU_S = 60  # of one world
