@@ -23,3 +23,14 @@ def test_at_the_deadline_a_barrier_overtakes_what_it_waits_behind(timeout_ms, co
     assert 3 == len(result.checkpoints)
     assert (timeout_ms < result.checkpoints["end_to_end_duration"]).all()
     assert (result.checkpoints["end_to_end_duration"] < timeout_ms + RECORD_MS + 10).all()
+
+
+def test_what_is_read_between_the_first_barrier_and_the_last_is_told():
+    """Nothing by sources, and nothing where one barrier is the first and the last; less than what two channels can hold."""
+    two, one = (simulate(scenario(chain(p, sink_ns=3 * MS), seconds=3, interval_ms=700)).subtasks for p in (2, 1))
+    readers = two[two["vertex"] != "source"]
+
+    assert {0} == set(one["alignment_processed"]) == set(two[two["vertex"] == "source"]["alignment_processed"])
+    assert readers["alignment_processed"].max() > 0
+    assert readers["alignment_processed"].max() < 4096
+    assert (readers[readers["alignment_duration"] == 0]["alignment_processed"] == 0).all()
