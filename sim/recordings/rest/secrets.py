@@ -27,14 +27,14 @@ _OURS = (
 )  # fmt: skip
 _WORDS = (*_OF_FLINK, *_OURS)
 _KEY = "|".join(re.escape(word).replace(r"\-", "[-_.]?") for word in sorted({*_WORDS} - {"java.opts"}, key=len, reverse=True))
-_VALUE = r"""(?:\\"(?:(?!\\").)*(?:\\"|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|'[^']*(?:'|\Z)|[^\s,;&"'<>(){}\[\]\\]+)"""
+_VALUE = r"""(?:\\"(?:(?!\\").)*(?:\\"|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^']|'')*+(?:'|\Z)|[^\s,;&"'<>(){}\[\]\\]+)"""
 _ALWAYS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
         r"\b(?:bearer|basic)\s{1,3}(?P<v>[\w.~+/=-]{8,})",
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?P<v>.*?)(?:-----END|\Z)",
-        r"\b[a-z][a-z0-9+.-]{0,30}://(?P<v>[^\s/@:'\"<>]*:[^\s/@'\"<>]*)@",  # user:password@host
-        r"\bhttps?://(?P<v>[^\s/@'\"<>]+)@",  # a token in place of a user
+        r"\b[a-z][a-z0-9+.-]{0,30}://(?P<v>[^\s/@:'\"<>]*:[^\s/'\"<>]*)@",  # user:password@host; a password may have an @
+        r"\bhttps?://(?P<v>[^\s/'\"<>]+)@",  # a token in place of a user
         r"[?&](?:sig|x-amz-signature|x-amz-credential|x-goog-signature)=(?P<v>[^\s&'\"]+)",  # signed addresses
         r"\b(?P<v>(?:AKIA|ASIA)[0-9A-Z]{16})\b",  # keys of AWS
         r"\b(?P<v>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",  # JSON web tokens
