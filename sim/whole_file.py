@@ -22,10 +22,10 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no older content: it is written to.
     OSError: its file name is `path`.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    if path.exists() and not path.is_file():  # asked of the path itself: that of a pipe behind /dev/stdout leads nowhere
         write(path)
         return
+    target = Path(os.path.realpath(path))
     partial = target.with_name(f".{target.name[:LONGEST_NAME]}.{os.getpid()}.tmp")
     try:
         write(partial)

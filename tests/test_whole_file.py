@@ -91,6 +91,15 @@ def test_pipes_and_devices_are_written_to(tmp_path):
     assert ["pipe"] == names(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no such name")
+def test_the_other_end_of_a_pipe_may_be_named():
+    """`ckptsim import ... -o /dev/stdout | less`"""
+    text = "from pathlib import Path; from sim.whole_file import replace_text; replace_text(Path('/dev/stdout'), 'new')"
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ("new", "") == (done.stdout, done.stderr)
+
+
 def test_the_longest_name_there_is(tmp_path):
     path = tmp_path / ("ä" * 127)
     replace_text(path, "new")
