@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 def write_csv(table: pd.DataFrame, path: Path, **options: Any) -> None:
     """Numbers stay numbers, also those in a column of text; a quote stands before text that would be a formula."""
     safe = table.rename(columns=_escaped)
-    for column in safe.select_dtypes("object").columns:
-        safe[column] = safe[column].map(_escaped)
+    for column in safe.select_dtypes(exclude=["number", "bool", "datetime"]).columns:  # text has several kinds
+        safe[column] = safe[column].astype(object).map(_escaped)
     replace_file(path, lambda partial: safe.to_csv(partial, index=False, **options))
 
 

@@ -17,6 +17,13 @@ def test_text_is_no_formula(tmp_path, text):
     assert text == unescaped(read["name"][0])
 
 
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_text_of_any_kind_is_no_formula(tmp_path, kind):
+    write_csv(pd.DataFrame({"a": pd.Series(["=x", None], dtype=kind), "b": [1, 2]}), tmp_path / "t.csv")
+
+    assert "a,b\n'=x,1\n,2\n" == (tmp_path / "t.csv").read_text()
+
+
 def test_numbers_stay_numbers(tmp_path):
     """In columns of numbers and of text; nothing that is missing becomes a word."""
     write_csv(pd.DataFrame({"a": [-1.5, None], "b": ["-3", "+2e-6"], "c": [None, "=x"]}), tmp_path / "t.csv")
