@@ -15,7 +15,7 @@ from tests.worlds.trial import Outcome, run_document, run_text
 from tests.worlds.wrong import WRONG
 
 SEEDS = range(40)
-SOUND_SEEDS = range(207, 222)
+SOUND_SEEDS = range(207, 218)
 KNOWN_WORLDS = sorted(FOLDER.glob("*.yaml"))
 GO_BACK = {"changelog-claimed-savepoint"}  # their second job begins behind what the first one committed, which comes twice
 
@@ -53,8 +53,19 @@ def test_a_key_is_named_by_its_section():
 
 @pytest.mark.parametrize("file", KNOWN_WORLDS, ids=lambda file: file.stem)
 def test_worlds_that_failed_once_are_sound(file):
-    """On both engines; whoever goes back behind what was committed writes it again, and nothing else happens."""
-    outcome = run_text(file.read_text(), compare=True)
+    """Whoever goes back behind what was committed writes it again, and nothing else happens."""
+    hold_sound(file, compare=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", KNOWN_WORLDS, ids=lambda file: file.stem)
+def test_engines_agree_on_worlds_that_failed_once(file):
+    """And records and state are those of the undisturbed job."""
+    hold_sound(file, compare=True)
+
+
+def hold_sound(file, *, compare):
+    outcome = run_text(file.read_text(), compare=compare)
 
     assert ("violated" if file.stem in GO_BACK else "") == outcome.kind, outcome.fact
     assert file.stem not in GO_BACK or outcome.fact.endswith("committed twice")
