@@ -34,6 +34,7 @@ CHECKPOINTS = (
     Column("failure_message", "", "Flink's CheckpointFailureReason; empty unless FAILED"),
     Column("x_finalization", "ms", "last acknowledgement -> completed (_metadata durable)"),
     Column("savepointFormat", "", "CANONICAL or NATIVE; empty: no savepoint"),
+    Column("x_standstill", "", "tasks that waited for each other when it expired or the run ended, so that it hung; empty: none"),
 )
 SUBTASKS = (
     Column("id", "", "checkpoint id"),

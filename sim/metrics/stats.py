@@ -46,6 +46,7 @@ class CheckpointStats:
     acknowledged: int = 0
     failed_ns: int = -1
     failure: str = ""
+    standstill: str = ""  # tasks that waited for each other when it failed or the run ended, in words
     completed_ns: int = -1  # ours: _metadata durable
     savepoint_format: str = ""  # of a savepoint
     stops: bool = False  # the job stops with it

@@ -63,7 +63,7 @@ def _checkpoint_row(row: CheckpointStats) -> tuple[Any, ...]:
         row.number, row.status, kind, _ms(row.trigger_ns), _ms(row.latest_ack_ns),
         -1.0 if end < 0 else (end - row.trigger_ns) / _MS, written + persisted, state + persisted,
         sum(part.processed_bytes for part in parts), persisted, 0, row.tasks, row.acknowledged, row.failure,
-        -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS, row.savepoint_format.upper(),
+        -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS, row.savepoint_format.upper(), row.standstill,
     )  # fmt: skip
 
 

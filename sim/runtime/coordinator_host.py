@@ -16,6 +16,7 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
 from sim.runtime.background import begin
 from sim.runtime.by_kind import by_kind
+from sim.runtime.standstill import standstill
 from sim.storage.failures import StorageFailed
 
 if TYPE_CHECKING:
@@ -227,4 +228,6 @@ class CoordinatorHost:
     def _record_failed(self, command: say.RecordFailed) -> None:
         stats = self.world.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
+        if command.reason is FailureReason.CHECKPOINT_EXPIRED:
+            stats.standstill = standstill(self.world)
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)

@@ -20,6 +20,7 @@ from sim.runtime.manifest import manifest
 from sim.runtime.result import Result
 from sim.runtime.sampling import Sampler
 from sim.runtime.snapshot_files import snapshot_rows
+from sim.runtime.standstill import standstill
 from sim.runtime.world import World
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class _Part:
     def tables(self) -> dict[str, pd.DataFrame]:
         world = self.world
         stats = [world.stats[number] for number in sorted(world.stats)]
+        for row in (row for row in stats if row.status == "IN_PROGRESS"):
+            row.standstill = standstill(world)
         return {
             "checkpoints": checkpoints_table(stats),
             "subtasks": subtasks_table(stats, world.names()),

@@ -96,7 +96,7 @@ def test_a_checkpoint_sums_up_its_subtasks():
         "id": 1, "status": "COMPLETED", "checkpoint_type": "UNALIGNED_CHECKPOINT", "trigger_timestamp": 100.0,
         "latest_ack_timestamp": 200.0, "end_to_end_duration": 100.0, "checkpointed_size": 134, "state_size": 934, "processed_data": 7,
         "persisted_data": 34, "alignment_buffered": 0, "num_subtasks": 3, "num_acknowledged_subtasks": 3, "failure_message": "",
-        "x_finalization": 15.0, "savepointFormat": "",
+        "x_finalization": 15.0, "savepointFormat": "", "x_standstill": "",
     }  # fmt: skip
     table = checkpoints_table([completed(*parts)])
 
