@@ -33,6 +33,7 @@ class Summary:
     interrupted: Annotated[int, "of the failed: by a restart or the end of the job, which is no checkpoint's fault"]
     in_progress: Annotated[int, "at the end of the run"]
     failure: Annotated[str, "the most frequent failure message"]
+    standstill: Annotated[str, "why checkpoints hang although nothing is slow: tasks that wait for each other"]
     end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median over completed checkpoints"]
     end_to_end_p99_ms: Annotated[float, "likewise, 99 % quantile"]
     end_to_end_max_ms: Annotated[float, "likewise, the longest"]
@@ -87,6 +88,7 @@ def summarize(
         interrupted=int(failures.isin(INTERRUPTIONS).sum()),
         in_progress=int((checkpoints["status"] == "IN_PROGRESS").sum()),
         failure=_most_frequent(failures[~failures.isin(INTERRUPTIONS)]) or _most_frequent(failures),
+        standstill=_most_frequent(checkpoints.loc[checkpoints["x_standstill"] != "", "x_standstill"]),
         end_to_end_p50_ms=_quantile(durations, 0.5),
         end_to_end_p99_ms=_quantile(durations, 0.99),
         end_to_end_max_ms=_quantile(durations, 1.0),

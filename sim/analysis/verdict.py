@@ -38,12 +38,12 @@ def _stakes(lines: Sequence[Strategy]) -> tuple[int, int, float]:
 
 
 def _sentence(lines: Sequence[Strategy]) -> str:
-    running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed]
+    running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill]
     if not running:
         return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
-    worst = max(running, key=lambda line: (line.failed, _failed_share(line)))
-    sound = [line for line in running if line.summary.completed and not line.failed and not _failures(line)]
-    if worst.failed or _failures(worst):
+    worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
+    sound = [line for line in running if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)]
+    if worst.failed or _failures(worst) or worst.summary.standstill:
         return _failing(worst, sound)
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
     if not _same(_median_ms(slow), _median_ms(fast)):
@@ -64,11 +64,14 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if worst.status.startswith("RESTARTING"):
             goes_on = f"; with {' or '.join(map(_name, sound))} it does not" if sound else ""
-            return f"With {_name(worst)} the job restarts for ever: {reason}{goes_on}"
+            hung = f"; checkpoints hang, because {_circle(worst)}" if row.standstill else ""
+            return f"With {_name(worst)} the job restarts for ever: {reason}{hung}{goes_on}"
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
-    text = f"With {_name(worst)} {fate}"
-    if not row.completed:
+    text = f"With {_name(worst)} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
+    if row.standstill:
+        text += f", because {_circle(worst)}"
+    elif not row.completed:
         text += f", because barriers do not get through in time: {_load(worst)}"
     elif expired or worst.failed:  # other reasons are their own cause
         text += f", because {_lower(_cause(worst))}"
@@ -78,6 +81,10 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
     return f"{text}; {_name(fast)} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+
+
+def _circle(line: Strategy) -> str:
+    return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
 
 
 def _equal(slow: Strategy, fast: Strategy, count: int) -> str:

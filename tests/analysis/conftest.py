@@ -12,11 +12,11 @@ class Made:
     def __init__(self):
         self.checkpoints, self.subtasks, self.series, self.tasks = [], [], [], []
 
-    def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000):
+    def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000, standstill=""):
         number = len(self.checkpoints) + 1
         self.checkpoints.append({
             "id": number, "status": status, "trigger_timestamp": trigger, "end_to_end_duration": duration, "persisted_data": persisted,
-            "checkpointed_size": size, "failure_message": failure,
+            "checkpointed_size": size, "failure_message": failure, "x_standstill": standstill,
         })  # fmt: skip
         return self
 
@@ -50,7 +50,7 @@ class Made:
     def tables(self):
         columns = {
             "checkpoints": ["id", "status", "trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size",
-                            "failure_message"],
+                            "failure_message", "x_standstill"],
             "subtasks": ["id", "vertex", "index", "status", "ack_timestamp", "start_delay", "alignment_duration", "sync_duration",
                          "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize"],

@@ -68,6 +68,31 @@ def test_even_unaligned_barriers_can_wait(saturated, edges):
     assert text.startswith("Even barriers that overtake data wait 2 s for the task thread of 'sink'")
 
 
+CIRCLE = "'sink' reads no more from 'map' until the barrier of 'source' comes, and 'source' cannot send it"
+
+
+def test_a_checkpoint_hangs(made, saturated, edges):
+    """Before it expires, too: who waits for whom is said, not who is busy."""
+    hung = made().checkpoint(0, -1, status="IN_PROGRESS", standstill=CIRCLE).load(busy=(0, 0, 0), waiting=(1, 0, 0))
+    quick = line("aligned", saturated(70, 0), edges)
+    because = f"because tasks wait for each other: {CIRCLE}; with aligned barriers they do not"
+
+    assert f"With unaligned a checkpoint hangs, {because}." == verdict([line("unaligned", hung, edges)])
+    hung.checkpoint(0, 100, status="FAILED", failure="Checkpoint expired before completing.", standstill=CIRCLE)
+    text = verdict([line("unaligned", hung, edges), quick])
+    assert f"With unaligned 1 of 1 checkpoints expire, {because}; aligned completes its one in 70 ms." == text
+
+
+def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang(made, edges):
+    """The reason of the restarts alone does not help."""
+    hung = made().checkpoint(0, 100, status="FAILED", failure="CHECKPOINT_EXPIRED", standstill=CIRCLE).load(busy=(0, 0, 0))
+
+    assert (
+        f"With unaligned the job restarts for ever: too many; checkpoints hang, because tasks wait for each other: {CIRCLE};"
+        " with aligned barriers they do not."
+    ) == verdict([line("unaligned", hung, edges, status="RESTARTING FOR EVER: too many")])
+
+
 def test_expiring_checkpoints(made, saturated, edges):
     """None got through: the load says why; the strategy that works is named."""
     stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
