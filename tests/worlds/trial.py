@@ -123,10 +123,12 @@ def _may_fail(scenario: Scenario) -> bool:
 
 
 def _starves(scenario: Scenario, result: Result) -> bool:
-    """No checkpoint is quick enough, so the job waits for its last one for ever: hard luck, and nothing is lost.
+    """No checkpoint comes through, so the job waits for its last one for ever: hard luck, and nothing is lost.
 
     Where a client of storage gives up after a time, its checkpoints fail by that as well.
     """
+    if _hangs(result):
+        return True
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     gives_up = scenario.storage.retry.timeout_ns is not None or any(one.changelog is not None for one in states)
     if (result.tasks["x_softBackPressuredTimeMs"] > result.ended_ns / 2e6).any():
@@ -135,6 +137,12 @@ def _starves(scenario: Scenario, result: Result) -> bool:
     if gives_up and len(settled) and settled.iloc[-1] in ("CHECKPOINT_EXPIRED", "CHECKPOINT_ASYNC_EXCEPTION"):
         return True
     return int((settled == "CHECKPOINT_EXPIRED").sum()) >= 4
+
+
+def _hangs(result: Result) -> bool:
+    """Its tasks wait for each other, as Flink's do where barriers that overtook meet others that are forced to align."""
+    unfinished = (result.checkpoints["status"] == "IN_PROGRESS") | (result.checkpoints["failure_message"] == "CHECKPOINT_EXPIRED")
+    return any(result.checkpoints.loc[unfinished, "x_standstill"].tail(1))
 
 
 def _pace(result: Result) -> str:
