@@ -76,14 +76,8 @@ class _Connection(HTTPConnection):
         self.sock = _Watched(self.sock, self.left)
 
 
-class _SecureConnection(HTTPSConnection):
-    def __init__(self, left: Left, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.left = left
-
-    def connect(self) -> None:
-        super().connect()
-        self.sock = _Watched(self.sock, self.left)
+class _SecureConnection(_Connection, HTTPSConnection):
+    """TLS first, then what is read within it."""
 
 
 class _Watched:
