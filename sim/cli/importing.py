@@ -52,7 +52,7 @@ def import_recording(
         if not live and (save is not None or header or deadline is not None):
             raise UserError("--save, --header and --deadline are for live jobs (http://HOST:8081)", Code.USAGE)
         if keep_secrets and save is None:
-            raise UserError("--keep-secrets is for --save: a scenario never holds them", Code.USAGE)
+            raise UserError("--keep-secrets is for --save: scenarios are written from masked answers", Code.USAGE)
         if live and len(sources) > 1:
             raise UserError("one address at a time; only the parts of a log go together", Code.USAGE)
         if live:
