@@ -29,6 +29,7 @@ ROOMS = ("protocol", "checkers", "storage", "state", "runtime", "plane")
 JUDGES = (*ROOMS, "laws")  # whose tests are asked
 KEPT = ROOT / ".mutants"
 AT_IMPORT = "import"
+QUICK_S = 0.05
 
 
 class Function(NamedTuple):
@@ -61,7 +62,13 @@ class Touched(NamedTuple):
         now = functions_of(ROOT / mutant.file)[mutant.where]
         wanted = range(mutant.line - now.first, mutant.last_line - now.first + 1)
         exact = {test for line in wanted for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
-        return sorted((exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT})
+        found = (exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT}
+        return sorted(found | self.beside(found))
+
+    def beside(self, tests: set[str]) -> set[str]:
+        """Quick tests of the same files: they may look at what a shared fixture ran, which is told of the first one that asked for it."""
+        files = {test.partition("::")[0] for test in tests}
+        return {test for test, seconds in self.seconds.items() if seconds < QUICK_S and test.partition("::")[0] in files}
 
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Then replacing the code of the function would come too late."""

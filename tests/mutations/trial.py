@@ -99,14 +99,18 @@ class Watch:
     """A plugin of a child: says which test runs and gives it its time."""
 
     def __init__(self, seconds: dict[str, float], board: mmap.mmap) -> None:
-        self.seconds, self.board = seconds, board
+        self.board = board
         self.failed = False
+        self.slowest: dict[str, float] = {}  # test of a file: another one may have to bring a shared fixture about
+        for test, took in seconds.items():
+            file = test.partition("::")[0]
+            self.slowest[file] = max(took, self.slowest.get(file, 0))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.board.seek(0)
         self.board.write(nodeid.encode()[:4000].ljust(4000, b"\0"))
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.seconds.get(nodeid, 0)))
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.slowest.get(nodeid.partition("::")[0], 0)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or report.failed
