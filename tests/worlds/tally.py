@@ -56,7 +56,7 @@ class Tally:
             yield f"  {key:45} {self.set_in[key]:7} {self.caught_with[key]:7}"
         yield "wrong strategy or broken runtime, worlds, caught"
         for name in [*WRONG, *BROKEN]:
-            yield f"  {name:58} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
+            yield f"  {name:70} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
         yield from self.found()
         done = sum(self.worlds.values())
         yield ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in self.sums.items())

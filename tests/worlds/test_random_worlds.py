@@ -142,7 +142,7 @@ def test_a_wrong_strategy_that_is_never_caught_is_told(tmp_path, capsys):
     results = [told(seed, wrong) for seed in range(40)] + [told(50, name, "violated", "lost") for name in WRONG if name != wrong]
 
     assert 1 == report(results, len(results), tmp_path)
-    assert f"  {wrong:58} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
+    assert f"  {wrong:70} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
 
 
 def test_a_run_that_is_stopped_tells_what_it_found(tmp_path, capsys):
