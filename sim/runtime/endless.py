@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.protocol.progress import Restarted, fruitless
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sim.metrics.recoveries import RecoveryStats
     from sim.runtime.world import World
 
@@ -29,12 +32,18 @@ def endless(world: World) -> str | None:
     progress_ns = max((*done, *(row.time_ns for row in world.commits if row.committed), world.storage.attempts.down_until_ns), default=0)
     restarts = [row for row in world.recovery.stats.values() if row.checkpoint >= 0]  # others were taken over by later ones
     found = fruitless([Restarted(row.failed_ns, row.checkpoint, _cause(row)) for row in restarts], progress_ns)
-    if found is None or not found.cause:
+    if found is None or not found.cause or _outlived(restarts[-found.times :], world.env.now):
         return None
     origin = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
     change = _CHANGE.get(found.cause.partition(":")[0], "mend what fails")
     why = f"because of '{restarts[-1].what}'"
     return f"{ENDLESS}: {found.times} times in a row {origin} {why}, with nothing completed in between; {change}"
+
+
+def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
+    """Whether the job has run since the last of these restarts for longer than ever between two, and as long again: it goes on."""
+    lasted_ns = [after.failed_ns - before.running_ns for before, after in pairwise(row) if before.running_ns >= 0]
+    return row[-1].running_ns >= 0 and now_ns - row[-1].running_ns > 2 * max(lasted_ns, default=0)
 
 
 def _cause(row: RecoveryStats) -> str:

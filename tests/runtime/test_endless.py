@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sim.metrics.recoveries import RecoveryStats
 from sim.model.faults import Fault, Kill, Restart, StorageOutage, When
 from sim.model.sink import Commit, Flush
 from sim.model.storage import Retry, Storage
+from sim.runtime.endless import endless
 from sim.runtime.simulate import simulate
 from sim.scenario import load
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
@@ -67,3 +70,17 @@ def test_checkpoints_that_merely_expire():
 def test_what_others_do_ends(fault):
     """An outage of storage, or faults that happen to the job: when they are over, it goes on."""
     assert "RUNNING" == status(fault)
+
+
+@pytest.mark.parametrize(("running_ns", "now_ns", "goes_on"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)])
+def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
+    """It ran for 700 ns after each restart, then for twice as long and more; no checkpoint is complete.  Or it is still being restored."""
+    rows = {n: RecoveryStats(n, "task", "flush: no answer", 1000 * n, 1000 * n, 1, checkpoint=3) for n in range(1, 6)}
+    for n, row in rows.items():
+        row.running_ns = running_ns if n == 5 else row.failed_ns + 300
+    world = SimpleNamespace(
+        stats={}, commits=[], recovery=SimpleNamespace(stats=rows), env=SimpleNamespace(now=now_ns),
+        storage=SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0)),
+    )  # fmt: skip
+
+    assert goes_on == (endless(world) is None)
