@@ -62,11 +62,11 @@ def first_seed(now: datetime) -> int:
 
 
 def plan(count: int, first: int = 0) -> list[Task]:
-    """Sound worlds, and between them each wrong strategy and each break in turn."""
+    """Sound worlds, and between them each wrong strategy and each break in turn; a seed alone says which."""
     wrong = [*WRONG, *BROKEN]
     return [
-        Task(seed, SOUND if i % WRONG_EVERY else wrong[i // WRONG_EVERY % len(wrong)], i % COMPARED_EVERY == 1)
-        for i, seed in enumerate(range(first, first + count))
+        Task(seed, SOUND if seed % WRONG_EVERY else wrong[seed // WRONG_EVERY % len(wrong)], seed % COMPARED_EVERY == 1)
+        for seed in range(first, first + count)
     ]
 
 

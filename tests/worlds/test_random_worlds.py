@@ -108,6 +108,11 @@ def test_the_plan_mixes_them():
     assert 100 == sum(task.compare for task in tasks)
 
 
+def test_a_seed_alone_says_what_its_world_is():
+    """A run of one seed shows what the whole night showed."""
+    assert plan(100, first=50)[30:31] == plan(1, first=80)
+
+
 def test_seeds_of_two_runs_never_overlap():
     """A run has at most as many worlds as its minute has seeds."""
     now = datetime(2027, 3, 4, 5, 6, tzinfo=UTC)
