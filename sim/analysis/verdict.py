@@ -64,7 +64,7 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if worst.status.startswith("RESTARTING"):
             goes_on = f"; with {' or '.join(map(_name, sound))} it does not" if sound else ""
-            hung = f"; checkpoints hang, because {_circle(worst)}" if row.standstill else ""
+            hung = f"; {row.standstill}" if row.standstill else ""
             return f"With {_name(worst)} the job restarts for ever: {reason}{hung}{goes_on}"
         if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")

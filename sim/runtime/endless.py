@@ -24,6 +24,7 @@ _CHANGE = {
     "restore": "give a request more time or attempts (storage.retry)",
     "tolerable failed checkpoints exceeded": "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
 }
+_HANGS = "more time does not help, as tasks wait for each other: take aligned barriers"
 
 
 def endless(world: World) -> str | None:
@@ -35,7 +36,8 @@ def endless(world: World) -> str | None:
     if found is None or not found.cause or _outlived(restarts[-found.times :], world.env.now):
         return None
     origin = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
-    change = _CHANGE.get(found.cause.partition(":")[0], "mend what fails")
+    hung = any(row.standstill for row in list(world.stats.values())[-found.times :])
+    change = _HANGS if hung else _CHANGE.get(found.cause.partition(":")[0], "mend what fails")
     why = f"because of '{restarts[-1].what}'"
     return f"{ENDLESS}: {found.times} times in a row {origin} {why}, with nothing completed in between; {change}"
 

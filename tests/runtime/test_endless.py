@@ -37,6 +37,16 @@ def test_a_flush_that_can_never_be_written():
     assert told.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
 
 
+def test_checkpoints_that_hang_need_no_more_time():
+    """Their tasks wait for each other, and do so again after each restart."""
+    changes = ["checkpoint.tolerable-failed=0", "checkpoint.timeout=300 ms", "job.s0.source.records-per-subtask=200", "run.duration=60 s"]
+    (world,) = load(WORLD.with_name("early-barrier-before-a-forced-alignment.yaml"), changes).scenarios
+    told = simulate(world).job_status
+
+    assert told.startswith("RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded")
+    assert told.endswith("; more time does not help, as tasks wait for each other: take aligned barriers")
+
+
 def test_what_a_restart_commits_again_is_no_progress():
     """It was visible before; the restores after it fail all the same."""
     (world,) = load(WORLD.with_name("restore-never-ends.yaml")).scenarios
