@@ -31,9 +31,12 @@ def endless(world: World) -> str | None:
     """None: there is no such row of restarts, or somebody else's doing began it."""
     done = [row.completed_ns for row in world.stats.values() if row.status == "COMPLETED"]
     progress_ns = max((*done, *(row.time_ns for row in world.commits if row.committed), world.storage.attempts.down_until_ns), default=0)
-    restarts = [row for row in world.recovery.stats.values() if row.checkpoint >= 0]  # others were taken over by later ones
+    begun = list(world.recovery.stats.values())
+    restarts = [row for row in begun if row.checkpoint >= 0]  # others were taken over by later ones, or wait for their delay
     found = fruitless([Restarted(row.failed_ns, row.checkpoint, _cause(row)) for row in restarts], progress_ns)
-    if found is None or not found.cause or _outlived(restarts[-found.times :], world.env.now):
+    if found is None or not found.cause:
+        return None
+    if begun[-1].running_ns >= 0 and _outlived(restarts[-found.times :], world.env.now):
         return None
     origin = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
     hung = any(row.standstill for row in list(world.stats.values())[-found.times :])
