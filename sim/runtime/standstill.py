@@ -34,7 +34,7 @@ class Blocked(NamedTuple):
 def standstill(world: World) -> str:
     """Who waits for whom now, in words; empty: no circle."""
     names = [name for name, _ in world.names()]
-    legs = circle(world.plane, world.layout)
+    legs = circle(world.plane, world.layout, flushes=world.spec.buffer_timeout_ns >= 0)
     parts = [
         f"'{names[leg.aligning]}' reads no more from '{names[leg.early]}' until the barrier of '{names[leg.late]}' comes,"
         f" and {_held_up(names[leg.late], names[leg.full])} until '{names[after.aligning]}' reads on"
@@ -47,9 +47,12 @@ def _held_up(late: str, full: str) -> str:
     return f"'{late}' cannot send it, as its output is full" if late == full else f"it cannot come, as the output of '{full}' is full"
 
 
-def circle(plane: DataPlane, layout: Layout) -> Sequence[Blocked]:
-    """The alignments that wait for each other, in order: each for the next one, the last for the first."""
-    look = _Look(plane, layout)
+def circle(plane: DataPlane, layout: Layout, *, flushes: bool = True) -> Sequence[Blocked]:
+    """The alignments that wait for each other, in order: each for the next one, the last for the first.
+
+    `flushes`: buffers are sent before they are full, after a time.
+    """
+    look = _Look(plane, layout, flushes=flushes)
     stuck = look.stuck()
     legs: list[Blocked] = []
     early = -1  # not known of the first one yet
@@ -69,12 +72,14 @@ def circle(plane: DataPlane, layout: Layout) -> Sequence[Blocked]:
 class _Look:
     """The plane at one instant."""
 
-    def __init__(self, plane: DataPlane, layout: Layout) -> None:
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool) -> None:
         channels = plane.channels()
         self._plane, self._layout = plane, layout
         self.blocked = channels["blocked"]
-        self._unsent = channels["written"] > channels["sent"]
-        self._coming = (channels["written"] > channels["arrived"]) | (channels["received"] > 0)
+        unsent = channels["written"] > channels["sent"]
+        leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
+        self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
+        self._kept = unsent | (np.array(layout.local) & (channels["written"] > channels["consumed"]))  # a local reader keeps its writer's
         self._available = plane.partitions()["available"]
         self._state = plane.tasks()["state"]
 
@@ -87,7 +92,7 @@ class _Look:
 
     def stuck(self) -> frozenset[int]:
         """The largest set of tasks of which each waits for others of the set, and for nobody else."""
-        if not np.any((self.blocked != 0) & self._unsent):
+        if not np.any((self.blocked != 0) & self._kept):
             return frozenset()
         waiting = frozenset(np.flatnonzero(np.isin(self._state, (State.IDLE, State.SOFT, State.HARD))).tolist())
         while (left := frozenset(task for task in waiting if self._waits(task, waiting))) != waiting:
@@ -128,5 +133,9 @@ class _Look:
         ]
 
     def _holding(self, partition: int) -> list[int]:
-        """Channels with something unsent."""
-        return [c for c in self._layout.partitions[partition][2] if self._unsent[c]]
+        """Channels with buffers that others could give back; what an idle reader waits for is none."""
+        return [c for c in self._layout.partitions[partition][2] if self._kept[c] and not self._starved(c)]
+
+    def _starved(self, channel: int) -> bool:
+        reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == State.IDLE
+        return reads and not self._coming[channel]

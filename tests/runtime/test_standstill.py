@@ -4,6 +4,7 @@ Real Flink 2.3 ran the same four diamonds: with both pointwise edges no checkpoi
 also after three expired ones; with one of the two edges, or none, all completed.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ def test_an_early_barrier_before_a_forced_alignment_hangs(engine):
     assert ["FAILED", "FAILED", "IN_PROGRESS"] == result.checkpoints["status"].tolist()
     assert [CIRCLE] * 3 == result.checkpoints["x_standstill"].tolist()
     assert 0 == result.series.loc[result.series["time"] > 1, "numRecordsInPerSecond"].sum()
+
+
+def test_buffers_that_wait_until_they_are_full_hold_nobody_up():
+    """What lies in them would not bring the barrier either."""
+    never = ("cluster.network.buffer-timeout=never", "job.m2.record=1000 B", "job.s0.source.records-per-subtask=60")
+
+    assert [CIRCLE] * 3 == ran(*never).checkpoints["x_standstill"].tolist()
 
 
 @pytest.mark.parametrize(("first", "join"), [("hash", "rescale"), ("rescale", "hash"), ("hash", "hash")])
@@ -139,3 +147,26 @@ def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
     plane.tasks()["state"][task(vertex)] = State.BUSY
 
     assert [] == circle(plane, layout)
+
+
+def test_a_local_reader_keeps_buffers_of_its_writer(hung):
+    """All is sent, but m2 has not read what it was given: m1 gets no buffer back."""
+    layout, plane, task, channel = hung
+    c = channel["m1", "m2"]
+    plane.channels()["sent"][c] = plane.channels()["arrived"][c] = plane.channels()["written"][c]
+    local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
+
+    assert [] == circle(plane, layout)
+    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, local)
+
+
+def test_an_idle_reader_holds_nobody_up(hung):
+    """It waits for the rest of a record; whoever writes it waits for something else."""
+    layout, plane, task, channel = hung
+    c = channel["m1", "m3"]
+    plane.channels()["consumed"][c] -= 1
+    for p in layout.task_partitions[task("m1")]:
+        plane.partitions()["available"][p] = c not in layout.partitions[p][2]
+    local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
+
+    assert [] == circle(plane, local)
