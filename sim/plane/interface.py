@@ -98,7 +98,7 @@ R3  Recycling a buffer of c.  Exclusive: ``ex_free += 1``; if then ``free(c) > r
 R4  Data and ordinary markers join the channel's receive queue.  A channel with something to poll is *ready*: it stands once in its gate's ready
     list (appended at the end), and a gate with a ready channel stands once in its task's gate list (appended at the end).
     When a channel becomes ready, its reader is woken if IDLE.
-R5  An arriving marker is noted: if its series is BARRIERS, ``mark = number`` and ``mark_at = arrived`` of the channel (C2).  If it has trait PRIORITY, or its series is
+R5  An arriving marker is noted: if its series is BARRIERS and ``number >= mark``, ``mark = number`` and ``mark_at = arrived`` of the channel (C2).  If it has trait PRIORITY, or its series is
     BARRIERS and its number equals the reader's ``prioritised`` number (M3), it joins the task's priority list instead of the receive
     queue and the reader is woken if IDLE or SOFT.  Otherwise, on a remote channel, if it has trait ANNOUNCED and its number is greater
     than the gate's ``announced``: ``announced = number`` and the plane reports ANNOUNCED(task, gate, number).

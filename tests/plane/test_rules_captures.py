@@ -53,6 +53,22 @@ def test_C2_a_marker_that_is_there_already_ends_the_capture_at_once(build):
     assert (300, 200) == channel(plane, 0, "arrived", "cap_in")
 
 
+def test_R5_a_barrier_that_was_overtaken_is_not_noted(build):
+    """Barrier 1 waits behind a record for its credit; 2 overtakes both and arrives first.  ChannelStatePersister ignores obsolete barriers."""
+    plane = build(pipe(total=2, exclusive=1, floating=0, service=1000, latency_ns=100))
+    run(plane, 150)
+    plane.forward(0, Marker(1))
+    plane.forward(0, Marker(2, Trait.PRIORITY))
+    run(plane, 1000)
+
+    assert (200, 100) == channel(plane, 0, "arrived", "consumed"), "the record and barrier 1 have come while the reader was busy"
+
+    plane.advance(2000)
+    plane.capture(1, 2)
+
+    assert (0, 100) == (plane.captured(1)[0], plane.captured(0)[1]), "the record behind barrier 2 is captured by its writer alone"
+
+
 def test_C2_bytes_consumed_after_the_capture_count_too(build):
     """What was waiting is captured even if it is served before the marker comes."""
     plane = build(pipe(total=3))

@@ -73,3 +73,11 @@ def test_a_job_gets_over_flushes_that_fail(world):
     assert () == result.violations
     assert "FINISHED" == result.job_status
     assert {"task"} == set(result.recoveries["kind"])
+
+
+def test_an_overtaken_barrier_leaves_captures_alone():
+    """A barrier of an expired savepoint waits for credit while one of a later checkpoint passes it."""
+    result = ran("overtaken-savepoint-barrier")
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status

@@ -51,8 +51,8 @@ def deliver_marker(w: World, c: int, e: int) -> None:
 
 def note_mark(w: World, c: int, series: int, number: int) -> None:
     """The marker is noted (R5); a capture that awaited it is complete on this channel (C2)."""
-    if series == MARKER_SERIES:
-        ch = w.channels[c]
+    ch = w.channels[c]
+    if series == MARKER_SERIES and number >= ch.mark:
         ch.mark = number
         ch.mark_at = ch.arrived
         if ch.capturing == number:

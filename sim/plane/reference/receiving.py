@@ -129,7 +129,7 @@ class Receiving:
 
     def mark(self, channel: Channel, marker: Marker) -> None:
         """R5: the position of the barrier in the byte stream; it may end a capture (C2)."""
-        if marker.series == BARRIERS:
+        if marker.series == BARRIERS and marker.number >= channel.mark:
             channel.mark = marker.number
             channel.mark_at = channel.arrived
             self.plane.captures.try_finish(channel)
