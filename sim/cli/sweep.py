@@ -115,7 +115,7 @@ def _answer(swept: Swept) -> None:
     from sim.whole_file import replace_file
 
     if swept.definition.text:
-        put(f"{swept.definition.text}\n")
+        put(swept.definition.text)
     for section in swept.sections:
         put(f"\n{section.title}")
         show(section.header, section.rows)

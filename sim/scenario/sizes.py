@@ -22,7 +22,7 @@ MOST_ROWS = 100_000_000
 """Of subtasks per checkpoint, and of vertices per second."""
 MOST_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
-LEAST_NS = 10_000_000
+LEAST_NS = 1_000_000
 """Less is refused anyway."""
 
 

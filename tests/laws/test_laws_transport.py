@@ -32,6 +32,7 @@ class Spy:
         self.layout = layout(spec)
         self.written = {}  # (series, number, channel) -> offset of an ordinary marker
         self.prioritised = set()  # (reader, number): what was ordinary overtakes from now on
+        self.waiting = set()  # tasks that take nothing until their late outputs have left (L6)
         self.quiet = lambda: None  # called when the plane has nothing left to do before now
 
     def __getattr__(self, name):
@@ -57,6 +58,14 @@ class Spy:
         self.prioritised.add((task, number))
         self.plane.prioritise(task, number)
 
+    def wait_for_late(self, task):
+        self.waiting.add(task)
+        self.plane.wait_for_late(task)
+
+    def start(self, positions):
+        self.waiting -= positions.keys()
+        self.plane.start(positions)
+
     def advance(self, until):
         moves = self.plane.now < until
         notice = self.plane.advance(until)
@@ -64,6 +73,8 @@ class Spy:
         overtakes = notice.series == BARRIERS and (notice.task, notice.number) in self.prioritised
         if notice.kind is Kind.ARRIVED and key in self.written and not overtakes:
             assert self.written[key] == int(self.plane.channels()["taken"][notice.channel]), notice
+        if notice.kind is Kind.NONE_LATE:
+            self.waiting.discard(notice.task)
         if notice.kind is Kind.QUIET and moves:
             self.quiet()
         return notice
@@ -222,7 +233,7 @@ def idlers(spy):
     """Sentences about tasks that rest although they could work, and channels that hold data they may send."""
     tasks, channels, partitions, plan = spy.tasks(), spy.channels(), spy.partitions(), spy.layout
     for c, row in enumerate(channels):
-        idle = tasks["state"][plan.reader[c]] == State.IDLE
+        idle = tasks["state"][plan.reader[c]] == State.IDLE and plan.reader[c] not in spy.waiting
         closed = row["queued"] >= 2 and not row["blocked"]  # only the last element can be an open buffer
         if idle and row["received"] > 0:
             yield f"task {plan.reader[c]} is idle with {row['received']} elements on channel {c}"

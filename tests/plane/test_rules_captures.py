@@ -54,7 +54,7 @@ def test_C2_a_marker_that_is_there_already_ends_the_capture_at_once(build):
 
 
 def test_R5_a_barrier_that_was_overtaken_is_not_noted(build):
-    """Barrier 1 waits behind a record for its credit; 2 overtakes both and arrives first.  ChannelStatePersister ignores obsolete barriers."""
+    """Barrier 1 waits for credit behind a record; 2 overtakes both and arrives first.  ChannelStatePersister ignores the late one."""
     plane = build(pipe(total=2, exclusive=1, floating=0, service=1000, latency_ns=100))
     run(plane, 150)
     plane.forward(0, Marker(1))
