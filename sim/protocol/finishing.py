@@ -234,6 +234,13 @@ class TaskEnd:
         after = changed(self, state=EndState.FINISHING, ending=event.ending)
         return (after, (FinishOperators(),)) if event.ending is Ending.DRAIN else _ended(after)
 
+    def fails_with(self, aborted: int) -> bool:
+        """Whether the task fails as it hears that this checkpoint is aborted: it has begun to stop with it, and cannot go on.
+
+        StreamTask#notifyCheckpointAbortAsync: "Stop-with-savepoint failed."
+        """
+        return self.stop == aborted and self.state is not EndState.FINISHED
+
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
         after = changed(self, open=self.open | {event.checkpoint})
         if event.stop is not None:

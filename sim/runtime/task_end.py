@@ -39,6 +39,7 @@ class TaskEnding:
         self._open: set[int] = set()  # snapshots under way; the machine is told of them when the end begins: most end long before
         self._heard: deque[say.EndEvent] = deque()
         self._telling = False
+        host.on_abort.append(self._aborted)
 
     # ------------------------------------------------------------------------------------------ what the machine is told
 
@@ -112,6 +113,11 @@ class TaskEnding:
         self.tell(say.CompletionHeard(self.world.env.now, checkpoint))
         if self.machine.stop == checkpoint and self.host.thread.mails_only and self.machine.state is say.EndState.RUNNING:
             self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))  # the savepoint first, the end afterwards
+
+    def _aborted(self, checkpoint: int) -> None:
+        """The task has heard that a checkpoint is aborted."""
+        if self.machine.fails_with(checkpoint):
+            self.world.fail_task(self.host.task, "stop-with-savepoint failed")
 
     def tell(self, event: say.EndEvent) -> None:
         """One event after the other, as everywhere; a task that was restarted has no end any more."""

@@ -47,12 +47,12 @@ class TaskHost:
         self.in_flight = in_flight
         self.thread = TaskThread(world.plane, task)
         self.async_thread = AsyncThread(world.env)
+        self.on_abort: list[Callable[[int], None]] = []
         self.ending = TaskEnding(world, self, world.job_end.rule)
         self.on_complete: list[Callable[[int], None]] = []  # what the thread does when a checkpoint is said to be complete
         if state.listens:
             self.on_complete.append(state.notify_complete)
         self.on_restore: list[Callable[[Held], None]] = []  # ... when it begins with what a checkpoint holds for it
-        self.on_abort: list[Callable[[int], None]] = []
         if isinstance(state.backend, ChangelogBackend):
             state.log = LogWriter(self, state.backend)
         self.operator = OperatorIO(world, self)

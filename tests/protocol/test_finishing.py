@@ -134,6 +134,14 @@ def test_with_a_stop_only_its_savepoint_counts(ending):
     assert [CloseOperators()] == after(end, heard(6))[1]
 
 
+def test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with():
+    """Its data has ended and cannot go on; another checkpoint that is aborted is none of its business."""
+    end, _ = after(source(), STOPPED, begun(6, stop=STOPPED.ending))
+
+    assert [False, True] == [end.fails_with(5), end.fails_with(6)]
+    assert not source().fails_with(6)
+
+
 def test_savepoint_first_and_the_end_afterwards():
     """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
     _, told = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)

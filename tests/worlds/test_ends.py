@@ -166,3 +166,13 @@ def test_whoever_goes_on_from_the_savepoint_commits_the_rest():
 
     assert 600 == int(result.commits["records"].sum())
     assert () == result.violations
+
+
+def test_tasks_that_began_a_stop_fail_with_its_savepoint():
+    """No source can take its end of data back.  StreamTask#notifyCheckpointAbortAsync fails the tasks of all regions, and they read on."""
+    result = run("stop-fails-in-one-region")
+
+    assert "FINISHED" == result.job_status
+    assert () == result.violations
+    assert {"killed", "stop-with-savepoint failed"} == set(result.recoveries["cause"])
+    assert 500 == result.commits["records"].sum()
