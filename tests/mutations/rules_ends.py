@@ -173,6 +173,20 @@ WATCHING = (
         "        if self.world.checking is None:\n",
         f"{RUNTIME}checking.py::test_a_lost_capture_is_told",
     ),
+    Rule(
+        "a task fails with the savepoint it has begun to stop with",
+        "protocol/finishing.py",
+        "        return self.stop == aborted and",
+        "        return self.stop != aborted and",
+        "tests/protocol/test_finishing.py::test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with",
+    ),
+    Rule(
+        "a barrier that was overtaken is not noted",
+        "plane/kernel/receiving.py",
+        "series == MARKER_SERIES and number >= ch.mark:",
+        "series == MARKER_SERIES and number > 0:",
+        "tests/plane/test_rules_captures.py::test_R5_a_barrier_that_was_overtaken_is_not_noted[interpreted]",
+    ),
 )
 
 ENDS: tuple[Rule, ...] = (*FINISHED, *FAILURES, *OUTSIDE, *WATCHING)
