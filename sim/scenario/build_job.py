@@ -19,6 +19,8 @@ __all__ = ["build_job"]
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
+LARGEST_RECORD_BYTES = 2**31 - 1
+"""SpanningRecordSerializer writes the length of a record as an int."""
 
 
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *, duration_ns: int) -> Job:
@@ -176,4 +178,6 @@ def _law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distributio
     found = law(given, default, here, reading)
     if here[-1] == "record" and found.mean == 0:
         reading.wrong(here, "a record has at least 1 B")
+    if here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
+        reading.wrong(here, "a record of Flink has less than 2 GiB: its length is an int")
     return found

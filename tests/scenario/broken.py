@@ -44,6 +44,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "key without a value": (but(("service: 10 us", "service: null")), ("s:5:25: job.b.service: has no value",)),
     "half a character": (ending('"\\ud83d": "\\udc00"\n'), (
         "s:8:1: holds half a character (a UTF-16 surrogate)", "s:8:1: ?: unknown key '?'", "s:8:11: ?: holds half a character")),
+    "record of many bytes": (but(("record: 100 B", "record: 2 GiB")), ("s:4:28: job.a.source.record: a record of Flink has less than 2 GiB",)),
     "list as a key": (ending("? [a]\n: 1\n"), ("s:8:3: keys are plain words",)),
     "merge key": (but(("checkpoint: {", "checkpoint: {<<: {}, ")), ("s:6:14: checkpoint.<<: merge keys are not read",)),
     "service inside source": (but(("record: 100 B}", "record: 100 B, service: 1 us}")), (
