@@ -41,9 +41,9 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
     """Runs as long as the block.  Logs are in `folder`."""
     import pyspark
 
-    java.prepare()
-    home = Path(pyspark.__file__).parent
     folder.mkdir(parents=True, exist_ok=True)
+    java.prepare(folder)
+    home = Path(pyspark.__file__).parent
     environment = os.environ | {
         "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m",
         "PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1",
