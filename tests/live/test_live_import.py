@@ -80,8 +80,8 @@ def test_a_saved_copy_imports_to_the_same_scenario(imported):
     assert imported[0].read_text() == copied
 
 
-def test_an_endpoint_that_dies_is_told_in_one_line():
-    """While its metrics are sampled: no traceback, no scenario of half a job."""
+def test_an_endpoint_that_dies_leaves_what_it_answered():
+    """While its metrics are sampled: what was answered becomes a scenario, what was not is UNKNOWN, and one line says so."""
     with Cluster() as flink:
         job = flink.submit(PacedJob(parallelism=1, sink=1000), OPTIONS)
         flink.await_running(job)
@@ -90,7 +90,7 @@ def test_an_endpoint_that_dies_is_told_in_one_line():
             flink._end()
             scenario, told = command.communicate(timeout=120)
 
-    assert "" == scenario
-    assert flink.url in told
+    assert "UNKNOWN" in scenario
+    assert told.strip()
     assert "Traceback" not in told
-    assert 3 == command.returncode, told
+    assert 0 == command.returncode, told
