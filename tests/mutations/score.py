@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.mutations import scores, touched
 from tests.mutations.changes import ROOT, Mutant, mutants_of
-from tests.mutations.trial import NOT_REACHED, Trial, asked_about, try_all
+from tests.mutations.trial import NO_CONTROL, NOT_REACHED, Trial, asked_about, try_all
 
 __all__ = ["main", "sample"]
 
@@ -89,7 +89,7 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
 
 def shown(trial: Trial) -> str:
     mutant = trial.mutant
-    note = " (no test reaches it)" if trial.verdict == NOT_REACHED else ""
+    note = f" ({trial.verdict})" if trial.verdict in {NOT_REACHED, NO_CONTROL} else ""
     return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
 
 

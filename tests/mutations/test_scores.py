@@ -66,3 +66,20 @@ print([one.verdict for one in tried(Asked(one, ["tests/checkers/test_cut.py::tes
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
     assert "['survived', 'survived']" == done.stdout.strip(), done.stderr
+
+
+@pytest.mark.slow
+def test_a_test_that_fails_anyway_notices_nothing():
+    """Within a function and at import: the failure is that of the test, not of the change."""
+    file = "sim/checkers/cut.py"
+    program = f"""
+from tests.mutations.changes import ROOT, mutants_of
+from tests.mutations.held import tried
+from tests.mutations.trial import Asked
+mutants = [one for one in mutants_of(ROOT / "{file}") if one.after == "UNKNOWN = -2" or "<= 0 else" in one.after]
+tests = ["tests/mutations/fails_anyway.py::test_that_fails_anyway", "tests/checkers/test_cut.py::test_loss_is_told"]
+print([one.verdict for one in tried(Asked(one, tests, not one.inside) for one in mutants)])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+    assert "['survived', 'survived']" == done.stdout.strip(), done.stderr

@@ -2,6 +2,7 @@
 
 A change within a function replaces that function's code.  One that takes effect at import has the package and the tests imported again.
 A child that takes far longer than the tests did is ended: the change is noticed by the clock.
+A failure counts only where a control passes: another child runs the same tests in the same way without the change.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -32,6 +34,7 @@ from tests.mutations.touched import Touched
 __all__ = ["NOT_REACHED", "Asked", "Trial", "asked_about", "try_all"]
 
 KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
+NO_CONTROL = "its tests fail without it as well"
 LIVED, FELL = 0, 1  # exit codes of a child
 SLOWER, AT_LEAST_S = 10, 3  # a test may take this much longer than it did, and this long
 WALL_S = 240  # a child waits for nothing longer than this
@@ -116,6 +119,13 @@ class Watch:
         self.failed = self.failed or report.failed
 
 
+class Outcome(NamedTuple):
+    """What became of a child."""
+
+    verdict: str
+    test: str  # that was running when it failed; empty where none was
+
+
 class Server:
     """A plugin of pytest that forks instead of running tests."""
 
@@ -123,6 +133,8 @@ class Server:
         self.asked, self.told, self.seconds = asked, told, seconds
         self.board = mmap.mmap(-1, 4000)
         self.watch = Watch(seconds, self.board)
+        self.controls: dict[tuple[bool, tuple[str, ...]], Outcome] = {}
+        self.failing: dict[bool, set[str]] = {False: set(), True: set()}  # tests without a change, with what is there and imported again
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
@@ -138,10 +150,39 @@ class Server:
         return True
 
     def tried(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> Trial:
+        """Until the tests let the change live, or one of them fails that passes without it."""
         mutant = asked.mutant
         if not items:
             return Trial(mutant, NOT_REACHED, "", 0)
         begun = time.monotonic()
+        replacement = None if asked.at_import else replacement_of(mutant, functions)
+        changed = partial(replaced, replacement) if replacement else partial(found_changed, mutant)
+        outcome = Outcome(NO_CONTROL, "")
+        again = replacement is None
+        while healthy := [item for item in items if item.nodeid not in self.failing[again]]:
+            outcome = self.child(changed, healthy, again=again)
+            if outcome.verdict == SURVIVED:
+                break
+            control = self.control(healthy, outcome.test, again=again)
+            if control.verdict == SURVIVED:
+                break
+            outcome = Outcome(NO_CONTROL, control.test)
+            if not control.test:
+                break  # nothing can be said: the tests do not even begin
+            self.failing[again].add(control.test)
+        return Trial(mutant, *outcome, round(time.monotonic() - begun, 2))
+
+    def control(self, items: list[pytest.Item], failed: str, *, again: bool) -> Outcome:
+        """What becomes of the same tests without the change: up to the one that failed, or all where collecting them again orders them."""
+        names = [item.nodeid for item in items]
+        count = names.index(failed) + 1 if failed in names and not again else len(names)
+        key = again, tuple(names[:count])
+        if key not in self.controls:
+            self.controls[key] = self.child(unchanged, items[:count], again=again)
+        return self.controls[key]
+
+    def child(self, change: Callable[[], None], items: list[pytest.Item], *, again: bool) -> Outcome:
+        """Of a fork that makes the change and runs the tests, or imports everything and collects them again."""
         self.board.seek(0)
         self.board.write(bytes(4000))
         child = os.fork()
@@ -155,7 +196,7 @@ class Server:
                 signal.alarm(WALL_S)
                 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc").exists() else 0
                 resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
-                code = FELL if self.noticed(asked, items, functions) else LIVED
+                code = FELL if self.noticed(change, items, again=again) else LIVED
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
@@ -163,18 +204,22 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what the tests started
         verdict = BY_THE_CLOCK if ended_by_signal else KILLED if os.WEXITSTATUS(status) == FELL else SURVIVED
-        name = bytes(self.board[:]).rstrip(b"\0").decode() if verdict != SURVIVED else ""
-        return Trial(mutant, verdict, name, round(time.monotonic() - begun, 2))
+        return Outcome(verdict, bytes(self.board[:]).rstrip(b"\0").decode() if verdict != SURVIVED else "")
 
-    def noticed(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> bool:
+    def noticed(self, change: Callable[[], None], items: list[pytest.Item], *, again: bool) -> bool:
         """In the child."""
-        if asked.at_import or not replaced(asked.mutant, functions):
-            return imported_again(asked.mutant, [item.nodeid for item in items], Watch(self.seconds, self.board))
+        change()
+        if again:
+            return imported_again([item.nodeid for item in items], Watch(self.seconds, self.board))
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.watch.failed:
                 return True
         return False
+
+
+def unchanged() -> None:
+    """The change of a control."""
 
 
 def functions_by_place() -> Functions:
@@ -194,16 +239,23 @@ def compiled(mutant: Mutant) -> CodeType:
         return compile(changed_tree(path, mutant.number), str(path), "exec", dont_inherit=True)
 
 
-def replaced(mutant: Mutant, functions: Functions) -> bool:
-    """Whether the function could be given its changed code."""
+class Replacement(NamedTuple):
+    functions: list[FunctionType]
+    code: CodeType
+
+
+def replacement_of(mutant: Mutant, functions: Functions) -> Replacement | None:
+    """The changed code of a function, where it could be given to what is there."""
     inside = [code for code in codes_of(compiled(mutant)) if code.co_qualname == mutant.where and code.co_firstlineno <= mutant.line]
     code = max(inside, key=lambda code: code.co_firstlineno)  # a setter follows its property
     present = functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), [])
-    if any(len(function.__code__.co_freevars) != len(code.co_freevars) for function in present):
-        return False
-    for function in present:
-        function.__code__ = code
-    return bool(present)
+    fits = all(len(function.__code__.co_freevars) == len(code.co_freevars) for function in present)
+    return Replacement(present, code) if present and fits else None
+
+
+def replaced(replacement: Replacement) -> None:
+    for function in replacement.functions:
+        function.__code__ = replacement.code
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:
@@ -213,11 +265,15 @@ def codes_of(code: CodeType) -> Iterator[CodeType]:
             yield from codes_of(constant)
 
 
-def imported_again(mutant: Mutant, names: list[str], watch: Watch) -> bool:
+def found_changed(mutant: Mutant) -> None:
+    """By the next import of its module."""
+    sys.meta_path.insert(0, Changed(mutant))
+
+
+def imported_again(names: list[str], watch: Watch) -> bool:
     for name in list(sys.modules):
         if name.partition(".")[0] in {"sim", "tests", "conftest"} and not name.startswith("tests.mutations"):
             del sys.modules[name]
-    sys.meta_path.insert(0, Changed(mutant))
     code = pytest.main([*OPTIONS, *(str(ROOT / name) for name in names)], plugins=[watch])
     return code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 

@@ -1,0 +1,75 @@
+"""A failure tells of a change only where the same tests pass without it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.mutations.changes import Mutant
+from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Asked, Outcome, Server, unchanged
+
+MUTANT = Mutant("sim/protocol/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
+
+
+class Rehearsal(Server):
+    """Its children are said beforehand: (changed, tests) -> what becomes of them."""
+
+    def __init__(self, outcomes):
+        super().__init__([], [].append, {})
+        self.outcomes, self.children = outcomes, []
+
+    def child(self, change, items, *, again):
+        key = change is not unchanged, "".join(item.nodeid for item in items)
+        self.children.append(key)
+        return self.outcomes[key]
+
+
+def tried(server, tests):
+    asked = Asked(MUTANT, list(tests), at_import=True)
+    trial = server.tried(asked, [SimpleNamespace(nodeid=name) for name in tests], {})
+    return trial.verdict, trial.test
+
+
+@pytest.mark.parametrize("verdict", [KILLED, BY_THE_CLOCK])
+def test_a_failure_whose_control_passes_is_a_change_noticed(verdict):
+    server = Rehearsal({(True, "abc"): Outcome(verdict, "b"), (False, "abc"): Outcome(SURVIVED, "")})
+
+    assert (verdict, "b") == tried(server, "abc")
+
+
+def test_a_change_that_lives_needs_no_control():
+    server = Rehearsal({(True, "abc"): Outcome(SURVIVED, "")})
+
+    assert (SURVIVED, "") == tried(server, "abc")
+
+
+def test_tests_that_fail_anyway_are_left_out_and_the_others_asked_again():
+    server = Rehearsal({
+        (True, "abc"): Outcome(KILLED, "a"), (False, "abc"): Outcome(KILLED, "a"),
+        (True, "bc"): Outcome(SURVIVED, ""),
+    })  # fmt: skip
+
+    assert (SURVIVED, "") == tried(server, "abc")
+    assert (SURVIVED, "") == tried(server, "abc")
+    assert [(True, "abc"), (False, "abc"), (True, "bc"), (True, "bc")] == server.children  # the second time it knows
+
+
+def test_a_change_whose_tests_all_fail_anyway_is_not_noticed():
+    server = Rehearsal({(True, "a"): Outcome(KILLED, "a"), (False, "a"): Outcome(BY_THE_CLOCK, "a")})
+
+    assert (NO_CONTROL, "a") == tried(server, "a")
+    assert (NO_CONTROL, "") == tried(server, "a")
+
+
+def test_a_change_is_not_noticed_where_the_tests_cannot_even_be_collected():
+    """Such a run ends with a failing exit, whatever was changed."""
+    server = Rehearsal({(True, "ab"): Outcome(KILLED, ""), (False, "ab"): Outcome(KILLED, "")})
+
+    assert (NO_CONTROL, "") == tried(server, "ab")
+
+
+def test_one_control_serves_all_changes_that_ask_the_same_tests():
+    server = Rehearsal({(True, "ab"): Outcome(KILLED, "a"), (False, "ab"): Outcome(SURVIVED, "")})
+    for _ in range(3):
+        tried(server, "ab")
+
+    assert 1 == server.children.count((False, "ab"))
