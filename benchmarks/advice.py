@@ -20,7 +20,7 @@ from sim.analysis.words import bytes_text, ms_text, per_second_text
 from sim.calibration.predicted import predicted
 from sim.cli.shown import plain
 from sim.recordings import observed, read_any, to_document
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.sweep.advice.bench import job_file, prepared
 from sim.sweep.advice.judgement import Limits

@@ -18,8 +18,8 @@ from benchmarks.scenarios import everything_text, scenario_text
 from sim.model.scenario import Scenario
 from sim.plane import warm
 from sim.plane.interface import Notice
-from sim.runtime.sampling import Sampler
-from sim.runtime.world import World
+from sim.runtime.observe.sampling import Sampler
+from sim.runtime.run.world import World
 from sim.scenario import loads
 
 # stages, parallelism, bytes of a record, simulated seconds

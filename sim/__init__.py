@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.runtime.result import Result
-    from sim.runtime.simulate import simulate
+    from sim.runtime.run.result import Result
+    from sim.runtime.run.simulate import simulate
     from sim.scenario import load
     from sim.sweep.asked.swept import run_sweep
     from sim.sweep.compare import compare
@@ -22,8 +22,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "load": "sim.scenario",
-    "simulate": "sim.runtime.simulate",
-    "Result": "sim.runtime.result",
+    "simulate": "sim.runtime.run.simulate",
+    "Result": "sim.runtime.run.result",
     "compare": "sim.sweep.compare",
     "run_sweep": "sim.sweep.asked.swept",
 }

@@ -14,7 +14,7 @@ from sim.recordings.recording import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:
     from sim.recordings.rest.job import RestJob
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["PER_MINUTE", "measured", "simulated"]
 

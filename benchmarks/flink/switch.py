@@ -21,7 +21,7 @@ from sim.recordings.inferred.scenario import infer_scenario
 from sim.recordings.rest.fetching import fetch
 from sim.recordings.rest.job import RestJob
 from sim.recordings.rest.snapshot import Snapshot
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write
 

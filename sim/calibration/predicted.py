@@ -12,7 +12,7 @@ from sim.recordings.observed.quantities import values_of
 from sim.recordings.observed.table import of_checkpoints
 
 if TYPE_CHECKING:
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["predicted"]
 

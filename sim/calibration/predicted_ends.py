@@ -13,7 +13,7 @@ from sim.recordings.observed.failures import caught_up_ms
 from sim.recordings.observed.quantities import Value
 
 if TYPE_CHECKING:
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["of_ends_and_failures"]
 

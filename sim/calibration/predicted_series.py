@@ -12,7 +12,7 @@ from sim.recordings.observed.quantities import Value
 from sim.recordings.observed.steady import SETTLED_AFTER, growth, steady
 
 if TYPE_CHECKING:
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["of_series"]
 

@@ -17,7 +17,7 @@ import pandas as pd
 from sim.calibration.predicted import predicted
 from sim.recordings import Recording, RecordingError, observed, read_any, to_document
 from sim.recordings.observed.quantities import DURATIONS
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
 from sim.scenario.text import write
 

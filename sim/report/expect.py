@@ -22,7 +22,7 @@ from sim.units import UnitError, parse_duration, parse_number, parse_rate, parse
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["Expectation", "ExpectationError", "check", "expectation"]
 

@@ -17,7 +17,7 @@ from sim.plane.interface import Position
 if TYPE_CHECKING:
     from sim.plane.interface import DataPlane
     from sim.plane.layout import Layout
-    from sim.runtime.state_snapshot import StateSnapshot
+    from sim.runtime.task.state_snapshot import StateSnapshot
 
 __all__ = ["Contents", "Held", "beginning"]
 

@@ -17,7 +17,7 @@ from sim.sweep.plan import Cell
 
 if TYPE_CHECKING:
     from sim.plane import Engine
-    from sim.runtime.result import Result
+    from sim.runtime.run.result import Result
 
 __all__ = ["Row", "died", "edges", "outcome", "pooled", "timed", "warm"]
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
     """What a cell gives; no wall times, so that all runners give the same bytes."""
     try:
-        from sim.runtime.simulate import simulate
+        from sim.runtime.run.simulate import simulate
 
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
         return {"cell": cell.id, "status": "ok", "error": "", **_told(result, check)}
@@ -69,7 +69,7 @@ def warm(engine: Engine = "compiled") -> None:
     """Load, and compile, what every cell needs, once per worker: it takes longer than short cells.  Forked workers inherit it."""
     from importlib import import_module
 
-    import_module("sim.runtime.simulate")
+    import_module("sim.runtime.run.simulate")
     if engine == "compiled":
         from sim import plane
 

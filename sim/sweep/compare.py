@@ -18,8 +18,8 @@ from sim.analysis.stored import Section, stored
 from sim.analysis.verdict import verdict
 from sim.analysis.words import ms_text
 from sim.model.scenario import Scenario
-from sim.runtime.manifest import identity
-from sim.runtime.result import Result
+from sim.runtime.run.manifest import identity
+from sim.runtime.run.result import Result
 from sim.sweep.cell import edges, pooled, warm
 from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
 from sim.sweep.plan import Cell, baseline, cells, distinct, with_baselines
@@ -194,7 +194,7 @@ def _end(results: Sequence[Result]) -> str:
 
 def _simulate(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Result | str:
     """A result, or why there is none."""
-    from sim.runtime.simulate import simulate
+    from sim.runtime.run.simulate import simulate
 
     try:
         return simulate(cell.scenario, engine=engine, progress=progress, check=check)

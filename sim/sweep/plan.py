@@ -12,7 +12,7 @@ from sim.model.directories import Directories
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
-from sim.runtime.manifest import identity
+from sim.runtime.run.manifest import identity
 
 __all__ = ["Cell", "baseline", "cells", "distinct", "replicated", "with_baselines"]
 

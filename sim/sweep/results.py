@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.runtime.manifest import identity
+from sim.runtime.run.manifest import identity
 from sim.sweep.cell import Row
 from sim.sweep.columns import OUTCOME, PROVENANCE, table
 from sim.sweep.plan import Cell, baseline

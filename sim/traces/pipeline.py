@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from sim.runtime.manifest import code_version
+from sim.runtime.run.manifest import code_version
 from sim.sweep.spark import task as spark_task
 from sim.sweep.spark.session import ARCHIVE
 from sim.traces import task

@@ -9,7 +9,7 @@ from typing import Any
 from sim.calibration.truth import scenario_of
 from sim.model.scenario import Overheads
 from sim.recordings import Recording, read
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 STARTUP_MS = 1000

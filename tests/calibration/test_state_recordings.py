@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sim.recordings import read, to_document
-from sim.runtime.result import Result
-from sim.runtime.simulate import simulate
+from sim.runtime.run.result import Result
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write
 

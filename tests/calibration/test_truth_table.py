@@ -17,7 +17,7 @@ from sim.cli import app
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
 from sim.recordings.observed.quantities import table_of
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 NAN = float("nan")

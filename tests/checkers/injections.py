@@ -18,16 +18,17 @@ from sim.plane.compiled import KernelPlane
 from sim.plane.interface import Position
 from sim.protocol.finishing import DataEnded
 from sim.protocol.options import Ending
-from sim.runtime import instances, lowering, redistribution
 from sim.runtime.contents import Contents, Held
-from sim.runtime.operator_io import OperatorIO
-from sim.runtime.outside import Outside
-from sim.runtime.restore import Restore
-from sim.runtime.simulate import simulate
-from sim.runtime.sink import SinkCommitter, SinkWriter
-from sim.runtime.snapshot_files import SnapshotFiles
-from sim.runtime.state_snapshot import StateSnapshot, SubtaskState
-from sim.runtime.task_end import TaskEnding
+from sim.runtime.jobmanager.outside import Outside
+from sim.runtime.jobmanager.restore import Restore
+from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
+from sim.runtime.run import instances
+from sim.runtime.run.simulate import simulate
+from sim.runtime.setup import lowering, redistribution
+from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.operator_io import OperatorIO
+from sim.runtime.task.sink import SinkCommitter, SinkWriter
+from sim.runtime.task.state_snapshot import StateSnapshot, SubtaskState
 from tests.checkers.injected_worlds import WORLDS, scenario
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ The whole table: `python -m tests.checkers.injections`.
 
 import pytest
 
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from tests.checkers.injected_worlds import WORLDS, scenario
 from tests.checkers.injections import INJECTIONS, caught
 

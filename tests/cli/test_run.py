@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sim.runtime.result import Result
+from sim.runtime.run.result import Result
 
 
 def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
@@ -162,7 +162,7 @@ def test_a_full_disk(ckptsim, tiny, monkeypatch, jobs):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_cell_that_fails_spares_the_others(ckptsim, tiny, monkeypatch, jobs):
     """It is named, the others have their rows, the code says so."""
-    from sim.runtime import simulate as module
+    from sim.runtime.run import simulate as module
 
     real = module.simulate
 

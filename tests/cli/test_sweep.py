@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 
-from sim.runtime import manifest
+from sim.runtime.run import manifest
 from sim.sweep import java, store
 from sim.sweep.store import Store
 
@@ -41,7 +41,7 @@ def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
 
 def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     """Each is one line; the others have rows."""
-    from sim.runtime import simulate as module
+    from sim.runtime.run import simulate as module
 
     real = module.simulate
 
@@ -87,7 +87,7 @@ def test_an_axis_nobody_knows(ckptsim, tiny, axis):
 
 def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
     """What was done is kept."""
-    from sim.runtime import simulate as module
+    from sim.runtime.run import simulate as module
 
     monkeypatch.setattr(module, "simulate", lambda scenario, **_: 1 / 0)
 

@@ -12,7 +12,7 @@ from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
 from sim.model.faults import Restart
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.world import World
+from sim.runtime.run.world import World
 
 __all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "run", "scenario", "scenarios", "with_barriers"]
 

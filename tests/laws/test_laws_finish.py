@@ -12,7 +12,7 @@ from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
-from sim.runtime.world import World
+from sim.runtime.run.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, scenario, scenarios, source
 from tests.laws.test_laws_transport import bounded, quick
 

@@ -15,7 +15,7 @@ from sim.plane.interface import BARRIERS, Kind, State, Trait
 from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
 from sim.plane.reference.parts import Slice
-from sim.runtime.world import World
+from sim.runtime.run.world import World
 from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
 from tests.plane.worlds import drive, scripts, worlds
 

@@ -29,7 +29,7 @@ from sim.model.faults import Fault, FaultLaw, Kill, Restart, When
 from sim.model.job import Distribution, Job, Snapshot, Source, Vertex
 from sim.model.random import stream
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.world import World
+from sim.runtime.run.world import World
 
 MS = 1_000_000
 SECOND = 1_000 * MS

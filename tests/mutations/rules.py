@@ -17,7 +17,7 @@ from tests.mutations.rules_timing import TIMING
 
 __all__ = ["RULES", "Rule"]
 
-PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_"
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/"
 
 BARRIERS = (
     Rule(
@@ -200,31 +200,31 @@ SNAPSHOTS = (
     ),
     Rule(
         "a channel-state file closes when every subtask of its group has completed",
-        "runtime/channel_state.py",
+        "runtime/task/channel_state.py",
         " and not file.incomplete and not file.failed:\n",
         " and not file.failed:\n",
-        f"{RUNTIME}channel_state.py::test_the_file_closes_when_all_members_completed",
+        f"{RUNTIME}task/test_channel_state.py::test_the_file_closes_when_all_members_completed",
     ),
     Rule(
         "little channel state stays in the acknowledgements",
-        "runtime/channel_state.py",
+        "runtime/task/channel_state.py",
         "if not (file.inlined and self.storage.is_inlined(file.size_bytes)):",
         "if not file.inlined:",
-        "tests/runtime/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
+        "tests/runtime/task/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
     ),
     Rule(
         "what came with the acknowledgements is read in no time",
-        "runtime/restore.py",
+        "runtime/jobmanager/restore.py",
         "held.in_flight_bytes - held.inlined_bytes:",
         "held.in_flight_bytes:",
-        "tests/runtime/test_recovery_host.py::test_in_flight_data_in_acknowledgements_is_read_in_no_time",
+        "tests/runtime/jobmanager/test_recovery_host.py::test_in_flight_data_in_acknowledgements_is_read_in_no_time",
     ),
     Rule(
         "captured buffers stay pinned until they are written",
-        "runtime/in_flight.py",
+        "runtime/task/in_flight.py",
         "        if part.writes == 0:\n",
         "        if part.writes >= 0:\n",
-        f"{RUNTIME}in_flight.py::test_buffers_are_released_after_the_write",
+        f"{RUNTIME}task/test_in_flight.py::test_buffers_are_released_after_the_write",
     ),
 )
 
@@ -294,10 +294,10 @@ COORDINATOR = (
     ),
     Rule(
         "messages and timeouts wait while metadata is written",
-        "runtime/coordinator_host.py",
+        "runtime/jobmanager/coordinator_host.py",
         "        while self._waiting and not self.machine.locked:\n",
         "        while self._waiting:\n",
-        "tests/runtime/test_storage_in_runs.py::test_metadata_is_written_under_the_lock",
+        "tests/runtime/jobmanager/test_storage_in_runs.py::test_metadata_is_written_under_the_lock",
     ),
     Rule(
         "a savepoint under way outlasts newer completions",

@@ -7,7 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["ENDS"]
 
 ENDS_OF_WORLDS = "tests/worlds/test_ends.py::test_"
-PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/test_", "tests/plane/test_rules_"
+PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/", "tests/plane/test_rules_"
 
 FINISHED = (
     Rule(
@@ -64,7 +64,7 @@ FAILURES = (
     ),
     Rule(
         "nothing restarts a job that has made the savepoint it stops with",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         '        if any(row.stops and row.status == "COMPLETED" for',
         '        if any(row.stops and row.status == "FAILED" for',
         "tests/worlds/test_stopping.py::test_a_job_that_fails_while_it_stops_is_not_restarted",
@@ -81,7 +81,7 @@ OUTSIDE = (
     ),
     Rule(
         "the end of the input waits for the answers to requests",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "        if self.requests():",
         "        if False:",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[drained-with-requests-interpreted]",
@@ -95,56 +95,56 @@ OUTSIDE = (
     ),
     Rule(
         "an operator that waits lets notifications through and nothing else",
-        "runtime/task_thread.py",
+        "runtime/task/thread.py",
         "if notifies or not self.yields), None)",
         "if True), None)",
-        f"{RUNTIME}task_thread.py::test_an_operator_that_waits_lets_notifications_through",
+        f"{RUNTIME}task/test_task_thread.py::test_an_operator_that_waits_lets_notifications_through",
     ),
     Rule(
         "mails wait until what was let go is written",
-        "runtime/task_thread.py",
+        "runtime/task/thread.py",
         "        while not self.occupied and not self._writes and (mail",
         "        while not self.occupied and (mail",
-        f"{RUNTIME}task_thread.py::test_mails_wait_until_what_was_let_go_is_written",
+        f"{RUNTIME}task/test_task_thread.py::test_mails_wait_until_what_was_let_go_is_written",
     ),
     Rule(
         "what a writer has written stays written",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "max(done, read - self._holds_back)",
         "max(0, read - self._holds_back)",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[naive-windowed-sink-with-a-global-committer-interpreted]",
     ),
     Rule(
         "records held back are dealt out with their streams",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "        dealt[to] = _even(",
         "        dealt[to] = 0 * _even(",
-        f"{RUNTIME}redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
+        f"{RUNTIME}setup/test_redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
     ),
     Rule(
         "requests under way stay with their task when others are rescaled",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "            after.late[new] = before.late[old]\n",
         "            pass\n",
-        f"{RUNTIME}redistribution.py::test_requests_under_way_stay_with_their_task",
+        f"{RUNTIME}setup/test_redistribution.py::test_requests_under_way_stay_with_their_task",
     ),
     Rule(
         "every committable goes to one new task",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "for i in range(own, len(old), len(new)) if old[i] in held]",
         "for i in range(own, len(old)) if old[i] in held]",
-        f"{RUNTIME}redistribution.py::test_every_committable_goes_to_one_new_task",
+        f"{RUNTIME}setup/test_redistribution.py::test_every_committable_goes_to_one_new_task",
     ),
     Rule(
         "a job stopped where it stands owes what it had read at its cut",
-        "runtime/checking.py",
+        "runtime/observe/checking.py",
         "        if end.stop is not None and (part",
         "        if end.stop is None and (part",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[stopped-cascade-interpreted]",
     ),
     Rule(
         "epochs go on behind the checkpoint restored",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "            self.writer.go_on_behind(checkpoint, held.written)\n",
         "            self.writer.go_on_behind(0, held.written)\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
@@ -168,10 +168,10 @@ WATCHING = (
     ),
     Rule(
         "every completed checkpoint is judged",
-        "runtime/coordinator_host.py",
+        "runtime/jobmanager/coordinator_host.py",
         "        if self.world.checking is not None:\n",
         "        if self.world.checking is None:\n",
-        f"{RUNTIME}checking.py::test_a_lost_capture_is_told",
+        f"{RUNTIME}observe/test_checking.py::test_a_lost_capture_is_told",
     ),
     Rule(
         "a task fails with the savepoint it has begun to stop with",

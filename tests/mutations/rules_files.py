@@ -6,7 +6,7 @@ from tests.mutations.rule import Rule
 
 __all__ = ["FILES"]
 
-PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_shared_state.py::", "tests/runtime/test_"
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_shared_state.py::", "tests/runtime/"
 
 FILES = (
     Rule(
@@ -95,58 +95,58 @@ FILES = (
     ),
     Rule(
         "triggers wait for deletions",
-        "runtime/snapshot_files.py",
+        "runtime/jobmanager/snapshot_files.py",
         "                    self._delete(ids, discarded)\n",
         "                    self._delete(ids)\n                    discarded()\n",
-        f"{RUNTIME}snapshot_files.py::test_slow_deletes_hold_triggers_back",
+        f"{RUNTIME}jobmanager/test_snapshot_files.py::test_slow_deletes_hold_triggers_back",
     ),
     Rule(
         "an acknowledgement names its files",
-        "runtime/coordinator_host.py",
+        "runtime/jobmanager/coordinator_host.py",
         "            if not self.world.files.acknowledged(checkpoint, task):\n",
         "            if False:\n",
-        f"{RUNTIME}snapshot_files.py::test_tables_say_who_needed_what",
+        f"{RUNTIME}jobmanager/test_snapshot_files.py::test_tables_say_who_needed_what",
     ),
     Rule(
         "in-flight data goes with its checkpoint",
-        "runtime/world.py",
+        "runtime/run/world.py",
         "writer.on_file, writer.on_inlined = self.files.channel_state, ",
         "writer.on_inlined = ",
-        f"{RUNTIME}snapshot_files.py::test_channel_state_belongs_to_its_checkpoint",
+        f"{RUNTIME}jobmanager/test_snapshot_files.py::test_channel_state_belongs_to_its_checkpoint",
     ),
     Rule(
         "a task that gives its snapshot up deletes what it had written",
-        "runtime/snapshot_files.py",
+        "runtime/jobmanager/snapshot_files.py",
         "        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])\n",
         "        del handles\n",
-        f"{RUNTIME}snapshot_files.py::test_what_a_task_had_written_for_nothing_goes",
+        f"{RUNTIME}jobmanager/test_snapshot_files.py::test_what_a_task_had_written_for_nothing_goes",
     ),
     Rule(
         "a job instance goes on counting after its snapshot",
-        "runtime/beginning.py",
+        "runtime/run/beginning.py",
         "next_id=number + 1, ",
         "",
-        f"{RUNTIME}instances.py::test_a_chain_goes_on_where_it_was",
+        f"{RUNTIME}run/test_instances.py::test_a_chain_goes_on_where_it_was",
     ),
     Rule(
         "tasks are asked for everything where nothing may be reused",
-        "runtime/snapshot_files.py",
+        "runtime/jobmanager/snapshot_files.py",
         '            type_ = "full"\n',
         '            type_ = "checkpoint"\n',
-        f"{RUNTIME}instances.py::test_no_claim_writes_everything_once_and_is_free",
+        f"{RUNTIME}run/test_instances.py::test_no_claim_writes_everything_once_and_is_free",
     ),
     Rule(
         "a job begins from a copy only if the copy is whole",
-        "runtime/instances.py",
+        "runtime/run/instances.py",
         "        if not restorable(snapshot, directories, copied=copied, exists=world.files.exists):\n",
         "        if False:\n",
-        f"{RUNTIME}instances.py::test_a_lost_cluster",
+        f"{RUNTIME}run/test_instances.py::test_a_lost_cluster",
     ),
     Rule(
         "an acknowledgement that names what is gone comes to nothing",
         "protocol/snapshot_store.py",
         "            return self, (LoseAcknowledgement(event.checkpoint),)\n",
         "            pass\n",
-        f"{RUNTIME}snapshot_files.py::test_increments_that_overlap_lose_each_others_files",
+        f"{RUNTIME}jobmanager/test_snapshot_files.py::test_increments_that_overlap_lose_each_others_files",
     ),
 )

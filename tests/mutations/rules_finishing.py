@@ -7,7 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["FINISHING"]
 
 END, PLAN, LAWS = "tests/protocol/test_finishing.py::", "tests/protocol/test_checkpoint_plan.py::", "tests/laws/test_laws_finish.py::"
-COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/test_stop_with_savepoint.py::"
+COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/jobmanager/test_stop_with_savepoint.py::"
 
 FINISHING = (
     Rule(
@@ -75,28 +75,28 @@ FINISHING = (
     ),
     Rule(
         "the final checkpoint is triggered at once when all data has ended",
-        "runtime/job_end.py",
+        "runtime/jobmanager/job_end.py",
         "if self.rule.final_trigger and len(self.ended)",
         "if not self.rule.final_trigger and len(self.ended)",
         f"{LAWS}test_law_32_the_final_checkpoint_is_triggered_at_once",
     ),
     Rule(
         "the final checkpoint waits for the end of everybody's data",
-        "runtime/job_end.py",
+        "runtime/jobmanager/job_end.py",
         "len(self.ended) == len(self.graph.tasks)",
         "len(self.ended) > 0",
         f"{LAWS}test_law_32_not_while_a_task_goes_on",
     ),
     Rule(
         "finished tasks count as acknowledged",
-        "runtime/coordinator_host.py",
+        "runtime/jobmanager/coordinator_host.py",
         "acknowledged=len(finished))",
         "acknowledged=0)",
         f"{LAWS}test_law_32_finished_tasks_count_as_acknowledged",
     ),
     Rule(
         "union state lets no checkpoint complete that holds the end of some of its tasks only",
-        "runtime/job_end.py",
+        "runtime/jobmanager/job_end.py",
         "return bool(self._union) and not",
         "return False and not",
         f"{LAWS}test_law_34_union_state_waits_for_the_whole_vertex",
@@ -131,30 +131,30 @@ FINISHING = (
     ),
     Rule(
         "a task that closes declines",
-        "runtime/task_end.py",
+        "runtime/task/end.py",
         "        if self.machine.closing:\n",
         "        if False:\n",
         f"{STOP}test_a_drained_job_asks_for_a_final_checkpoint_too_late",
     ),
     Rule(
         "sources end their data before the savepoint a job stops with",
-        "runtime/task_end.py",
+        "runtime/task/end.py",
         "            self._stop(stop)\n",
         "            pass\n",
         f"{STOP}test_a_job_stops_with_its_savepoint",
     ),
     Rule(
         "a stop suspends periodic checkpoints",
-        "runtime/actions.py",
+        "runtime/jobmanager/actions.py",
         "        world.coordinator.tell(SchedulerStopped(now))",
         "        pass",
         f"{STOP}test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with",
     ),
     Rule(
         "nobody waits for the channel state of a finished member of the group",
-        "runtime/channel_state.py",
+        "runtime/task/channel_state.py",
         "incomplete=set(self.members) - self._gone)",
         "incomplete=set(self.members))",
-        "tests/runtime/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
+        "tests/runtime/task/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
     ),
 )

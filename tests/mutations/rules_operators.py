@@ -6,97 +6,97 @@ from tests.mutations.rule import Rule
 
 __all__ = ["OPERATORS"]
 
-LAWS, RUNTIME = "tests/laws/test_laws_", "tests/runtime/test_"
-_IO = f"{RUNTIME}operator_io.py::test_"
+LAWS, RUNTIME = "tests/laws/test_laws_", "tests/runtime/"
+_IO = f"{RUNTIME}task/test_operator_io.py::test_"
 
 OPERATORS = (
     Rule(
         "an acknowledgement waits for the uploads of its operator",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         "            yield self._uploads.change()\n",
         "            return\n            yield self._uploads.change()\n",
         f"{LAWS}sinks.py::test_law_17_every_committed_file_exists_in_full",
     ),
     Rule(
         "an acknowledgement waits for the uploads of aborted snapshots too",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         "for flush in self._flushes if flush.checkpoint <= checkpoint for",
         "for flush in self._flushes if flush.checkpoint == checkpoint for",
         f"{LAWS}sinks.py::test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots",
     ),
     Rule(
         "an upload that fails declines its checkpoint",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         "                if file.failure is not None:\n                    raise file.failure\n",
         "",
         f"{_IO}an_upload_that_fails_declines_the_checkpoint",
     ),
     Rule(
         "an abort under the policy drop deletes what is durable already",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         '                if self._policy == "drop":\n                    self._drop(file)\n',
         "",
         f"{LAWS}sinks.py::test_law_17_is_broken_when_an_abort_drops_the_files",
     ),
     Rule(
         "files without room on the local disk wait for uploads",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         "            yield from self.space.reserve(file.size_bytes)\n",
         "            self.space.used_bytes += file.size_bytes\n",
         f"{_IO}without_local_room_a_flush_waits_for_uploads",
     ),
     Rule(
         "the end of the input writes its files once",
-        "runtime/operator_files.py",
+        "runtime/task/operator_files.py",
         "[file for file in self._of(checkpoint) if file.stored is None and file.local is None]",
         "self._of(checkpoint)",
         f"{_IO}the_files_of_the_end_are_written_once",
     ),
     Rule(
         "a failed flush leaves the task thread",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "                self.host.free()  #",
         "                pass  #",
         f"{_IO}a_failed_flush_leaves_the_thread",
     ),
     Rule(
         "behind the barrier, files do not keep the task thread",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)",
         "files.write(checkpoint)",
         f"{LAWS}sinks.py::test_law_29_files_that_take_time_differ",
     ),
     Rule(
         "a committer has what came before the barriers it snapshots",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "            self.committer.take_in(checkpoint)\n",
         "            pass\n",
         f"{LAWS}sinks.py::test_law_16_there_is_something_to_carry_over",
     ),
     Rule(
         "a writer goes on where the checkpoint stood",
-        "runtime/operator_io.py",
+        "runtime/task/operator_io.py",
         "            self.writer.go_on_behind(checkpoint, held.written)\n",
         "            self.writer.go_on_behind(checkpoint, (0,) * len(held.written))\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not made visible again",
-        "runtime/sink.py",
+        "runtime/task/sink.py",
         "            fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))\n",
         "            fresh = commit.committables\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not lost",
-        "runtime/sink.py",
+        "runtime/task/sink.py",
         "        lost = tuple(one for one in reported if not self.world.outside.settled(one))\n",
         "        lost = tuple(reported)\n",
         f"{_IO}a_restart_loses_nothing_that_is_visible_already",
     ),
     Rule(
         "the notification of an abort tells of the latest completion first",
-        "runtime/task_host.py",
+        "runtime/task/host.py",
         "            if latest_completed:\n                self._hear_complete(latest_completed)\n",
         "",
         f"{_IO}an_abort_tells_of_the_completion_before_it",
@@ -110,9 +110,9 @@ OPERATORS = (
     ),
     Rule(
         "the next instance of a job knows what was committed",
-        "runtime/outside.py",
+        "runtime/jobmanager/outside.py",
         "        self._committed |= before._committed\n",
         "",
-        f"{RUNTIME}outside.py::test_a_rescaled_job_commits_nothing_twice",
+        f"{RUNTIME}jobmanager/test_outside.py::test_a_rescaled_job_commits_nothing_twice",
     ),
 )

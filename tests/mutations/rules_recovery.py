@@ -7,7 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["RECOVERY"]
 
 _RESTART, _RECOVERY = "tests/protocol/test_restart.py::test_", "tests/protocol/test_recovery.py::test_"
-_HOST, _DEALT = "tests/runtime/test_recovery_host.py::test_", "tests/runtime/test_redistribution.py::test_"
+_HOST, _DEALT = "tests/runtime/jobmanager/test_recovery_host.py::test_", "tests/runtime/setup/test_redistribution.py::test_"
 _LAWS = "tests/laws/test_laws_failures.py::test_"
 
 RECOVERY = (
@@ -62,21 +62,21 @@ RECOVERY = (
     ),
     Rule(
         "a failover aborts what is pending",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         "        self.world.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
         "",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),
     Rule(
         "after a restart the first checkpoint comes one interval later",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         "                restarted=restarted,",
         "                restarted=False,",
         f"{_HOST}the_timeline_of_a_restart",
     ),
     Rule(
         "a failure restores the latest completed checkpoint",
-        "runtime/restore.py",
+        "runtime/jobmanager/restore.py",
         "self.checkpoint = world.coordinator.machine.latest_completed",
         "self.checkpoint = world.coordinator.machine.next_id - 1",
         f"{_HOST}a_failure_aborts_what_is_pending",
@@ -97,49 +97,49 @@ RECOVERY = (
     ),
     Rule(
         "a thread at work delays its cancellation",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         "stuck = {task for task in command.tasks if self.world.tasks[task].thread.occupied}",
         "stuck: set[int] = set()",
         f"{_HOST}a_thread_at_work_delays_its_cancellation",
     ),
     Rule(
         "a task that does not stop takes its task manager down",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         "for host in sorted({self.world.hosts[task] for task in stuck}):",
         "for host in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),
     Rule(
         "a task that reads its recovered input does not run yet",
-        "runtime/world.py",
+        "runtime/run/world.py",
         "        self.tasks[task].running = False\n",
         "",
         f"{_HOST}no_checkpoint_begins_before_every_task_runs",
     ),
     Rule(
         "a restart that has not deployed yet is given up when its tasks fail again",
-        "runtime/recovery_host.py",
+        "runtime/jobmanager/recovery_host.py",
         "restore.give_up(tasks)",
         "restore.give_up([task for task in tasks if not self.world.tasks[task].stopped])",
         f"{_HOST}a_failure_noticed_while_deploying_restarts_again",
     ),
     Rule(
         "a lost task manager's slots come back with its replacement",
-        "runtime/restore.py",
+        "runtime/jobmanager/restore.py",
         "return max(0, *(available.get(self.world.hosts[task], 0) - self.env.now for task in self.tasks))",
         "return 0",
         f"{_HOST}a_replacement_is_waited_for",
     ),
     Rule(
         "a silent task manager is noticed by its heartbeat only",
-        "runtime/faults.py",
+        "runtime/jobmanager/faults.py",
         "noticed_ns = restart.heartbeat_timeout_ns if what.silent else",
         "noticed_ns = 0 if what.silent else",
         f"{_HOST}a_silent_one_only_by_its_heartbeat",
     ),
     Rule(
         "a message waits for the network of its task manager",
-        "runtime/faults.py",
+        "runtime/jobmanager/faults.py",
         "return max(0, self._cut_off_until_ns.get(self.world.hosts[task], 0) - self.env.now)",
         "return 0",
         f"{_HOST}an_acknowledgement_waits_for_the_network",
@@ -153,21 +153,21 @@ RECOVERY = (
     ),
     Rule(
         "keyed state is dealt out by key groups",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "shares = overlap(own, len(new), len(old), key_groups[vertex])",
         "shares = {own % len(old): Fraction(1)}",
         f"{_DEALT}keyed_state_goes_by_key_groups",
     ),
     Rule(
         "channel state is read by everybody who may own some of it",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "read_bytes=_read_bytes([part for part, _ in mine], dealt)",
         "read_bytes=_read_bytes(dealt, dealt)",
         f"{_DEALT}channel_state_is_read_by_everybody_who_may_own_some_of_it",
     ),
     Rule(
         "what was in flight is in flight after rescaling",
-        "runtime/redistribution.py",
+        "runtime/setup/redistribution.py",
         "for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):",
         "for channel, records in zip(new, _dealt(0, after, edge, new), strict=True):",
         f"{_DEALT}nothing_in_flight_is_lost",

@@ -6,7 +6,7 @@ from tests.mutations.rule import Rule
 
 __all__ = ["STATE"]
 
-TESTS, LAWS, RUNTIME = "tests/state/test_", "tests/laws/test_laws_state.py::", "tests/runtime/test_"
+TESTS, LAWS, RUNTIME = "tests/state/test_", "tests/laws/test_laws_state.py::", "tests/runtime/"
 
 STATE = (
     Rule(
@@ -81,24 +81,24 @@ STATE = (
     ),
     Rule(
         "writing a canonical savepoint slows its task, and only that long",
-        "runtime/state_snapshot.py",
+        "runtime/task/state_snapshot.py",
         "                self.slow(Fraction(1))\n",
         "                pass\n",
-        f"{RUNTIME}state_transfer.py::test_a_cancelled_savepoint_slows_nobody",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_cancelled_savepoint_slows_nobody",
     ),
     Rule(
         "a local copy is lost with its disk",
-        "runtime/state_snapshot.py",
+        "runtime/task/state_snapshot.py",
         "        if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):\n",
         "        if others or share != 1 or snapshot.local is None:\n",
-        f"{RUNTIME}state_transfer.py::test_a_local_heap_is_read_from_disk",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_local_heap_is_read_from_disk",
     ),
     Rule(
         "a restored task counts its updates from where it stood",
-        "runtime/state_snapshot.py",
+        "runtime/task/state_snapshot.py",
         "        self._updates = 0\n        self._rewritten(served)\n",
         "        self._updates = 0\n",
-        f"{RUNTIME}state_transfer.py::test_a_restored_task_counts_its_updates_from_where_it_stands",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_restored_task_counts_its_updates_from_where_it_stands",
     ),
     Rule(
         "a restored RocksDB goes on incrementally",
@@ -109,17 +109,17 @@ STATE = (
     ),
     Rule(
         "a checkpoint waits for the tail of the changelog",
-        "runtime/state_snapshot.py",
+        "runtime/task/state_snapshot.py",
         "                    snapshot.logged.append((yield from self.log.wait(file)))\n",
         "                    pass\n",
-        f"{RUNTIME}log_writer.py::test_a_checkpoint_waits_for_the_tail",
+        f"{RUNTIME}task/test_log_writer.py::test_a_checkpoint_waits_for_the_tail",
     ),
     Rule(
         "a file of the changelog that several checkpoints wait for is written once",
-        "runtime/log_writer.py",
+        "runtime/task/log_writer.py",
         "        if self._claims[file.name] > 0:\n",
         "        if self._claims[file.name] > 9:\n",
-        f"{RUNTIME}log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
+        f"{RUNTIME}task/test_log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
     ),
     Rule(
         "a materialisation truncates the log",

@@ -7,7 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["TIMING"]
 
 _LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
-_WARM = "tests/runtime/test_warm_up.py::test_"
+_WARM = "tests/runtime/jobmanager/test_warm_up.py::test_"
 
 TIMING = (
     Rule(
@@ -54,42 +54,42 @@ TIMING = (
     ),
     Rule(
         "a restarted task is slow until it is warm",
-        "runtime/warm_up.py",
+        "runtime/jobmanager/warm_up.py",
         '        self.speed.slow(task, "warm-up", self.restart.warm_up_factor)\n',
         "",
         f"{_WARM}a_restarted_task_is_slow_until_it_is_warm",
     ),
     Rule(
         "a task that restarts while cold begins its warm-up anew",
-        "runtime/warm_up.py",
+        "runtime/jobmanager/warm_up.py",
         "        if self.env.now >= self._warm_ns[task]:\n",
         "        if True:\n",
         f"{_WARM}who_restarts_while_cold_begins_anew",
     ),
     Rule(
         "a flusher sleeps for the timeout and works then",
-        "runtime/lowering.py",
+        "runtime/setup/lowering.py",
         "    return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns\n",
         "    return timeout_ns\n",
-        "tests/runtime/test_lowering.py::test_flushes_are_a_timeout_and_what_the_flusher_takes_apart",
+        "tests/runtime/setup/test_lowering.py::test_flushes_are_a_timeout_and_what_the_flusher_takes_apart",
     ),
     Rule(
         "keyed records go to the owners of their key groups",
-        "runtime/lowering.py",
+        "runtime/setup/lowering.py",
         "    return owners(reader.parallelism, reader.max_parallelism)\n",
         "    return ()\n",
-        "tests/runtime/test_lowering.py::test_key_groups_say_who_reads",
+        "tests/runtime/setup/test_lowering.py::test_key_groups_say_who_reads",
     ),
     Rule(
         "every record has a byte",
         "model/quantiles.py",
         "    return tuple(max(1, size) for size in quantile_table(law))\n",
         "    return quantile_table(law)\n",
-        "tests/runtime/test_lowering.py::test_laws_become_tables",
+        "tests/runtime/setup/test_lowering.py::test_laws_become_tables",
     ),
     Rule(
         "a job without checkpoints commits at its end",
-        "runtime/task_end.py",
+        "runtime/task/end.py",
         '(tail == "checkpoint" and not checkpointing)',
         '(tail == "checkpoint" and tail == "at-finish")',
         "tests/laws/test_laws_sinks.py::test_without_checkpoints_output_is_committed_at_the_end",

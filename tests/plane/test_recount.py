@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.model.job import Distribution
 from sim.model.quantiles import quantile_table
 from sim.model.random import draw, stream
-from sim.runtime.world import World
+from sim.runtime.run.world import World
 from sim.scenario import loads, write
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform
 

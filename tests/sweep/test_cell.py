@@ -3,8 +3,8 @@
 import math
 import re
 
-from sim.runtime import simulate as module
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.run import simulate as module
 from sim.sweep.cell import outcome
 from sim.sweep.plan import cells, with_baselines
 
@@ -46,4 +46,4 @@ def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
     monkeypatch.setattr(TwoPlaneEnvironment, "step", broken)
     told = outcome(cells(study.scenarios)[0])["error"]
 
-    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", told), told
+    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_/]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", told), told

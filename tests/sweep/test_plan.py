@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.runtime.manifest import identity
+from sim.runtime.run.manifest import identity
 from sim.scenario import loads
 from sim.sweep.plan import baseline, cells, distinct, replicated, with_baselines
 

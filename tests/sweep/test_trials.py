@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.cluster import Debloat
-from sim.runtime.manifest import identity
+from sim.runtime.run.manifest import identity
 from sim.sweep.advice.settings import PROTOCOLS, candidate, extras, intervals, patient, todays
 from sim.sweep.advice.sweep_file import write_sweep
 from sim.sweep.advice.trials import FAILURE, UNDISTURBED, Bench

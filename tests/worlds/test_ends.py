@@ -8,9 +8,9 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.model.faults import Rescale
 from sim.model.job import Job
-from sim.runtime.operator_io import OperatorIO
-from sim.runtime.simulate import ENGINES, simulate
-from sim.runtime.sink import SinkWriter
+from sim.runtime.run.simulate import ENGINES, simulate
+from sim.runtime.task.operator_io import OperatorIO
+from sim.runtime.task.sink import SinkWriter
 from sim.scenario import load, loads
 from tests.laws.small_jobs import MS
 

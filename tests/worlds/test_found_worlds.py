@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from sim.scenario import load
 
 WORLDS = Path(__file__).parents[1] / "data" / "worlds"

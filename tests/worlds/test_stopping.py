@@ -7,7 +7,7 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, When
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import MS
 from tests.worlds.strategies import base
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.runtime.simulate import simulate
+from sim.runtime.run.simulate import simulate
 from tests.worlds.strategies import FAULTS, STRATEGIES, base
 from tests.worlds.verdicts import TABLE, table, verdict
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
 from sim.plane.reference import ReferencePlane
-from sim.runtime.instances import Chain
-from sim.runtime.world import World
+from sim.runtime.run.instances import Chain
+from sim.runtime.run.world import World
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane.interface import PlaneSpec
     from sim.plane.reference.parts import Channel, Identity
     from sim.protocol.committables import Committable
-    from sim.runtime.beginning import Beginning
     from sim.runtime.contents import Held
+    from sim.runtime.run.beginning import Beginning
 
 __all__ = ["Lineage", "Traced", "traced"]
 
@@ -50,7 +50,7 @@ def traced(scenario: Scenario) -> Traced:
     result = Traced()
 
     def build(part: Scenario, beginning: Beginning | None) -> World:
-        with patch("sim.runtime.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
+        with patch("sim.runtime.run.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
             world = World(part, "reference", check=False, beginning=beginning)
         if beginning is not None:
             _hand_over(worlds[-1], world, beginning)

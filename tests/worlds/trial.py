@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sim.model.scenario import Scenario
-from sim.runtime.result import Result
-from sim.runtime.simulate import simulate
+from sim.runtime.run.result import Result
+from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
 from tests.worlds.account import account
 from tests.worlds.draw import Document

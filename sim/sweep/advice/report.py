@@ -98,7 +98,7 @@ def _served(race: Race, asked: Sequence[Unknown]) -> dict[str, float]:
     """Records per second that come out of each source at most, where somebody needs to know."""
     if not any(one.assumed == "unlimited" for one in asked):
         return {}
-    from sim.runtime.simulate import simulate
+    from sim.runtime.run.simulate import simulate
 
     bare = baseline(replace(race.scenario, faults=(), run=replace(race.scenario.run, duration_ns=2 * SETTLED_NS, warmup_ns=0)))
     tasks = simulate(bare, check=False).tables["tasks"]

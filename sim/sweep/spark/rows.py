@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sim.runtime.manifest import code_version
+from sim.runtime.run.manifest import code_version
 from sim.sweep.cell import Row, died
 from sim.sweep.java import MissingDependencyError
 from sim.sweep.local import Watch

@@ -42,7 +42,7 @@ def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: b
 def bring(archive: str, version: str) -> None:
     """The driver's version of the package: the one installed here, with its compiled kernel, if it is the same; else what was sent."""
     try:
-        from sim.runtime.manifest import code_version
+        from sim.runtime.run.manifest import code_version
 
         if code_version() == version:
             return

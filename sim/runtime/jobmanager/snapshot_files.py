@@ -1,0 +1,245 @@
+"""The files of snapshots where they meet time: acknowledgements register them, completions and aborts have them deleted.
+
+Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long deleting takes is storage's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sim.checkers.files import Kept
+from sim.metrics.files import FileRow, SnapshotRow
+from sim.model.directories import Directories
+from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
+from sim.protocol.machine import changed
+from sim.protocol.relocation import broken_by, restorable, verdict
+from sim.protocol.snapshot_store import (
+    DeleteDirectory,
+    DeleteSharedFiles,
+    FailedOver,
+    LoseAcknowledgement,
+    SnapshotBegun,
+    SnapshotCompleted,
+    SnapshotDiscarded,
+    SnapshotStore,
+    StateRegistered,
+    StoreEvent,
+)
+from sim.runtime.background import begin
+from sim.storage import FileId
+
+if TYPE_CHECKING:
+    from sim.protocol.options import BarrierOptions
+    from sim.runtime.contents import Held
+    from sim.runtime.run.world import World
+    from sim.state.files import Handle
+
+__all__ = ["SnapshotFiles", "snapshot_rows"]
+
+_DELETING = 4
+"""Files deleted at a time: cleaner.parallel-mode uses the I/O executor, four threads per core of the JobManager."""
+
+
+class SnapshotFiles:
+    """Of one job instance."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.store = SnapshotStore()
+        self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}  # (checkpoint, task): acknowledgements on their way
+        self._metadata: dict[int, FileId] = {}
+        self._stored: dict[tuple[int, int], FileId] = {}  # file -> its id in this instance's ledger, until it is deleted
+        self._files: dict[FileId, StateFile] = {}
+        self._types: dict[int, SnapshotType] = {}
+        self._saved: dict[int, dict[int, Held]] = {}  # what savepoints hold, task by task
+        self._restored: StoredSnapshot | None = None
+        self._followed = False  # another job instance has begun
+        self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
+        self.first_completed = 0  # the first ordinary checkpoint that did
+        self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
+
+    def take_over(self, before: SnapshotFiles, snapshot: StoredSnapshot, claim: ClaimMode) -> None:
+        """A job instance that begins from a snapshot of the one before it; all files stay where they are."""
+        self.store = SnapshotStore.restored(before.store.instance + 1, snapshot, claim)
+        self._stored, self._files, self._metadata = dict(before._stored), dict(before._files), {}
+        if claim == "claim" and snapshot.checkpoint in before._metadata:
+            self._metadata[snapshot.checkpoint] = before._metadata[snapshot.checkpoint]
+        self._restored = snapshot
+        before._followed = True
+
+    # ------------------------------------------------------------------------------------------ what happens
+
+    def begun(self, checkpoint: int, options: BarrierOptions) -> BarrierOptions:
+        """A checkpoint got its id; what its tasks are asked for may be more than an increment."""
+        type_ = options.snapshot_type
+        if type_ == "checkpoint" and self.store.full_required:
+            type_ = "full"
+            options = changed(options, type=type_)
+        self._types[checkpoint] = type_
+        self._tell(SnapshotBegun(checkpoint, type_))
+        return options
+
+    def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
+        """An acknowledgement sets out; this is what it names."""
+        ledger = self.world.storage.files  # a handle may be to a part of a file
+        stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
+        named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
+        if named:
+            self._offered[checkpoint, task] = named
+
+    def acknowledged(self, checkpoint: int, task: int) -> bool:
+        """It arrives, in time or too late; False: it names what is gone, and comes to nothing."""
+        return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
+
+    def channel_state(self, checkpoint: int, file: FileId, size_bytes: int) -> None:
+        """The in-flight data of a group of subtasks is durable; one of their acknowledgements will name it."""
+        self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
+
+    def metadata(self, checkpoint: int, file: FileId) -> None:
+        """It is durable; the checkpoint may have been given up meanwhile."""
+        if checkpoint in self.store.pending:
+            self._metadata[checkpoint] = file
+        else:
+            self._delete([file])
+
+    def completed(self, checkpoint: int) -> None:
+        self._tell(SnapshotCompleted(checkpoint))
+        if self._types[checkpoint] in ("canonical", "native"):
+            self._saved[checkpoint] = self.world.contents.checkpoints.get(checkpoint, {})
+        elif not self.first_completed:
+            self.first_completed = checkpoint
+        self._look_whether_free()
+
+    def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
+        """It was aborted or subsumed; `done` when its private files are deleted."""
+        if checkpoint in self.store.pending or checkpoint in self.store.retained:
+            self._tell(SnapshotDiscarded(checkpoint), done)
+            self._look_whether_free()
+        else:
+            done()  # nothing of it was ever stored
+
+    def failed_over(self, checkpoint: int) -> None:
+        if checkpoint:
+            self._tell(FailedOver(checkpoint))
+
+    def abandon(self, handles: Iterable[Handle]) -> None:
+        """A task gave its snapshot up: what it had written for it goes (StateUtil#bestEffortDiscardAllStateObjects)."""
+        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])
+
+    # ------------------------------------------------------------------------------------------ what follows
+
+    def _register(self, checkpoint: int, files: tuple[StateFile, ...]) -> bool:
+        if not files:
+            return True
+        if not self._tell(StateRegistered(checkpoint, files)):
+            return False
+        for file in files:
+            first, last = self._uses.get(file.key, (checkpoint, checkpoint))
+            self._uses[file.key] = first, max(last, checkpoint)
+        return True
+
+    def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
+        """False: the event came to nothing."""
+        self.store, commands = self.store.on(event)
+        for command in commands:
+            match command:
+                case DeleteDirectory():
+                    ids = self._ids(command.files)
+                    if isinstance(event, SnapshotDiscarded) and command.checkpoint not in self.store.kept_whole:
+                        ids += [self._metadata.pop(command.checkpoint)] if command.checkpoint in self._metadata else []
+                    self._delete(ids, discarded)
+                case DeleteSharedFiles():
+                    self._delete(self._ids(command.files))
+                case LoseAcknowledgement():
+                    return False
+        return True
+
+    def _look_whether_free(self) -> None:
+        if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
+            return
+        theirs = {file.key for file in self._restored.files}
+        if not any(file.key in theirs for one in self.store.retained.values() for file in one.files):
+            self.free_ns = self.world.env.now
+
+    def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
+        """Those not deleted before."""
+        return [self._stored.pop(file.key) for file in files if file.key in self._stored]
+
+    def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None) -> None:
+        """Process: best effort, several at a time; `done` in this turn if deleting takes no time."""
+        left = min(_DELETING, len(ids))
+
+        def ended(_: object = None) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        if not ids:
+            done()
+        for thread in range(left):
+            begin(self.world.env, self.world.storage.delete(ids[thread::_DELETING]), ended, ended)
+
+    def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
+        """The file of this id, which this instance wrote unless it was restored."""
+        file = self._files.get(stored)
+        if file is None:
+            own: Scope = "savepoint" if self._types.get(checkpoint) in ("canonical", "native") else "exclusive"
+            file = StateFile(self.store.instance, int(stored), checkpoint, "shared" if scope == "shared" else own, size_bytes)
+            self._files[stored], self._stored[file.key] = file, stored
+        return file
+
+    # ------------------------------------------------------------------------------------------ what is told of it
+
+    def contents(self, snapshot: StoredSnapshot) -> dict[int, Held]:
+        """What it holds, task by task; of one that is still kept."""
+        return self._saved.get(snapshot.checkpoint) or self.world.contents.checkpoints[snapshot.checkpoint]
+
+    def type_of(self, checkpoint: int) -> SnapshotType:
+        return self._types[checkpoint]
+
+    def exists(self, file: StateFile) -> bool:
+        return file.key in self._stored
+
+    def kept(self) -> Iterator[Kept]:
+        """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
+        directories = self.world.scenario.directories
+        for one in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
+            missing = [file for file in one.files if not self._is_whole(file)]
+            what = f"{one.type} {one.checkpoint} of job {one.instance}"
+            yield Kept(what, len(one.files), tuple(directories.path(file) for file in missing))
+
+    def _is_whole(self, file: StateFile) -> bool:
+        return file.key in self._stored and self.world.storage.files.exists(self._stored[file.key])
+
+    def held(self) -> tuple[StoredSnapshot, ...]:
+        """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""
+        own = [one for one in self.store.retained.values() if one.instance == self.store.instance]
+        return tuple(sorted((*own, *self.store.savepoints), key=lambda one: one.checkpoint))
+
+    def file_rows(self) -> list[FileRow]:
+        """Of every file some snapshot named, or was to name."""
+        directories, ledger, job = self.world.scenario.directories, self.world.storage.files, self.store.instance
+        rows = []
+        for stored, file in self._files.items():
+            created_by, last_used = self._uses.get(file.key, (-1, -1))
+            deleted_ns = ledger[stored].deleted_ns
+            rows.append(FileRow(file, directories.path(file), job, created_by, last_used, -1 if deleted_ns is None else deleted_ns))
+        return rows
+
+
+def snapshot_rows(snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]) -> list[SnapshotRow]:
+    """What each of these depends on, and what each of the others loses with it."""
+    return [
+        SnapshotRow(
+            one,
+            directories.directory(one),
+            verdict(one, directories),
+            restorable(one, directories, copied=directories.root),
+            restorable(one, directories, exists=exists),
+            broken_by(snapshots, directories, one),
+            broken_by(snapshots, directories, directories.job_directory(one.instance)),
+        )
+        for one in snapshots
+    ]

@@ -1,0 +1,188 @@
+"""The account of one job instance: what its tasks have done, kept apart from what its checkpoints hold, and compared with it.
+
+A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other parallelisms.
+
+Reads the counts that no restart touches (rule P8 of the plane).  What must hold is `sim.checkers`'; here the records are put before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.checkers.dealing import Shape, misdealt
+from sim.checkers.ledger import Ledger, Tally
+from sim.checkers.restores import story_of_restore
+from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
+from sim.metrics.journal import Happening
+from sim.plane.interface import Ship
+from sim.protocol.options import Ending
+from sim.runtime.observe.state_accounts import StateAccounts
+from sim.runtime.observe.transactions import Transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sim.checkers.story import Teller
+    from sim.checkers.violation import Violation
+    from sim.metrics.journal import Entry
+    from sim.runtime.contents import Held
+    from sim.runtime.run.world import World
+
+__all__ = ["Accounts"]
+
+
+class Accounts:
+    """`inputs`, `outputs`: the channels of each task, in the order of its position."""
+
+    def __init__(self, world: World, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], teller: Teller) -> None:
+        self.world = world
+        self.teller = teller
+        self.ledger = Ledger.opened(inputs, outputs)
+        self.found: list[Violation] = []
+        self._outputs = [
+            Written(task, np.array(channels, np.int64), *world.spec.edges[edge].fan_out, world.spec.edges[edge].ship == Ship.BROADCAST)
+            for task, edge, channels in world.layout.partitions
+        ]
+        self._more = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
+        self.state = StateAccounts(world, self.ledger, self._story)
+        self.transactions = Transactions(world)
+        self._shape = _shape(world)
+        self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
+        self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
+
+    def go_on(self, before: Accounts, checkpoint: int) -> None:
+        """The job begins with what another one held."""
+        self.state.go_on(before.state, checkpoint)
+        self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.world.contents.checkpoints[checkpoint]))
+        self._rescaled = set(before._rescaled)
+        stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
+        if stood.state.names == self.state.names and stood._shape.channels_alike(self._shape):
+            self.ledger.notes[checkpoint], self._more = stood.ledger.of(checkpoint), list(stood._more)
+        else:
+            self._before = stood
+            self._rescaled |= stood._shape.resized(self._shape)
+
+    # ------------------------------------------------------------------------------------------ while the job runs
+
+    def cut(self, checkpoint: int, task: int, held: Held) -> None:
+        """The task is at its cut; `held`: what the checkpoint says of it."""
+        self.transactions.cut(checkpoint, task, held)
+        if checkpoint not in self.ledger.notes:
+            self._forget(lambda number: number in self.world.stats and self.world.stats[number].status == "FAILED")
+        counted, position = self.world.plane.counted(task), held.position
+        served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
+        if served == position.served and not (read != position.records_out).any() and not (written != position.records_in).any():
+            return
+        fact = (
+            f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
+            f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
+        )
+        self.found.append(misnoted(self.world.env.now, checkpoint, task, fact, self.teller))
+
+    def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
+        """Older checkpoints are gone, but for those retained and for savepoints."""
+        kept = {*retained, *(number for number, row in self.world.stats.items() if row.savepoint_format)}
+        self._forget(lambda number: number < checkpoint and number not in kept)
+        self.found.extend(self.transactions.completed(self.teller))
+
+    def _forget(self, gone: Callable[[int], bool]) -> None:
+        for books in (self.ledger, self.state, self.transactions):
+            books.forget(gone)
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int], *, told: bool) -> None:
+        """These tasks have just been started; `told`: the cut of the checkpoint is known not to be exact."""
+        restored = self._last_restore()
+        counted = self._counted(tasks)
+        stands = self._standing(counted.known)
+        if self._before is not None:
+            self._begin_with(self._before, checkpoint, stands)
+        expected = self.ledger.of(checkpoint)
+        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, told=told))
+        self.ledger.stand(stands, counted)
+        again = [(row, more) for row, more in zip(self._outputs, self._more, strict=True) if expected.known[row.task]]
+        when = f"at checkpoint {checkpoint}"
+        rows, before = [row for row, _ in again], [more for _, more in again]
+        self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
+
+    def _begin_with(self, before: Accounts, checkpoint: int, stands: Tally) -> None:
+        """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
+        note = self.ledger.notes.setdefault(checkpoint, Tally.zero(len(stands.served), len(stands.read)))
+        fresh = stands.known & ~note.known
+        read, written = fresh[self.ledger.ends[0]], fresh[self.ledger.ends[1]]
+        note.served[fresh], note.late[fresh], note.known[fresh] = stands.served[fresh], stands.late[fresh], True
+        note.read[read], note.written[written] = stands.read[read], stands.written[written]
+        if note.known.all():
+            self._before, old = None, (before._shape, before.ledger.of(checkpoint))
+            where = f"job {before.state.instance + 1}, begun from checkpoint {checkpoint} of job {before.state.instance}"
+            self.found.extend(misdealt(self.world.env.now, where, old, (self._shape, note)))
+            self._more = [held_by(row, note) - owed(row, note) for row in self._outputs]
+
+    def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
+        return story_of_restore(self._last_restore(), {checkpoint}, (task,), self.teller)
+
+    def _last_restore(self) -> Entry:
+        return next(row for row in reversed(self.world.journal) if row.happening is Happening.JOB_RESTORED)
+
+    # ------------------------------------------------------------------------------------------ at the end
+
+    def at_the_end(self) -> Iterator[Violation]:
+        """Of a job that has finished."""
+        world = self.world
+        tally = self.ledger.stands(self._counted(range(len(world.layout.vertex))))
+        stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
+        ends = list(zip(world.layout.writer, world.layout.reader, strict=True))
+        yield from unread(world.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
+        yield from unwritten(world.env.now, self._outputs, tally, self._more, "at the end", self.teller)
+        vertices = world.scenario.job.vertices
+        asking = (task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].async_io is not None)
+        yield from unanswered(world.env.now, filter(self._drained, asking), tally, self.teller)
+
+    def _to_be_read(self, tally: Tally) -> Tally:
+        """Of what tasks stopped without a drain have written, the part behind their cut may be read or not: it is in the savepoint."""
+        ends = [host.ending.machine for host in self.world.tasks]
+        for stop in {end.stop for end in ends if end.stop is not None}:
+            tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
+            tally = up_to(tally, self.ledger.of(stop), tasks[self.ledger.ends[1]])
+        return tally
+
+    def _drained(self, task: int) -> bool:
+        return self.world.tasks[task].ending.machine.drained
+
+    def _totals(self) -> list[tuple[int, int]]:
+        """(source, records it has), where they are bounded and were never dealt out anew."""
+        vertices = self.world.scenario.job.vertices
+        sources = (
+            (task, vertices[vertex].source) for task, vertex in enumerate(self.world.layout.vertex) if vertex not in self._rescaled
+        )
+        return [(task, source.total) for task, source in sources if source is not None and source.total is not None]
+
+    # ------------------------------------------------------------------------------------------ reading the plane
+
+    def _counted(self, tasks: Iterable[int]) -> Tally:
+        plane, ledger = self.world.plane, self.ledger
+        tally = Tally.zero(len(ledger.inputs), len(ledger.ahead.read))
+        for task in tasks:
+            counted = plane.counted(task)
+            tally.served[task], tally.late[task], tally.known[task] = counted.served, plane.position(task).late, True
+            tally.read[ledger.inputs[task]], tally.written[ledger.outputs[task]] = counted.read, counted.written
+        return tally
+
+    def _standing(self, which: np.ndarray) -> Tally:
+        """What the plane's tables say."""
+        tasks, channels = self.world.plane.tasks(), self.world.plane.channels()
+        late = np.array([self.world.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
+        return Tally(tasks["served"], late, channels["records_in"], channels["records_out"], which)
+
+
+def _shape(world: World) -> Shape:
+    layout, spec = world.layout, world.spec
+    vertex, edge = np.array(layout.vertex, np.int64), np.array(layout.edge, np.int64)
+    return Shape(
+        tuple(row.name for row in spec.vertices),
+        tuple(np.flatnonzero(vertex == number) for number in range(len(spec.vertices))),
+        tuple((row.upstream, row.downstream) for row in spec.edges),
+        tuple(np.flatnonzero(edge == number) for number in range(len(spec.edges))),
+    )

@@ -1,0 +1,90 @@
+"""How far a restarted job has come: its first record, what its sources emit again, and when their backlog is back to what it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.metrics.recoveries import RecoveryStats
+from sim.runtime.observe.backlog import due_records
+from sim.storage.work import Work
+
+if TYPE_CHECKING:
+    from sim.runtime.contents import Held
+    from sim.runtime.run.world import World
+
+__all__ = ["LOOK_NS", "CatchUp"]
+
+LOOK_NS = 10_000_000
+"""How often it looks for the first record [ns], which is its precision; whether a job has caught up is known to the tenfold."""
+LONGEST_NS = 1_000_000_000
+"""Between two looks: a job that is cold at first, or held up by checkpoints, is faster in the end than its pace so far tells."""
+
+
+class CatchUp:
+    """Of one restart; made before its tasks are started again, while they stand where they failed."""
+
+    def __init__(self, world: World, stats: RecoveryStats, held: dict[int, Held]) -> None:
+        self.world = world
+        self.env = world.env
+        self.stats = stats
+        begun = world.beginning if stats.number == 1 else None  # how this job instance began
+        served = world.plane.served() if begun is None else begun.served
+        self.sources = [task for task in sorted(held) if not world.layout.task_gates[task]]
+        self.position = {task: int(served[task]) for task in self.sources}  # where they stood
+        stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
+        ends = [task for task in sorted(held) if not world.layout.task_partitions[task]]
+        stats.served_again = sum(max(0, int(served[task]) - held[task].position.served) for task in ends)
+        self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
+        self.tasks = sorted(held)
+        self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
+        readers = [task for task in self.tasks if world.layout.task_gates[task]] or self.sources
+        self.readers = {task: held[task].position.served for task in readers}
+        self._watching = False
+
+    def begin(self, tasks: set[int]) -> None:
+        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again."""
+        if not self._watching:
+            self._watching = True
+            self.env.process(self._watch(tasks))
+
+    def _watch(self, tasks: set[int]) -> Work[None]:
+        everything, begun_ns = len(tasks), self.env.now
+        most, next_ns = self._distance(), LOOK_NS
+        while True:
+            yield self.env.timeout(next_ns)
+            if len(tasks) < everything:
+                return
+            if self.stats.first_record_ns < 0:
+                if any(self._served(task) > begun for task, begun in self.readers.items()):
+                    self.stats.first_record_ns = self.env.now
+            elif (distance := self._distance()) <= len(self.tasks):  # but for the record each is about to emit or to take
+                self.stats.caught_up_ns = self.env.now
+                return
+            else:
+                most = max(most, distance)
+                next_ns = self._half_way(most, distance, self.env.now - begun_ns)
+
+    def _half_way(self, most: int, distance: int, spent_ns: int) -> int:
+        """Until the next look: half of what is left to do at the pace so far."""
+        left_ns = spent_ns * distance // (most - distance) if most > distance else 2 * spent_ns
+        return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
+
+    def _served(self, task: int) -> int:
+        return self.world.plane.position(task).served
+
+    def _distance(self) -> int:
+        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""
+        here = {task: self._served(task) for task in self.sources}
+        behind = sum(max(0, self.position[task] - here[task]) for task in self.sources)
+        waiting = sum(self._backlog(task, self.env.now, here[task]) for task in self.sources)
+        flying = 0 if self.flying is None else self._in_flight() - self.flying
+        return behind + max(0, waiting - self.waiting) + max(0, flying)
+
+    def _in_flight(self) -> int:
+        """Records written and not read yet."""
+        positions = [self.world.plane.position(task) for task in self.tasks]
+        return sum(int(position.records_in.sum()) - int(position.records_out.sum()) for position in positions)
+
+    def _backlog(self, task: int, now: int, emitted: int) -> int:
+        source = self.world.spec.vertices[self.world.layout.vertex[task]].source
+        return 0 if source is None else max(0, due_records(source, now) - emitted)

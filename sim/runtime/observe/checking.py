@@ -1,0 +1,124 @@
+"""Watches one run and says what it broke.  What must hold is `sim.checkers`'; here the records are put before it.
+
+A cut is judged in the moment its checkpoint completes, everything else at the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.checkers.checkpoints import broken_promises, too_many_retained
+from sim.checkers.commits import broken_commits, uncommitted
+from sim.checkers.cut import Cut, Cuts
+from sim.checkers.files import broken_snapshots
+from sim.checkers.restores import Surplus, broken_restores
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+from sim.runtime.observe.accounts import Accounts
+
+if TYPE_CHECKING:
+    from sim.plane.layout import Layout
+    from sim.runtime.run.world import World
+
+__all__ = ["Checking"]
+
+CONSERVED = "records, credits, buffers, segments and bytes are conserved"
+
+
+class Checking:
+    def __init__(self, world: World, *, keep_cuts: bool = False) -> None:
+        self.world = world
+        self.keep_cuts = keep_cuts  # of all completed checkpoints, for those who look closer
+        self.cuts = Cuts(list(zip(world.layout.writer, world.layout.reader, strict=True)))
+        self.teller = Teller(world.journal, world.names())
+        self._inputs, self._outputs = _channels(world.layout)
+        self.accounts = Accounts(world, self._inputs, self._outputs, self.teller)
+        self._found: list[Violation] = []
+        self._surpluses: dict[int, Surplus] = {}  # by checkpoint
+
+    def completed(self, checkpoint: int) -> None:
+        """Its metadata is durable: from now on it may be restored."""
+        self._fill(self.cuts.of(checkpoint), checkpoint)
+        exactly_once = self.world.scenario.checkpoint.barriers.kind != "at-least-once"
+        found = self.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
+        if found is not None:
+            self._found.append(found)
+        if (worst := self.cuts.worst(checkpoint)) is not None:
+            twice_bytes, lost_bytes, channel, account = worst
+            self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends[channel], account)
+        self.accounts.completed(checkpoint, self.world.coordinator.machine.retained)
+        if not self.keep_cuts:
+            self.cuts.forget(lambda number: number <= checkpoint)
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """These tasks have just been started."""
+        self.accounts.restarted(checkpoint, tasks, told=checkpoint in self._surpluses)
+
+    def _fill(self, cut: Cut, checkpoint: int) -> None:
+        """From what the checkpoint holds: exactly what would be restored."""
+        held = self.world.contents.checkpoints.get(checkpoint, {})
+        for task, part in held.items():
+            into, out = self._inputs[task], self._outputs[task]
+            cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
+            cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
+
+    def violations(self) -> tuple[Violation, ...]:
+        """At the end of the run, in the order of their times."""
+        world = self.world
+        savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
+        found = [*self._found, *self.accounts.found, *self.accounts.state.found, *broken_promises(world.journal, world.stats, self.teller)]
+        begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
+        covered, counted_from = world.outside.covered_before, world.outside.counted_from
+        periodic = world.scenario.checkpoint.interval_ns is not None
+        found.extend(
+            broken_commits(
+                world.commits, world.stats, self.teller,
+                begun_from=begun_from, covered=covered, counted_from=counted_from, checkpointing=periodic,
+            )
+        )  # fmt: skip
+        found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
+        if world.job_status == "FINISHED":
+            found.extend(self.accounts.at_the_end())
+            owed = self._owed()
+            found.extend(uncommitted(world.commits, owed, world.env.now, self.teller, covered=covered, counted_from=counted_from))
+        retained = world.coordinator.machine.retained
+        done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
+        latest = max(done, default=begun_from)
+        limit = world.coordinator.machine.num_retained
+        found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
+        found.extend(broken_snapshots(world.files.kept(), world.env.now))
+        try:
+            world.plane.check()
+        except AssertionError as error:
+            found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
+        return tuple(sorted(found, key=lambda one: one.time_ns))
+
+    def _owed(self) -> dict[int, list[int]]:
+        """Of each writer of a transactional sink: the records this job has to commit, by input channel."""
+        commits = {task: self.world.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.world.layout.vertex)}
+        return {task: self._owed_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None}
+
+    def _owed_by(self, task: int, holds_back: int) -> list[int]:
+        """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
+
+        Whoever goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
+        again.  Their output came behind the cut here and belongs to that job.
+        """
+        end = self.world.tasks[task].ending.machine
+        read: list[int] = self.world.plane.position(task).records_out.tolist()
+        if end.drained:
+            return read
+        if end.stop is not None and (part := self.world.contents.of(end.stop, task)) is not None:
+            read = part.position.records_out.tolist()
+        return [max(0, records - holds_back) for records in read]
+
+
+def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """(input channels, output channels) of each task, in the order of its position."""
+    tasks = range(len(layout.vertex))
+    inputs = [np.array([c for g in layout.task_gates[t] for c in layout.gates[g][2]], np.int64) for t in tasks]
+    outputs = [np.array([c for p in layout.task_partitions[t] for c in layout.partitions[p][2]], np.int64) for t in tasks]
+    return inputs, outputs

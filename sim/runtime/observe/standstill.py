@@ -1,0 +1,141 @@
+"""Tasks that wait for each other in a circle: why a checkpoint can hang although nothing is slow.
+
+A barrier may reach one vertex early, as it overtakes, and wait behind data in front of another, where it is forced to align.  A vertex that
+reads both and aligns blocks the early input until the late barrier comes; if that one is behind data which only the blocked input would
+let through, nothing moves any more.  Real Flink 2.3 stands still alike, also after the checkpoint has expired: only a restart helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sim.plane.interface import State
+
+if TYPE_CHECKING:
+    from sim.plane.interface import DataPlane
+    from sim.plane.layout import Layout
+    from sim.runtime.run.world import World
+
+__all__ = ["Blocked", "circle", "standstill"]
+
+
+class Blocked(NamedTuple):
+    """One leg of a circle; all are tasks."""
+
+    aligning: int  # has barriers, waits for others
+    early: int  # its barrier is here: nothing more is read from it
+    late: int  # its barrier is missing
+    full: int  # its output is full, which holds the missing barrier up: `late`, or a task before it
+
+
+def standstill(world: World) -> str:
+    """Who waits for whom now, in words; empty: no circle."""
+    names = [name for name, _ in world.names()]
+    legs = circle(world.plane, world.layout, flushes=world.spec.buffer_timeout_ns >= 0)
+    parts = [
+        f"'{names[leg.aligning]}' reads no more from '{names[leg.early]}' until the barrier of '{names[leg.late]}' comes,"
+        f" and {_held_up(names[leg.late], names[leg.full])} until '{names[after.aligning]}' reads on"
+        for leg, after in zip(legs, [*legs[1:], *legs[:1]], strict=True)
+    ]
+    return ", and ".join(dict.fromkeys(parts))
+
+
+def _held_up(late: str, full: str) -> str:
+    return f"'{late}' cannot send it, as its output is full" if late == full else f"it cannot come, as the output of '{full}' is full"
+
+
+def circle(plane: DataPlane, layout: Layout, *, flushes: bool = True) -> Sequence[Blocked]:
+    """The alignments that wait for each other, in order: each for the next one, the last for the first.
+
+    `flushes`: buffers are sent before they are full, after a time.
+    """
+    look = _Look(plane, layout, flushes=flushes)
+    stuck = look.stuck()
+    legs: list[Blocked] = []
+    early = -1  # not known of the first one yet
+    aligning = next((task for task in sorted(stuck) if look.aligns(task)), None)
+    while aligning is not None:
+        seen = [leg.aligning for leg in legs]
+        if aligning in seen:
+            first = seen.index(aligning)
+            return [legs[first]._replace(early=early), *legs[first + 1 :]]
+        late = look.late(aligning, stuck)
+        full, channel = look.held_up(late, stuck)
+        legs.append(Blocked(aligning, early, late, full))
+        early, aligning = layout.writer[channel], layout.reader[channel]
+    return []
+
+
+class _Look:
+    """The plane at one instant."""
+
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool) -> None:
+        channels = plane.channels()
+        self._plane, self._layout = plane, layout
+        self.blocked = channels["blocked"]
+        unsent = channels["written"] > channels["sent"]
+        leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
+        self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
+        self._kept = unsent | (np.array(layout.local) & (channels["written"] > channels["consumed"]))  # a local reader keeps its writer's
+        self._available = plane.partitions()["available"]
+        self._state = plane.tasks()["state"]
+
+    def inputs(self, task: int) -> list[int]:
+        """Its channels."""
+        return [c for gate in self._layout.task_gates[task] for c in self._layout.gates[gate][2]]
+
+    def aligns(self, task: int) -> bool:
+        return self._state[task] == State.IDLE and any(self.blocked[c] for c in self.inputs(task))
+
+    def stuck(self) -> frozenset[int]:
+        """The largest set of tasks of which each waits for others of the set, and for nobody else."""
+        if not np.any((self.blocked != 0) & self._kept):
+            return frozenset()
+        waiting = frozenset(np.flatnonzero(np.isin(self._state, (State.IDLE, State.SOFT, State.HARD))).tolist())
+        while (left := frozenset(task for task in waiting if self._waits(task, waiting))) != waiting:
+            waiting = left
+        return waiting
+
+    def late(self, aligning: int, stuck: frozenset[int]) -> int:
+        """A stuck task whose barrier an aligning one waits for."""
+        writers = [self._layout.writer[c] for c in self.inputs(aligning) if not self.blocked[c]]
+        return next(task for task in writers if task in stuck)
+
+    def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
+        """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on)."""
+        while self._state[task] == State.IDLE:
+            task = self.late(task, stuck)
+        full = task
+        while True:
+            channel = next(c for p in self._jammed(task, stuck) for c in self._holding(p))
+            if self.blocked[channel]:
+                return full, channel
+            task = self._layout.reader[channel]
+
+    def _waits(self, task: int, others: frozenset[int]) -> bool:
+        if self._state[task] != State.IDLE:
+            return bool(self._jammed(task, others))
+        open_ = [c for c in self.inputs(task) if not self.blocked[c]]
+        if any(self._coming[c] for c in open_) or self._plane.position(task).late:
+            return False  # there is something to do
+        writers = [self._layout.writer[c] in others for c in open_]
+        return any(writers) if self.aligns(task) else bool(writers) and all(writers)
+
+    def _jammed(self, task: int, others: frozenset[int]) -> list[int]:
+        """Its full outputs whose every buffer waits for one of the others."""
+        return [
+            p
+            for p in self._layout.task_partitions[task]
+            if not self._available[p] and self._holding(p) and all(self._layout.reader[c] in others for c in self._holding(p))
+        ]
+
+    def _holding(self, partition: int) -> list[int]:
+        """Channels with buffers that others could give back; what an idle reader waits for is none."""
+        return [c for c in self._layout.partitions[partition][2] if self._kept[c] and not self._starved(c)]
+
+    def _starved(self, channel: int) -> bool:
+        reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == State.IDLE
+        return reads and not self._coming[channel]

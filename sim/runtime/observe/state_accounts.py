@@ -1,0 +1,88 @@
+"""Which state each cut held, and whether restored tasks have got it: stamps that travel with the files, and a list of them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from sim.checkers.dealing import misdealt_state
+from sim.checkers.state import RESTORED, Brought, Kind, Stamp, unlike
+from sim.checkers.violation import Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sim.checkers.ledger import Ledger
+    from sim.runtime.run.world import World
+    from sim.runtime.task.state_snapshot import StateSnapshot, SubtaskState
+
+__all__ = ["StateAccounts"]
+
+_Part = dict[Kind, tuple[Stamp, int]]
+"""By kind of state: its stamp and its bytes."""
+
+
+class StateAccounts:
+    """`ledger`: what the tasks have served; `story`: how a checkpoint came about and was restored, for one task."""
+
+    def __init__(self, world: World, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
+        self.world = world
+        self.ledger = ledger
+        self.names = world.names()
+        self.instance = 0 if world.beginning is None else world.beginning.instance
+        self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
+        self.found: list[Violation] = []
+        self._story = story
+        self._dealt: dict[int, tuple[StateAccounts, frozenset[str]]] = {}  # checkpoint -> who took it, vertices dealt out anew since
+        self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
+
+    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """The state is frozen."""
+        stamp = snapshot.stamp = Stamp(self.instance, checkpoint, *self.names[task])
+        held: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
+        self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in held.items() if row[1]}
+
+    def restored(self, checkpoint: int, task: int, state: SubtaskState) -> None:
+        """The task has got its state and is about to run."""
+        brought, vertex, index = state.brought, *self.names[task]
+        where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
+        served = int(self.ledger.of(checkpoint).served[task])
+        if brought and state.stands_after != served:
+            fact = f"its state goes on as after {state.stands_after} records, its checkpoint holds what {served} records did"
+            self.found.append(Violation(RESTORED, self.world.env.now, where, fact, self._story(checkpoint, task)))
+        if checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]:
+            self._brought[task] = brought
+            self._judge_dealt(checkpoint, self.world.layout.vertex[task])
+            return
+        held = self.parts.get(checkpoint, {}).get(task, {})
+        self.found.extend(unlike(self.world.env.now, where, held, brought, self._story(checkpoint, task)))
+
+    def go_on(self, before: StateAccounts, checkpoint: int) -> None:
+        """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""
+        taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
+        mine, theirs = (Counter(vertex for vertex, _ in names) for names in (self.names, before.names))
+        resized |= {vertex for vertex in mine if mine[vertex] != theirs[vertex]}
+        number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
+        for task, part in taker.parts.get(checkpoint, {}).items():
+            if taker.names[task] in number:
+                self.parts[checkpoint][number[taker.names[task]]] = part
+        if resized:
+            self._dealt[checkpoint] = taker, resized
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        self.parts = {number: held for number, held in self.parts.items() if not gone(number)}
+
+    def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
+        """When all subtasks of the vertex have got something."""
+        tasks = [task for task, one in enumerate(self.world.layout.vertex) if one == vertex]
+        if not all(task in self._brought for task in tasks):
+            return
+        (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
+        held: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
+        for task, part in taker.parts.get(checkpoint, {}).items():
+            if taker.names[task][0] == name:
+                for kind, (stamp, _) in part.items():
+                    held[kind].append(stamp)
+        where = f"{name}, rescaled with checkpoint {checkpoint}"
+        self.found.extend(misdealt_state(self.world.env.now, where, name, held, [self._brought.pop(task) for task in tasks]))

@@ -1,0 +1,93 @@
+"""Transactions that a job began with: each is committed, or known to be lost, before the job's first checkpoint is complete.
+
+Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.checkers.commits import ONCE
+from sim.checkers.violation import Violation
+from sim.runtime.task.operator_io import Uncommitted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sim.checkers.story import Teller
+    from sim.metrics.commits import CommittedEpoch
+    from sim.protocol.committables import Committable
+    from sim.runtime.contents import Held
+    from sim.runtime.run.world import World
+
+__all__ = ["Transactions"]
+
+
+class Transaction(NamedTuple):
+    """As it is known outside the job, whatever its writer's number."""
+
+    vertex: str
+    epoch: int
+    opened_ns: int
+    records: int
+
+
+class Transactions:
+    """Of one job instance."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.names = world.names()
+        self._held: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
+        self._ended = Counter[Transaction]()  # in earlier instances
+        self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
+        self._owed = Counter[Transaction]()
+        self._begun_from = 0
+
+    def cut(self, checkpoint: int, task: int, held: Held) -> None:
+        """What the committer of a task holds at its cut, and what its writer holds back."""
+        if isinstance(held.committables, Uncommitted) and held.committables.committables:
+            self._held.setdefault(checkpoint, {})[task] = [self._transaction(one) for one in held.committables.committables]
+        if any(held.held_back):
+            self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(held.held_back)
+
+    def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, Held]) -> Iterator[Violation]:
+        """The job begins with what another one held, dealt out as these parts."""
+        kept, dealt = before._kept.get(checkpoint, Counter[str]()), Counter[str]()
+        for task, held in parts.items():
+            dealt[self.names[task][0]] += sum(held.held_back)
+        for vertex in {*kept, *dealt}:
+            if kept[vertex] != dealt[vertex]:
+                where = f"{vertex}, in checkpoint {checkpoint} the job began from"
+                fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
+                yield Violation(ONCE, self.world.env.now, where, fact)
+        self._kept[checkpoint] = kept
+        self._begun_from = checkpoint
+        self._held[checkpoint] = before._held.get(checkpoint, {})
+        self._owed = Counter(one for held in self._held[checkpoint].values() for one in held)
+        self._ended = before.ended
+
+    @property
+    def ended(self) -> Counter[Transaction]:
+        """Committed, or known to be lost, by this job and those before it."""
+        rows = self.world.commits
+        return self._ended + Counter(self._transaction(one) for row in rows for one in (*row.committed, *row.lost))
+
+    def completed(self, teller: Teller) -> Iterator[Violation]:
+        """A checkpoint of this job is complete: every committer has gone through what it was restored with."""
+        if not self._owed:
+            return
+        missing, self._owed = self._owed - self.ended, Counter()
+        for one, times in missing.items():
+            where = f"epoch {one.epoch} of {one.vertex}, in checkpoint {self._begun_from} the job began from"
+            fact = f"{times * one.records} records are lost: nobody commits the transaction that the checkpoint held"
+            yield Violation(ONCE, self.world.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        self._held = {number: held for number, held in self._held.items() if not gone(number)}
+        self._kept = {number: kept for number, kept in self._kept.items() if not gone(number)}
+
+    def _transaction(self, one: Committable | CommittedEpoch) -> Transaction:
+        return Transaction(self.names[one.writer][0], one.epoch, one.opened_ns, one.records)

@@ -1,0 +1,160 @@
+"""Chains of job instances: one world after the other, each beginning from a snapshot of the one before it.
+
+What an instance keeps when it ends is what the cluster's loss, or its user's stop, leaves behind: retained checkpoints and savepoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sim.metrics.files import FileRow, RestoreRow
+from sim.model.scenario import Scenario
+from sim.model.stored import StateFile, StoredSnapshot
+from sim.protocol.reasons import FailureReason
+from sim.protocol.relocation import broken_by, restorable
+from sim.protocol.vocabulary import SchedulerStopped
+from sim.runtime.observe.endless import endless
+from sim.runtime.run.beginning import Beginning
+from sim.runtime.run.legs import Leg, legs
+from sim.runtime.setup.redistribution import rescaled
+
+if TYPE_CHECKING:
+    from sim.model.directories import Directories
+    from sim.runtime.run.world import World
+
+__all__ = ["Chain", "NothingToBeginFrom"]
+
+
+class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
+    """The next instance cannot be started; says why."""
+
+
+class Chain:
+    """Worlds in the order of time, one if the scenario has one job instance.  `build` makes one."""
+
+    def __init__(self, scenario: Scenario, build: Callable[[Scenario, Beginning | None], World]) -> None:
+        self.scenario = scenario
+        self.build = build
+        self.worlds: list[World] = []
+        self.stopped: str | None = None  # why the chain ended early
+
+    def run(self) -> None:
+        """To the end of the last instance, or of one that leaves nothing to begin from."""
+        parts, beginning = legs(self.scenario), None
+        for number, leg in enumerate(parts):
+            world = self.build(leg.scenario, beginning)
+            self.worlds.append(world)
+            world.start()
+            left_ns = max(0, leg.until_ns - world.env.now)  # none, if the leg before it took longer than it was to
+            world.env.run(until=world.env.timeout(left_ns) | world.failed | world.finished)
+            if number + 1 < len(parts):
+                over = world.failed.triggered or (world.finished.triggered and world.env.now < leg.at_ns)
+                if (leg.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
+                    return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
+                try:
+                    beginning = self._next(world, parts[number + 1])
+                except NothingToBeginFrom as reason:
+                    self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
+                    return
+
+    @property
+    def status(self) -> str:
+        """Of the last job, unless the next one could not begin."""
+        last = self.worlds[-1]
+        return self.stopped or (last.job_status == "RUNNING" and endless(last)) or last.job_status
+
+    def snapshots(self) -> tuple[StoredSnapshot, ...]:
+        """What the instances took and nobody subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
+        gone = {
+            (world.beginning.snapshot.instance, world.beginning.snapshot.checkpoint)
+            for world in self.worlds
+            if world.beginning is not None
+            and world.beginning.claim == "claim"
+            and world.beginning.snapshot.checkpoint not in world.files.store.retained
+        }
+        return tuple(one for world in self.worlds for one in world.files.held() if (one.instance, one.checkpoint) not in gone)
+
+    def exists(self, file: StateFile) -> bool:
+        """At the end."""
+        return self.worlds[-1].files.exists(file)
+
+    def file_rows(self) -> list[FileRow]:
+        """One per file; the newest instance that named it says how."""
+        needed_by: dict[tuple[int, int], tuple[StoredSnapshot, ...]] = {}
+        for snapshot in self.snapshots():
+            for file in snapshot.files:
+                needed_by[file.key] = (*needed_by.get(file.key, ()), snapshot)
+        rows: dict[tuple[int, int], FileRow] = {}
+        for world in self.worlds:
+            for row in world.files.file_rows():
+                before = rows.get(row.file.key)
+                named = row if row.last_used >= 0 or before is None else before._replace(deleted_ns=row.deleted_ns)
+                rows[row.file.key] = named
+        return [row._replace(needed_by=needed_by.get(key, ())) for key, row in rows.items()]
+
+    def restore_rows(self) -> list[RestoreRow]:
+        """One per instance but the first."""
+        snapshots, directories = self.snapshots(), self.scenario.directories
+        return [_restore_row(world, world.beginning, snapshots, directories) for world in self.worlds if world.beginning is not None]
+
+    def _next(self, world: World, leg: Leg) -> Beginning:
+        """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
+        world.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+        snapshot = self._chosen(world, leg.start_from)
+        held, served = world.files.contents(snapshot), world.plane.served()
+        if leg.scenario.job != world.scenario.job:
+            held, served = rescaled(held, served, world, leg.scenario)
+        return Beginning(
+            len(self.worlds),
+            world.env.now,
+            snapshot,
+            self.scenario.instances.claim,
+            held,
+            world.files,
+            world.storage.files,
+            world.outside,
+            world.faults,
+            served,
+            leg.kind,
+            None if world.checking is None else world.checking.accounts,
+        )
+
+    def _chosen(self, world: World, start_from: str) -> StoredSnapshot:
+        """The latest snapshot of the kind asked for, if it can be read."""
+        chain, directories = self.scenario.instances, self.scenario.directories
+        kept = [one for one in world.files.held() if one.is_savepoint == (start_from == "savepoint")]
+        kept += [one for one in world.files.store.retained.values() if one.instance != world.files.store.instance and not kept]
+        if not kept:
+            raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
+        snapshot = kept[-1]
+        if chain.copied == "nothing":
+            return snapshot
+        own = directories.directory(snapshot)
+        copied = {"own": own, "job": own if snapshot.is_savepoint else directories.job_directory(snapshot.instance)}.get(
+            chain.copied, directories.savepoints if snapshot.is_savepoint else directories.root
+        )
+        if not restorable(snapshot, directories, copied=copied, exists=world.files.exists):
+            raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
+        return snapshot
+
+
+def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
+    files, first = world.files, world.files.first_completed
+    needed = any(one.instance >= begun.instance for one in broken_by(snapshots, directories, begun.snapshot))
+    row = RestoreRow(
+        begun.instance,
+        begun.claim,
+        begun.snapshot,
+        begun.at_ns,
+        free_ns=files.free_ns,
+        deletable=files.free_ns >= 0 and not needed and begun.claim != "claim",
+    )
+    if not first:
+        return row
+    stats = world.stats[first]
+    written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
+    duration_ns = stats.latest_ack_ns - stats.trigger_ns
+    return row._replace(
+        first_checkpoint=first, first_type=files.type_of(first), first_written_bytes=written, first_duration_ns=duration_ns
+    )

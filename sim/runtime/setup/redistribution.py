@@ -1,0 +1,196 @@
+"""A checkpoint dealt out anew: the same job with another parallelism goes on from what it holds.
+
+Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation):
+a subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
+vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread like new records.  They
+count the records that their reader holds back in its state as read: it will write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.model.key_groups import overlap
+from sim.model.random import draw, stream
+from sim.model.scenario import Scenario
+from sim.plane.interface import Position
+from sim.plane.layout import layout
+from sim.plane.spec import Edge, PlaneSpec
+from sim.runtime.contents import Held
+from sim.runtime.setup.lowering import plane_spec
+from sim.runtime.task.operator_io import Uncommitted
+
+if TYPE_CHECKING:
+    from sim.runtime.run.world import World
+
+__all__ = ["redistributed", "rescaled"]
+
+
+def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, Held]:
+    """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
+    before, after = _Streams(old), _Streams(new)
+    for task, part in held.items():
+        before.take(task, part)
+    _deal_records(before, after)
+    _deal_streams(before, after)
+    return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
+
+
+def rescaled(held: Mapping[int, Held], served: np.ndarray, world: World, scenario: Scenario) -> tuple[dict[int, Held], np.ndarray]:
+    """What the tasks of this scenario begin with, and where the sources stood that were stopped for it (other tasks: 0)."""
+    spec = plane_spec(scenario)
+    dealt = redistributed(held, world.spec, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
+    stood = np.zeros(len(dealt), np.int64)
+    old, new = layout(world.spec).first_task, layout(spec).first_task
+    for vertex, first, began in zip(spec.vertices, new, old, strict=True):
+        if vertex.source is not None:
+            stood[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
+    return dealt, stood
+
+
+class _Streams:
+    """The positions of all tasks as columns of channels."""
+
+    def __init__(self, spec: PlaneSpec) -> None:
+        self.spec = spec
+        self.layout = layout(spec)
+        tasks, channels = len(self.layout.vertex), len(self.layout.writer)
+        self.served, self.late = np.zeros((2, tasks), np.int64)
+        self.inputs = [_flat(self.layout.gates[g][2] for g in self.layout.task_gates[t]) for t in range(tasks)]
+        self.outputs = [_flat(self.layout.partitions[p][2] for p in self.layout.task_partitions[t]) for t in range(tasks)]
+        self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros((6, channels), np.int64)
+        self.held_back = np.zeros(channels, np.int64)
+
+    def take(self, task: int, part: Held) -> None:
+        into, out, position = self.inputs[task], self.outputs[task], part.position
+        self.held_back[into] = part.held_back or 0
+        self.served[task], self.late[task] = position.served, position.late
+        self.consumed[into], self.records_out[into], self.captured[into] = position.consumed, position.records_out, position.captured
+        self.written[out], self.records_in[out], self.overtaken[out] = position.written, position.records_in, position.overtaken
+
+    def position(self, task: int) -> Position:
+        into, out = self.inputs[task], self.outputs[task]
+        return Position(
+            int(self.served[task]), self.consumed[into], self.records_out[into], self.captured[into],
+            self.written[out], self.records_in[out], self.overtaken[out], int(self.late[task]),
+        )  # fmt: skip
+
+    def kept_by(self, task: int) -> tuple[int, ...]:
+        """Records its writer holds back, by input channel."""
+        return tuple(self.held_back[self.inputs[task]].tolist())
+
+    def tasks(self, vertex: int) -> range:
+        first = self.layout.first_task[vertex]
+        return range(first, first + self.spec.vertices[vertex].parallelism)
+
+    def channels(self, edge: int) -> np.ndarray:
+        return np.flatnonzero(np.array(self.layout.edge) == edge)
+
+
+def _together(several: list[Uncommitted]) -> Uncommitted | None:
+    """What one committer takes over from several."""
+    if not several:
+        return None
+    return Uncommitted(several[0].checkpoint, tuple(one for uncommitted in several for one in uncommitted.committables))
+
+
+def _flat(groups: object) -> np.ndarray:
+    return np.array([channel for group in groups for channel in group], np.int64)  # type: ignore[attr-defined]  # any iterable of them
+
+
+def _deal_records(before: _Streams, after: _Streams) -> None:
+    """Records served so far: as they were, or the sum in equal parts."""
+    for vertex in range(len(after.spec.vertices)):
+        old, new = before.tasks(vertex), after.tasks(vertex)
+        served = before.served[old]
+        after.served[new] = served if len(old) == len(new) else _even(int(served.sum()), len(new))
+        if len(old) == len(new):  # of the others nothing is late
+            after.late[new] = before.late[old]
+
+
+def _deal_streams(before: _Streams, after: _Streams) -> None:
+    for number, edge in enumerate(after.spec.edges):
+        old, new = before.channels(number), after.channels(number)
+        if all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream)):
+            for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken", "held_back"):
+                getattr(after, column)[new] = getattr(before, column)[old]
+            continue
+        after.held_back[new] = after.records_out[new] = _dealt_by_reader(before, after, edge.downstream, (old, new))
+        in_flight = int((before.records_in[old] - before.records_out[old]).sum())
+        captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
+        unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
+        for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):
+            read = int(after.records_out[channel])
+            sizes = _sizes(after, edge, int(channel), range(read, read + int(records)))
+            last = round(records * unsent)
+            after.records_in[channel], after.written[channel] = read + records, sum(sizes)
+            after.overtaken[channel] = sum(sizes[len(sizes) - last :])
+            after.captured[channel] = after.written[channel] - after.overtaken[channel]
+
+
+def _dealt_by_reader(before: _Streams, after: _Streams, vertex: int, channels: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Records held back, by new channel of an edge: a reader keeps its own, unless there are other numbers of readers."""
+    old, new = channels
+    dealt = np.zeros(len(new), np.int64)
+    first = (before.layout.first_task[vertex], after.layout.first_task[vertex])
+    of_old, of_new = (np.array(s.layout.reader)[c] - begin for s, c, begin in zip((before, after), channels, first, strict=True))
+    same = len(before.tasks(vertex)) == len(after.tasks(vertex))
+    for reader in range(len(after.tasks(vertex))) if same else (None,):
+        from_, to = (np.flatnonzero(np.ones(len(of), bool) if reader is None else of == reader) for of in (of_old, of_new))
+        dealt[to] = _even(int(before.held_back[old[from_]].sum()), len(to))
+    return dealt
+
+
+def _even(total: int, parts: int) -> np.ndarray:
+    shares = np.full(parts, total // parts, np.int64)
+    shares[: total % parts] += 1
+    return shares
+
+
+def _dealt(records: int, streams: _Streams, edge: Edge, channels: np.ndarray) -> np.ndarray:
+    """Records of each channel: by what its reader gets of them."""
+    if not edge.weights:
+        return _even(records, len(channels))
+    readers = [streams.layout.subtask[streams.layout.reader[channel]] for channel in channels]
+    ends = np.cumsum(np.bincount(edge.weights, minlength=max(readers) + 1)[readers])
+    return np.diff(records * ends // ends[-1], prepend=0)
+
+
+def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[int]:
+    """Bytes of these records of a channel (rule B1)."""
+    plan, table = streams.layout, edge.record_bytes
+    writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]
+    key = stream(streams.spec.seed, "size", edge.name, writer, reader)
+    return [table[draw(key, i) * len(table) >> 32] for i in records]
+
+
+def _read_bytes(readers: Iterable[Held], writers: Iterable[Held]) -> int:
+    """In-flight data: input of the former readers, output of the former writers."""
+    return sum(int(part.position.captured.sum()) for part in readers) + sum(int(part.position.overtaken.sum()) for part in writers)
+
+
+def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> Held:
+    vertex = after.layout.vertex[task]
+    own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
+    position = after.position(task)
+    if len(old) == len(new) and old[own] in held:
+        part = held[old[own]]
+        here = replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
+        return replace(here, inlined_bytes=here.in_flight_bytes if part.inlined_bytes else 0)  # records cut in two are whole again
+    shares = overlap(own, len(new), len(old), key_groups[vertex])
+    mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
+    dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
+    return Held(
+        position,
+        sum(int(part.state_bytes * share) for part, share in mine),
+        held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),
+        committables=_together([part.committables for part in dealt if part.committables is not None]),
+        parts=tuple((snapshot, known * share) for part, share in mine for snapshot, known in part.parts),
+        read_bytes=_read_bytes([part for part, _ in mine], dealt),
+        inlined_bytes=_read_bytes([part for part, _ in mine if part.inlined_bytes], [part for part in dealt if part.inlined_bytes]),
+    )

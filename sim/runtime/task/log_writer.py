@@ -1,0 +1,179 @@
+"""The changelog of one subtask as processes: its log is uploaded while the job runs, the backend below materialised now and then.
+
+Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to it, is
+`sim.state.changelog`'s business; how files get into storage, several subtasks' as one, is `log_uploads`'.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import simpy
+
+from sim.model.random import draw, stream
+from sim.runtime.task.log_uploads import LogUploads, Part
+from sim.state.changelog import ChangelogBackend
+from sim.state.files import File, Handle, Taken
+from sim.storage import FileId, StorageFailed
+from sim.storage.ledger import Name
+from sim.storage.work import Work
+
+if TYPE_CHECKING:
+    from sim.runtime.task.host import TaskHost
+
+__all__ = ["LogWriter"]
+
+_SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
+_PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
+
+
+class LogWriter:
+    def __init__(self, host: TaskHost, backend: ChangelogBackend) -> None:
+        self.host = host
+        self.env = host.env
+        self.storage = host.world.storage
+        self.backend = backend
+        self._running: list[simpy.Process] = []
+        self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
+        self._claims = Counter[str]()  # name of a file -> snapshots that need it and are not over
+        self._materialisations = 0
+        self._loaded_bytes = 0  # not written yet: the state a run begins with, which no log was kept of
+
+    def start(self) -> None:
+        """The task has its state."""
+        self._loaded_bytes = self.backend.pending_bytes
+        self._running = [self.env.process(self._upload_early()), self.env.process(self._materialise())]
+
+    def stop(self) -> None:
+        for process in self._running:
+            if process.is_alive:
+                process.interrupt()
+
+    def upload(self, files: Iterable[File]) -> None:
+        """See that these files of the log are written; those under way already are left alone."""
+        for file in files:
+            if file.name not in self._uploads:
+                self._uploads[file.name] = self.env.event()
+                if file.size_bytes >= self._loaded_bytes > 0:
+                    self._loaded_bytes = 0
+                    self.env.process(self._write(file, self._uploads[file.name]))
+                else:
+                    self._hand_in(file, self._uploads[file.name])
+
+    def claim(self, files: Iterable[File]) -> None:
+        """A snapshot needs these, until it says `forget`."""
+        files = tuple(files)
+        self._claims.update(file.name for file in files)
+        self.upload(files)
+
+    def wait(self, file: File) -> Work[Handle]:
+        """Process: until a file is durable.  Raises StorageFailed."""
+        self.upload([file])
+        handle = yield self._uploads[file.name]
+        if handle is None:
+            self._uploads.pop(file.name, None)  # the next snapshot that needs it tries again
+            raise StorageFailed(f"{file.name} of the changelog could not be written")
+        return handle  # type: ignore[no-any-return]
+
+    def forget(self, files: Iterable[File]) -> None:
+        """A snapshot that needed these is over."""
+        for file in files:
+            self._claims[file.name] -= 1
+            self._forget_ended(file)
+
+    def _forget_ended(self, file: File) -> None:
+        """Nobody asks any more how an upload ended.  While somebody may, a file that is durable is not written again."""
+        if self._claims[file.name] > 0:
+            return
+        del self._claims[file.name]
+        if file.name in self._uploads and self._uploads[file.name].triggered:
+            del self._uploads[file.name]
+
+    def _hand_in(self, file: File, done: simpy.Event) -> None:
+        """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
+        host, options = self.host.state.host, self.backend.options
+        uploads = self.host.world.log_uploads
+        if host not in uploads:
+            uploads[host] = LogUploads(self.env, self.storage, host, options.upload_threads)
+        uploads[host].hand_in(Part(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
+
+    def _write(self, file: File, done: simpy.Event) -> Work[None]:
+        """Process: what the run begins with, in one stream and without a limit of time."""
+        if self.backend.options.batch_delay_ns:
+            yield self.env.timeout(self.backend.options.batch_delay_ns)
+        try:
+            stored = yield from self.storage.write(file.size_bytes, *self._name(file), host=self.host.state.host)
+        except StorageFailed:
+            self._written(file, done, None)
+        else:
+            self._written(file, done, stored)
+
+    def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
+        """It is durable, or given up."""
+        handle = None if stored is None else Handle(file.name, file.size_bytes, file.scope, stored)
+        if handle is not None:
+            self.backend.logged(handle)
+        done.succeed(handle)
+        self._forget_ended(file)
+
+    def _name(self, file: File) -> Name:
+        return "changelog", self.host.state.vertex.name, self.host.state.index, file.name
+
+    def _upload_early(self) -> Work[None]:
+        """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""
+        enough = self.backend.options.preemptive_bytes
+        earlier = latest = self._look()
+        try:
+            while True:
+                now_ns, end_bytes = self._look()
+                if self.backend.pending_bytes >= enough and (file := self.backend.cut()) is not None:
+                    self.upload([file])
+                if now_ns - latest[0] > _PACE_NS:
+                    earlier, latest = latest, (now_ns, end_bytes)
+                took_ns, grown_bytes = now_ns - earlier[0], end_bytes - earlier[1]
+                look_ns = (enough - self.backend.pending_bytes) * took_ns // grown_bytes if grown_bytes else _LONGEST_LOOK_NS
+                yield self.env.timeout(min(max(look_ns, _SHORTEST_LOOK_NS), _LONGEST_LOOK_NS))
+        except simpy.Interrupt:
+            return
+
+    def _look(self) -> tuple[int, int]:
+        """(now, where the log ends)."""
+        self.host.count_updates()
+        return int(self.env.now), self.backend.end_bytes
+
+    def _materialise(self) -> Work[None]:
+        """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""
+        interval_ns, state = self.backend.options.materialize_ns, self.host.state
+        key = stream(state.seed, "materialize", state.vertex.name, state.index)
+        try:
+            yield self.env.timeout(draw(key, 0) * interval_ns >> 32)
+            while True:
+                yield from self._materialise_once()
+                yield self.env.timeout(interval_ns)
+        except simpy.Interrupt:
+            return
+
+    def _materialise_once(self) -> Work[None]:
+        self._materialisations += 1
+        number, state = self._materialisations, self.host.state
+        frozen = self.env.event()
+
+        def freeze() -> None:
+            self.host.count_updates()
+            taken = self.backend.materialise(number)
+            if taken.sync_ns:
+                self.host.thread.occupy()
+                self.env.call_in(taken.sync_ns, self.host.thread.vacate)
+            frozen.succeed(taken)
+
+        self.host.thread.post(freeze)
+        taken: Taken = yield frozen
+        handles: list[Handle] = []
+        try:
+            for step in taken.steps:
+                yield from state.write_step(self.storage, handles, step, ("materialized", state.vertex.name, state.index, number))
+        except StorageFailed:
+            return  # next time
+        self.backend.materialised(number, taken, [*taken.reused, *handles])

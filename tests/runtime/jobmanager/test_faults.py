@@ -1,0 +1,69 @@
+"""Faults from one job instance to the next: what is still in force goes on, chance goes on where it was."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, Kill, Rescale, Restart, SlowTask, StorageOutage, When
+from sim.model.instances import Instances
+from sim.runtime.run.simulate import simulate
+from tests.laws.small_jobs import MS, SECOND, chain, scenario
+
+RESCALED = {"rescale": (Rescale(3 * SECOND, (("sink", 3),)),)}
+TWO_JOBS = {"instances": Instances(2)}
+
+
+def run(chained, *faults, seconds=6):
+    base = scenario(chain(2, rate=100), seconds=seconds)
+    return simulate(replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="interpreted")
+
+
+def killed(result):
+    return [entry.task for entry in result.journal if entry.happening is Happening.TASK_FAILED]
+
+
+def test_each_job_loses_tasks_of_its_own():
+    """Victims of the next job are the next ones drawn: those of one job with as many faults."""
+    kills = [Fault(Kill(), When((at * SECOND // 2,))) for at in (2, 3, 4, 8, 9, 10)]
+    chained = killed(run(TWO_JOBS, *kills))
+
+    assert killed(run({}, *kills)) == chained
+    assert chained[:3] != chained[3:]
+
+
+@pytest.mark.parametrize("chained", [RESCALED, TWO_JOBS], ids=["rescaled", "two jobs"])
+@pytest.mark.parametrize("lasts", [2 * SECOND, None])
+def test_a_slow_task_stays_slow(chained, lasts):
+    """Until its time is over; 40 times 2 ms for a record, in up to three subtasks."""
+    result = run(chained, Fault(SlowTask("sink", 40, lasts), When((2 * SECOND,))))
+    sinks = result.series[result.series["vertex"] == "sink"].groupby("time")["numRecordsInPerSecond"].max()
+
+    assert sinks[4.0] <= 3 * 1000 / 80 + 2
+    assert (sinks[6.0] > 100) == (lasts is not None)
+
+
+@pytest.mark.parametrize("chained", [RESCALED, TWO_JOBS], ids=["rescaled", "two jobs"])
+def test_an_outage_of_storage_goes_on(chained):
+    """The new job cannot read what it begins from before the outage ends."""
+    result = run(chained, Fault(StorageOutage(1500 * MS), When((2 * SECOND,))))
+    completed = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]["latest_ack_timestamp"]
+
+    assert not completed.between(2001, 3499).any()
+    assert completed.gt(3500).any(), "then all is well again"
+    assert () == result.violations
+
+
+def test_a_subtask_there_is_only_after_rescaling():
+    """Before it nobody is hit."""
+    result = run(RESCALED, Fault(Kill("sink", 2), When((2 * SECOND,))), Fault(Kill("sink", 2), When((4 * SECOND,))))
+
+    assert [6] == killed(result)
+
+
+def test_a_fault_that_fails_nothing_is_told_all_the_same():
+    result = run({}, Fault(StorageOutage(1500 * MS), When((SECOND,))), Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))), seconds=3)
+
+    assert [(SECOND, "no storage for 1.5 s"), (2 * SECOND, "sink slower by 40")] == [
+        (entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT
+    ]

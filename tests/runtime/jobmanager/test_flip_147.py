@@ -1,0 +1,106 @@
+"""What the scenarios about the end of jobs answer, as tables: the claims of FLIP-147, to the digit."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def results(name):
+    return [(", ".join(value for _, value in one.axes), simulate(one)) for one in load(SCENARIOS / f"flip-147-{name}.yaml").scenarios]
+
+
+def table(rows):
+    """Columns as wide as their widest entry."""
+    texts = [[str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    return "\n".join("  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in texts)
+
+
+def committed_twice(result):
+    """Records that were committed more than once."""
+    return sum(int(violation.fact.split()[0]) for violation in result.violations if "committed twice" in violation.fact)
+
+
+def never_committed(result):
+    return sum(int(violation.fact.split()[5]) for violation in result.violations if "never committed" in violation.fact)
+
+
+def extra(result, end_ms):
+    """Checkpoints that completed after the sources had ended."""
+    done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+    return int((done["latest_ack_timestamp"] > end_ms).sum())
+
+
+LAST_RECORD_MS = 9599 / 300 * 1000
+"""When the sources of the cascade emit their last one."""
+
+
+@pytest.fixture(scope="module")
+def cascaded():
+    return results("cascaded-sinks")
+
+
+def test_cascaded_sinks_end_with_one_checkpoint_or_with_one_each(cascaded):
+    """Sources end at 32 s.  Flink: one checkpoint, 0.1 s.  Waiting one after the other: four, 18 s.  Before: none, and a lost tail."""
+    rows = [["finish", "job", "over after", "extra checkpoints", "committed", "never committed"]]
+    for finish, result in cascaded:
+        over = f"{result.ended_ns / 1e6 - LAST_RECORD_MS:.0f} ms"
+        committed = result.commits["records"].sum()
+        rows.append([finish, result.job_status, over, extra(result, LAST_RECORD_MS), committed, never_committed(result)])
+
+    assert table(rows) == dedent(
+        """\
+            finish            job       over after  extra checkpoints  committed  never committed
+            flink             FINISHED  117 ms      1                  57600      0
+            naive             FINISHED  18069 ms    4                  57600      0
+            commit-at-finish  FINISHED  62 ms       0                  57600      0
+            discard           FINISHED  62 ms       0                  54048      3552
+            off               FINISHED  62 ms       0                  54048      3552
+        """
+    ).strip("\n")
+
+
+def test_a_bounded_half_beside_an_unbounded_one():
+    """Without checkpoints after its end a failure at 40 s replays everything since 8 s; what was committed at finish is committed twice."""
+    rows = [["finish", "last checkpoint", "replayed", "read twice of history", "committed twice"]]
+    for finish, result in results("bounded-beside-unbounded"):
+        (recovery,) = result.recoveries.to_dict("records")
+        history = int(result.tasks[result.tasks["vertex"] == "history"]["numRecordsIn"].sum()) - 20_000
+        rows.append([finish, recovery["restored_checkpoint"], recovery["replayed_records"], history, committed_twice(result)])
+
+    assert table(rows) == dedent(
+        """\
+            finish            last checkpoint  replayed  read twice of history  committed twice
+            flink             10               1998      0                      0
+            off               3                19950     3952                   0
+            commit-at-finish  3                19950     3952                   3952
+        """
+    ).strip("\n")
+
+
+def test_stopping_with_a_savepoint():
+    """It is aligned under any barriers and commits; only finish() before it is held by it."""
+    rows = [["stop", "checkpoints", "savepoint", "committed with it", "never committed"]]
+    for name, result in results("drain-or-not"):
+        savepoint = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"].iloc[0]
+        with_it = result.commits[result.commits["checkpoint"] == savepoint["id"]]["records"].sum()
+        counts = " + ".join(f"{n} {status.lower()}" for status, n in result.checkpoints["status"].value_counts().items())
+        rows.append([name, counts, f"{savepoint['end_to_end_duration']:.0f} ms", with_it, never_committed(result)])
+
+    assert table(rows) == dedent(
+        """\
+            stop                              checkpoints             savepoint  committed with it  never committed
+            aligned, drain                    7 completed + 1 failed  676 ms     11916              0
+            aligned, no-drain                 7 completed             676 ms     7916               0
+            aligned, savepoint-then-finish    7 completed             676 ms     7916               4000
+            unaligned, drain                  7 completed + 1 failed  676 ms     12082              0
+            unaligned, no-drain               7 completed             676 ms     8082               0
+            unaligned, savepoint-then-finish  7 completed             676 ms     8082               4000
+        """
+    ).strip("\n")

@@ -1,0 +1,417 @@
+"""Whole runs in which something fails: what is stopped, restored and replayed, and when."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.model.state import StateOptions
+from sim.plane.interface import State as ThreadState
+from sim.runtime.run.simulate import simulate
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+
+ENGINE = "interpreted"  # nothing to compile
+FIXED = Restart("fixed-delay", delay_ns=300 * MS, connection_reset_ns=100 * MS, heartbeat_timeout_ns=500 * MS)
+OVERHEADS = {"fail_ns": 50 * MS, "restart_ns": 20 * MS, "deploy_ns": 80 * MS}
+
+
+def failing(*faults, job=None, kind=ALIGNED, restart=FIXED, seconds=4, **options):
+    """A job at rest that takes a checkpoint every 400 ms, from 10 ms on, and what happens to it."""
+    base = scenario(job or chain(2, rate=100), kind, seconds=seconds, interval_ms=400, **options)
+    overheads = replace(base.overheads, **OVERHEADS)
+    return replace(base, restart=restart, overheads=overheads, faults=tuple(Fault(what, When((at_ms * MS,))) for what, at_ms in faults))
+
+
+def run(*faults, engine=ENGINE, **options):
+    return simulate(failing(*faults, **options), engine=engine)
+
+
+def times(result, happening):
+    return [row.time_ns / MS for row in result.journal if row.happening is happening]
+
+
+def only(result):
+    """Its one recovery."""
+    (row,) = result.recoveries.to_dict("records")
+    return row
+
+
+# ---------------------------------------------------------------------------------------------- the timeline
+
+
+def test_the_timeline_of_a_restart():
+    """Failure, report, delay, deployment; 2.x triggers one interval after the first task runs; ids go on."""
+    result = run((Kill("stage0", 1), 1500))
+    row = only(result)
+
+    assert (1500, 1550, 1550, 1950) == tuple(row[name] for name in ("failed", "detected", "cancelled", "deployed"))
+    assert [1950 + 400 * i for i in range(1, 6)] == times(result, Happening.TRIGGERED)[4:]
+    assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
+    assert list(range(1, 1 + len(result.checkpoints))) == result.checkpoints["id"].tolist()
+    assert "RUNNING" == result.job_status
+
+
+def test_the_first_task_that_runs_starts_the_schedule():
+    """Here a sink: sources and stages read 50 kB at 1 MB/s.  With a pause the first trigger comes when that is over."""
+    job = chain(2, rate=100)
+    job = replace(job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices))
+    jobs = [failing((Kill("stage0", 1), 1500), job=job, min_pause_ns=pause * MS) for pause in (0, 20, 90)]
+    slow = [replace(one, storage=replace(one.storage, read_bytes_per_second=1_000_000)) for one in jobs]
+    once, refused, paused = (simulate(one, engine=ENGINE) for one in slow)
+
+    assert only(once)["running"] >= only(once)["deployed"] + 50
+    assert only(once)["deployed"] + 400 == pytest.approx(times(once, Happening.TRIGGERED)[4], abs=0.1)
+    assert only(refused)["deployed"] + 20 + 400 == pytest.approx(times(refused, Happening.TRIGGERED)[4], abs=0.1), "others do not run yet"
+    assert only(paused)["deployed"] + 90 == pytest.approx(times(paused, Happening.TRIGGERED)[4], abs=0.1)
+
+
+def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
+    """Positions of the sources at the failure minus those in the checkpoint: about 340 ms of 2 x 100 records/s."""
+    row = only(run((Kill("stage0", 1), 1500)))
+
+    assert (4, 6, 2 * 1000 + 2 * 50) == (row["restored_checkpoint"], row["tasks"], row["restored_bytes"])
+    assert 2 * 32 <= row["replayed_records"] <= 2 * 35, "from 1211 ms to 1550 ms: sources run until they are cancelled"
+    assert row["first_record"] == pytest.approx(1960)
+    assert row["running"] + 100 < row["caught_up"] <= row["running"] + 400, "what the quick sources emit waits in queues, and counts"
+
+
+def test_without_a_checkpoint_everything_begins_anew():
+    row = only(run((Kill("stage0", 0), 5)))
+
+    assert (0, 0) == (row["restored_checkpoint"], row["restored_bytes"])
+
+
+def ends(job):
+    """Its sources emit 100 records/s for 3 s."""
+    log = Source((Rate(0, Fraction(100)), Rate(3 * SECOND, Fraction(0))))
+    return Job(tuple(vertex if vertex.source is None else replace(vertex, source=log) for vertex in job.vertices))
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize("sink_ns", [2 * MS, 8 * MS])
+def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
+    """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
+    worlds = []
+    for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
+        world = World(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
+        world.start()
+        world.env.run(until=world.env.timeout(12 * SECOND))
+        world.plane.check()
+        worlds.append(world)
+    (calm, hit), (calm_rows, hit_rows) = worlds, [world.counters.rows() for world in worlds]
+
+    assert 2 == len(hit.recovery.stats)
+    for column in ("written", "consumed", "records_in", "records_out"):
+        assert calm.plane.channels()[column].tolist() == hit.plane.channels()[column].tolist()
+    assert calm.plane.served().tolist() == hit.plane.served().tolist()
+    assert (hit_rows["served"] >= calm_rows["served"]).all()
+    assert hit_rows["served"].sum() > calm_rows["served"].sum(), "what was read again is counted again"
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+def test_engines_agree_on_failures(kind):
+    """The same tables and journal, to the byte."""
+    story = failing(
+        (Kill("stage0", 1), 700), (TaskManagerLost(2), 1800), (StorageOutage(200 * MS), 2500), kind=kind, job=chain(2, sink_ns=8 * MS)
+    )
+    first, *others = [simulate(story, engine=engine) for engine in ("interpreted", "compiled", "reference")]
+
+    assert 2 == len(first.recoveries)
+    for other in others:
+        assert first.journal == other.journal
+        for name, table in first.tables.items():
+            assert table.equals(other.tables[name]), name
+
+
+@pytest.mark.parametrize("change", ["fails", "is rescaled"])
+def test_in_flight_data_in_acknowledgements_is_read_in_no_time(change):
+    """The same bytes come back; from a file they take theirs, at 10 kB/s."""
+    rows = []
+    for threshold in (10**6, 0):
+        job = chain(2, rate=100, sink_ns=20 * MS)
+        job = replace(job, vertices=tuple(replace(vertex, state=None) for vertex in job.vertices))
+        base = failing(*([(Kill("stage0", 1), 1700)] if change == "fails" else []), kind=UNALIGNED, job=job)
+        base = replace(base, rescale=(Rescale(1700 * MS, (("stage0", 3),)),) if change == "is rescaled" else ())
+        slow = replace(base.storage, read_bytes_per_second=10_000, inline_threshold_bytes=threshold)
+        rows.append(only(simulate(replace(base, storage=slow), engine=ENGINE)))
+    inlined, filed = rows
+
+    assert 0 < inlined["recovered_bytes"] == filed["recovered_bytes"]
+    assert inlined["first_record"] - inlined["deployed"] <= 20
+    assert filed["first_record"] - filed["deployed"] >= 200
+
+
+# ---------------------------------------------------------------------------------------------- what dies with it
+
+
+def test_a_failure_aborts_what_is_pending():
+    """The sink needs 100 ms for its state; the failure comes in between: the checkpoint is lost, and the one before it is restored."""
+    slow = chain(1, rate=50)
+    slow = Job((*slow.vertices[:-1], replace(slow.vertices[-1], snapshot=Snapshot(async_ns=100 * MS))))
+    result = run((Kill("source", 0), 830), job=slow)
+
+    assert [2] == result.recoveries["restored_checkpoint"].tolist()
+    assert "CHECKPOINT_COORDINATOR_SUSPEND" == result.checkpoints.set_index("id").loc[3, "failure_message"]
+
+
+def test_in_flight_data_is_read_again():
+    """A slow sink, unaligned checkpoints: what they captured is downloaded, read while initializing, and the task runs only then."""
+    result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(2, sink_ns=8 * MS))
+    row = only(result)
+    persisted = result.checkpoints.set_index("id").loc[row["restored_checkpoint"], "persisted_data"]
+
+    assert persisted == row["recovered_bytes"] > 0
+    assert row["running"] > row["deployed"] + 8
+    assert row["first_record"] < row["running"], "a task reads its recovered input before it runs"
+
+
+def test_no_checkpoint_begins_before_every_task_runs():
+    """A sink that takes seconds over its recovered input: triggers are refused meanwhile."""
+    result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
+    refused = [row for row in result.journal if row.happening is Happening.REFUSED]
+
+    assert only(result)["running"] > only(result)["deployed"] + 400
+    assert "NOT_ALL_REQUIRED_TASKS_RUNNING" == refused[0].detail
+    assert all(row.time_ns < only(result)["running"] * MS for row in refused)
+
+
+def test_state_takes_its_time_to_read():
+    """20 kB/s and stream: 1000 bytes of state take 50 ms; the records of the other tasks wait for it."""
+    base = failing((Kill("source", 0), 1500))
+    row = only(simulate(replace(base, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE))
+
+    assert row["deployed"] + 50 <= row["running"] <= row["deployed"] + 60
+
+
+def test_a_thread_at_work_delays_its_cancellation():
+    """The stage is in a second of work before its barrier when the source fails: the restart waits for it, not for its delay alone."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=1000 * MS))
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3)
+    row = only(result)
+
+    assert 550 == row["detected"]
+    assert row["cancelled"] == pytest.approx(10 + 1000, abs=20)
+    assert row["deployed"] == pytest.approx(row["cancelled"] + 80, abs=1), "the delay was over before"
+
+
+def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
+    """After task.cancellation.timeout; the loss is a failure of its own, and the job restarts after it."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=5 * SECOND))
+    restart = replace(FIXED, cancellation_timeout_ns=200 * MS, replacement_ns=700 * MS)
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+
+    assert [750] == times(result, Happening.TASK_MANAGER_LOST)
+    assert [750, 800] == result.recoveries["cancelled"].round().tolist()
+    assert ["task", "task-manager"] == result.recoveries["kind"].tolist()
+    assert 750 + 700 + 80 == result.recoveries["deployed"].iloc[-1]
+
+
+def test_without_a_timeout_nobody_watches_the_cancellation():
+    """task.cancellation.timeout: 0 takes no task manager down."""
+    job = chain(1, rate=50)
+    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=SECOND))
+    restart = replace(FIXED, cancellation_timeout_ns=0)
+    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+
+    assert [] == times(result, Happening.TASK_MANAGER_LOST)
+    assert ["task"] == result.recoveries["kind"].tolist()
+
+
+# ---------------------------------------------------------------------------------------------- regions
+
+
+def pipelines():
+    """Two slices that exchange nothing."""
+    return Job((source("source", 2, rate=100), Vertex("sink", 2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),))))
+
+
+def test_other_regions_go_on():
+    """Their records are served once; checkpoints are suspended for all."""
+    result = run((Kill("sink", 1), 1500), job=pipelines())
+    served = result.tasks.set_index(["vertex", "index"])["numRecordsIn"]
+
+    assert 2 == only(result)["tasks"]
+    assert served["sink", 0] == pytest.approx(400, abs=3)
+    assert served["source", 1] == pytest.approx(400 + only(result)["replayed_records"], abs=3)
+    assert 0 < only(result)["replayed_records"]
+    assert 2350 == times(result, Happening.TRIGGERED)[4]
+
+
+def test_full_failover_restarts_all():
+    assert 4 == only(run((Kill("sink", 1), 1500), job=pipelines(), restart=replace(FIXED, failover="full")))["tasks"]
+
+
+# ---------------------------------------------------------------------------------------------- other faults
+
+
+def test_a_lost_task_manager_is_noticed_by_its_peers():
+    row = only(run((TaskManagerLost(2), 1500)))
+
+    assert ("task-manager", 1650) == (row["kind"], row["detected"])
+
+
+def bounded_beside_unbounded():
+    """The slice `log` is read to its end after one second."""
+    log = Vertex("log", 1, source=Source((Rate(0, Fraction(100)),), 100), service=Distribution(MS))
+    return Job((log, *pipelines().vertices))
+
+
+@pytest.mark.parametrize("what", [Kill("log"), TaskManagerLost(0), TaskManagerLost(0, silent=True)])
+def test_what_has_finished_is_not_missed(what):
+    """A finished task has no thread to fail, and its task manager's loss fails nothing (Execution#fail)."""
+    result = run((what, 2500), job=bounded_beside_unbounded())
+
+    assert [] == result.recoveries["restart"].tolist()
+    assert {"log", "sink", "source"} == set(result.tasks["vertex"])
+    assert 1 == len(times(result, Happening.TASK_FINISHED))
+
+
+def test_nobody_misses_a_task_manager_without_tasks():
+    """Rescaling leaves such numbers behind."""
+    assert [] == run((TaskManagerLost(40), 1500)).recoveries["restart"].tolist()
+
+
+def test_a_silent_one_only_by_its_heartbeat():
+    assert 2050 == only(run((TaskManagerLost(2, silent=True), 1500)))["detected"]
+
+
+def test_a_replacement_is_waited_for():
+    row = only(run((TaskManagerLost(2), 1500), restart=replace(FIXED, replacement_ns=SECOND)))
+
+    assert 2500 + 80 == row["deployed"]
+
+
+def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager_is_lost():
+    """E.6: a task that comes back where it was reads its copy; the disk of a lost task manager is gone with it."""
+    rows = []
+    for what in (Kill("source", 0), TaskManagerLost(2)):
+        base = failing((what, 1500))
+        kept = replace(base, checkpoint=replace(base.checkpoint, state=StateOptions(local_recovery=True)))
+        rows.append(only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE)))
+
+    assert [2 * 50, 1000 + 2 * 50] == [row["restored_bytes"] for row in rows], "one of two stages, and the operators' own files"
+    assert rows[0]["running"] < rows[0]["deployed"] + 50 <= rows[1]["running"]
+
+
+def test_a_failure_while_restarting_restarts_again():
+    """From the same checkpoint; the first restart comes to nothing."""
+    result = run((Kill("source", 0), 1500), (TaskManagerLost(0), 1700))
+    first, second = result.recoveries.to_dict("records")
+
+    assert -1 == first["deployed"]
+    assert (1850, 2250, 4) == (second["detected"], second["deployed"], second["restored_checkpoint"])
+
+
+def test_a_failure_noticed_while_deploying_restarts_again():
+    """The first restart has left its delay behind and is about to deploy: nothing of it may come through."""
+    result = run((Kill("source", 0), 1500), (TaskManagerLost(0), 1720))
+    first, second = result.recoveries.to_dict("records")
+
+    assert (1870, 1870) == (second["detected"], 1550 + 300 + 20), "in the very moment the first delay is over"
+    assert (-1, 2270) == (first["deployed"], second["deployed"])
+    assert () == result.violations
+
+
+@pytest.mark.parametrize("job", [None, pipelines()], ids=["one region", "two"])
+def test_a_task_manager_lost_while_deploying_is_waited_for_by_its_region(job):
+    """Lost at 1900, noticed at 2050; the deployment due at 1950 goes without the region it belongs to."""
+    result = run((JobManagerDown(350 * MS), 1500), (TaskManagerLost(0), 1900), job=job, seconds=5)
+    deployed = result.recoveries["deployed"].tolist()
+
+    assert [2050] == result.recoveries["detected"].tolist()[1:]
+    assert [-1 if job is None else 1950, 2450] == deployed
+    assert "RUNNING" == result.job_status
+    assert () == result.violations
+
+
+def test_a_failure_while_initializing_restarts_again():
+    result = run((Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
+    first, second = result.recoveries.to_dict("records")
+
+    assert (-1, first["restored_checkpoint"]) == (first["running"], second["restored_checkpoint"])
+    assert second["running"] > 0
+    assert () == result.violations
+
+
+def test_a_new_job_manager_restarts_the_job():
+    """No checkpoint while there is none; ids and retained checkpoints survive; no restart is counted; its schedule starts as at first."""
+    result = run((JobManagerDown(400 * MS), 1500), restart=Restart("none"))
+    row = only(result)
+
+    assert ("job-manager", 4, 6, 1900) == tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected"))
+    assert [5, 6] == result.checkpoints["id"].tolist()[4:6]
+    assert 1900 + 20 + 80 + 10 == times(result, Happening.TRIGGERED)[4]
+
+
+def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
+    """Acknowledgements of 200 ms that set out before it was lost arrive at none, not even at its successor."""
+    base = failing((JobManagerDown(50 * MS), 1800))
+    result = simulate(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), engine=ENGINE)
+    sent = [row for row in result.journal if row.happening is Happening.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS]
+
+    assert sent
+    assert not [at for at in times(result, Happening.ACKNOWLEDGED) if 1800 < at <= 2000]
+
+
+@pytest.mark.parametrize(("at_ms", "stopped"), [(2190, False), (2210, True)])
+def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stopped):
+    """Lost at 1700 ms, missed 500 ms later."""
+    world = World(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
+    world.start()
+    world.env.run(until=world.env.timeout(at_ms * MS))
+
+    assert {stopped} == {state == ThreadState.HALTED for state in world.plane.tasks()["state"]}
+
+
+def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():
+    result = run((Kill("sink", 0), 1500), restart=Restart("none"))
+
+    assert "FAILED: killed" == result.job_status
+    assert 1550 * MS == max(row.time_ns for row in result.journal)
+
+
+def test_more_failed_checkpoints_than_tolerated_restart_the_job():
+    """Flink's default strategy: an expired checkpoint is not the end."""
+    base = failing(restart=FIXED, job=chain(1, sink_ns=20 * MS))
+    result = simulate(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=0, timeout_ns=50 * MS)), engine=ENGINE)
+
+    assert "RESTARTING FOR EVER" == result.job_status.partition(":")[0]
+    assert {"checkpoints"} == set(result.recoveries["kind"])
+    assert 61 == result.recoveries["detected"].iloc[0]
+
+
+def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
+    """Shorter than the heartbeat's timeout: its acknowledgements arrive when the network is back."""
+    long = run((NetworkOutage(800 * MS, 2), 1500))
+    short = run((NetworkOutage(300 * MS, 2), 1500))
+
+    assert 1500 + 500 + 50 == only(long)["detected"]
+    assert 0 == len(short.recoveries)
+    assert short.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] >= 1800
+
+
+def test_an_acknowledgement_waits_for_the_network():
+    """The sink's asynchronous phase ends while its host is cut off: the coordinator hears of it when the network is back."""
+    job = chain(1, rate=50)
+    job = Job((*job.vertices[:-1], replace(job.vertices[-1], snapshot=Snapshot(async_ns=100 * MS))))
+    calm, cut = run(job=job), run((NetworkOutage(300 * MS, 2), 1680), job=job)
+    heard = [result.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] for result in (calm, cut)]
+
+    assert heard[0] < 1740
+    assert 1980 <= heard[1] <= 1985
+    assert 0 == len(cut.recoveries)
+
+
+def test_a_slow_task_is_slow_for_its_time():
+    """Ten times as slow for a second: a sink of 2 ms per record serves 50/s."""
+    result = run((SlowTask("sink", 40, SECOND), 1000), job=chain(1, rate=100))
+    served = result.series[result.series["vertex"] == "sink"].set_index("time")["numRecordsInPerSecond"]
+
+    assert served[2.0] == pytest.approx(1000 / 80, abs=2)
+    assert served[3.0] > 100, "it catches up"

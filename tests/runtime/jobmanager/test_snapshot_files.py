@@ -1,0 +1,124 @@
+"""Files of snapshots in whole runs: what is deleted when, and who waits for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.job import Distribution
+from sim.model.storage import ObjectStore
+from sim.runtime.run.simulate import simulate
+from sim.runtime.run.world import World
+from sim.storage.flat import FlatStorage
+from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.runtime.job_chains import jobs
+
+ENGINE = "interpreted"
+
+
+def there(world):
+    """(checkpoint, kind) of what is in storage."""
+    return {(int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
+            for file in world.storage.files if file.whole and file.deleted_ns is None}
+
+
+@pytest.mark.parametrize("retained", [1, 3])
+def test_what_is_subsumed_is_deleted(retained):
+    """Files and metadata of the retained checkpoints stay, and of the one under way."""
+    base = scenario(chain(1), seconds=3)
+    world = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
+    kept = sorted(completed(world))[-retained:]
+
+    assert kept == [one.checkpoint for one in world.files.held()]
+    assert set(kept) == {checkpoint for checkpoint, kind in there(world) if kind == "_metadata"}
+    assert set(kept) <= {checkpoint for checkpoint, _ in there(world)} <= {*kept, max(world.stats)}
+    assert all(world.files.exists(file) for one in world.files.held() for file in one.files)
+
+
+def test_channel_state_belongs_to_its_checkpoint():
+    """One file per group of subtasks; it goes with the directory."""
+    world = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
+    (latest,) = world.files.held()
+    stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.whole]
+
+    assert stored
+    newest = {file.id for file in stored if file.deleted_ns is None and file.name[-1] == latest.checkpoint}
+    assert newest <= {file.number for file in latest.files}
+    assert all(file.deleted_ns is not None for file in stored if file.name[-1] < latest.checkpoint)
+
+
+def test_an_expired_checkpoint_leaves_nothing():
+    """What was acknowledged is deleted with it, what tasks had written and not acknowledged by them."""
+    base = scenario(chain(2), seconds=3)
+    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=60 * MS)), ENGINE)
+    failed = {number for number, row in world.stats.items() if row.status == "FAILED"}
+    late = {checkpoint for checkpoint, _ in there(world)} & failed
+
+    assert failed
+    assert late <= {max(failed)}, "the last one may still be on its way"
+
+
+def test_what_a_task_had_written_for_nothing_goes():
+    """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
+    base = jobs(count=1, seconds=3)
+    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
+    tables = [file for file in world.storage.files if str(file.name[-1]).endswith(".sst") and file.whole]
+
+    assert not completed(world)
+    assert len(tables) > 10
+    assert {file.name[3] for file in tables if file.deleted_ns is None} <= {max(world.stats)}
+
+
+def deleting(latency_ns):
+    """Object storage where a request takes a while; deletes are requests too."""
+    base = scenario(chain(2), seconds=6, interval_ms=200)
+    store = ObjectStore(bytes_per_second=None, latency=Distribution(latency_ns), requests_per_second=None)
+    return replace(base, storage=replace(base.storage, object_store=store))
+
+
+def test_slow_deletes_hold_triggers_back(monkeypatch):
+    """Two checkpoints being cleaned up are one more than may run: the next trigger waits for a deletion to end (B.3)."""
+    base = scenario(chain(1), seconds=6, interval_ms=100)
+    free = simulate(base, engine=ENGINE).checkpoints
+    monkeypatch.setattr(FlatStorage, "remove", lambda self, name, size_bytes, host: self.spend(SECOND))
+    held_back = simulate(base, engine=ENGINE).checkpoints
+
+    assert len(free) > 40
+    assert len(held_back) <= 14, "two deletions of one second at a time, and the first ones"
+
+
+def test_deleting_takes_several_files_at_a_time():
+    """Four, as the I/O executor's threads: a directory of nine files takes three requests' time."""
+    world = World(deleting(100 * MS), ENGINE)
+    files = [world.storage.files.create(("x", i), 0, 0) for i in range(9)]
+    ended = []
+    world.files._delete([file.id for file in files], lambda: ended.append(world.env.now))
+    world.env.run(until=SECOND)
+
+    assert [300 * MS] == ended
+
+
+def test_tables_say_who_needed_what():
+    """One row per file, with the snapshots that named it; heap state is never shared."""
+    result = simulate(scenario(chain(1), seconds=2), engine=ENGINE)
+    files, snapshots = result.files, result.snapshots
+
+    assert (files["created_by"] == files["last_used"]).all()
+    assert (files["checkpoint"] == files["created_by"]).all()
+    assert {"exclusive"} == set(files["scope"])
+    (kept,) = snapshots.to_dict("records")
+    assert kept["id"] == result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"].max()
+    assert [True] * 3 == [kept[column] for column in ("self_contained", "relocatable_own_dir", "restorable")]
+    assert files.loc[files["deleted"] < 0, "path"].str.startswith(f"{kept['directory']}/").sum() == kept["files_total"]
+
+
+def test_increments_that_overlap_lose_each_others_files():
+    """What Flink's registry makes of several checkpoints at a time: acknowledgements come to nothing, nothing broken is ever kept."""
+    base = jobs(count=1, seconds=8)
+    several = replace(base.checkpoint, max_concurrent=3, interval_ns=90 * MS, timeout_ns=3 * SECOND)
+    result = simulate(replace(base, checkpoint=several), engine=ENGINE)
+
+    assert () == result.violations
+    assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}
+    assert "CHECKPOINT_SUBSUMED" in set(result.checkpoints["failure_message"]), "it waits in vain until a newer one completes"
+    assert result.snapshots["restorable"].all()

@@ -1,0 +1,65 @@
+"""Restarted tasks serve slowly for a while, and then as fast as before."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.job import Distribution, Job, Rate, Source, Vertex
+from sim.runtime.run.simulate import simulate
+from tests.laws.small_jobs import ALIGNED, MS, scenario
+
+COLD = Restart("fixed-delay", delay_ns=100 * MS, warm_up_ns=800 * MS, warm_up_factor=Fraction(4))
+
+
+def job():
+    """A log of 100 records/s, read at 1000 records/s at most."""
+    return Job((Vertex("log", 1, source=Source((Rate(0, Fraction(100)),)), service=Distribution(MS)),))
+
+
+def run(*kills_ms, restart=COLD, seconds=6):
+    base = scenario(job(), ALIGNED, seconds=seconds, interval_ms=1000)
+    overheads = replace(base.overheads, fail_ns=0, restart_ns=0, deploy_ns=0)
+    faults = (Fault(Kill("log"), When(tuple(ms * MS for ms in kills_ms))),)
+    return simulate(replace(base, restart=restart, overheads=overheads, faults=faults), engine="interpreted")
+
+
+def caught_up_after(result, restart=-1):
+    """ms from the first thread's begin to the end of its backlog, of one restart."""
+    row = result.recoveries.iloc[restart]
+    return row["caught_up"] - row["running"]
+
+
+def test_a_restarted_task_is_slow_until_it_is_warm():
+    """95 + 10 records wait at 1950 + 100 ms: they take 105 ms and a tenth more, and four times that while 250 records/s are served."""
+    cold, warm = run(1950), run(1950, restart=replace(COLD, warm_up_ns=0))
+
+    assert 110 <= caught_up_after(warm) <= 150
+    assert 600 <= caught_up_after(cold) <= 800, "105 / (250 - 100) s"
+
+
+def test_a_warm_task_is_as_fast_as_before():
+    """What a short warm-up leaves of the backlog is served at full speed."""
+    result = run(1950, restart=replace(COLD, warm_up_ns=200 * MS))
+
+    assert 250 <= caught_up_after(result) <= 400, "30 of 105 records in 200 ms, the others at 900 records/s"
+
+
+def test_when_a_job_has_caught_up_is_known_to_a_second():
+    """Its backlog stays what it is for 8 s and is gone a tenth later: the pace so far says nothing of that."""
+    result = run(1950, restart=replace(COLD, warm_up_ns=8000 * MS, warm_up_factor=Fraction(10)), seconds=20)
+
+    assert 8000 <= caught_up_after(result) <= 9200
+
+
+def test_who_restarts_while_cold_begins_anew():
+    """The end of the first warm-up does not end the second."""
+    result = run(1950, 2600)
+
+    assert 800 <= caught_up_after(result) <= 900, "until 3500 ms it is cold: had it ended at 2850, the rest of 169 would take 160 ms"
+    assert 2 == len(result.recoveries)
+
+
+def test_nothing_is_slow_before_the_first_failure():
+    result = run(5900)
+
+    assert result.series.loc[lambda rows: rows["time"] <= 5, "busy"].max() < 2 * 0.1 + 1e-9

@@ -1,0 +1,36 @@
+"""What a log holds: the inverse of when a record is due."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.plane.interface import RateSegment, Source
+from sim.runtime.observe.backlog import due_records, due_time_ns
+
+TWO_RATES = Source((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100
+
+
+def test_records_are_due_from_their_time_on():
+    assert [1, 1, 2, 5] == [due_records(TWO_RATES, now) for now in (0, 9, 10, 49)]
+
+
+def test_nothing_is_due_between_two_segments():
+    """The first rate would have gone on; the second begins with record 5 at 100."""
+    assert [5, 5, 6, 7] == [due_records(TWO_RATES, now) for now in (50, 99, 100, 103)]
+
+
+def test_a_bounded_log_ends():
+    assert 6 == due_records(Source(TWO_RATES.segments, total=6), 1000)
+
+
+def test_nothing_waits_for_an_unlimited_source_or_before_the_beginning():
+    assert 0 == due_records(Source(), 1000)
+    assert 0 == due_records(Source((RateSegment(0, 50, 1, 10),)), 49)
+
+
+@given(st.integers(0, 40), st.integers(1, 7), st.integers(1, 30))
+def test_a_record_is_due_when_it_is_counted(record, num, den_ns):
+    source = Source((RateSegment(0, 20, num, den_ns), RateSegment(20, 20 + 20 * den_ns, 1, 5)))
+    at = due_time_ns(source, record)
+
+    assert due_records(source, at) > record
+    assert record >= due_records(source, at - 1)

@@ -1,0 +1,96 @@
+"""A job that restarts for ever is told as one; one that gets somewhere, or that somebody else holds up, is not."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sim.metrics.recoveries import RecoveryStats
+from sim.model.faults import Fault, Kill, Restart, StorageOutage, When
+from sim.model.sink import Commit, Flush
+from sim.model.storage import Retry, Storage
+from sim.runtime.observe.endless import endless
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
+from tests.laws.small_jobs import MS, SECOND, chain, scenario
+
+WORLD = Path(__file__).parents[2] / "data" / "worlds" / "flush-never-ends.yaml"
+RESTART = Restart("fixed-delay", 100 * MS)
+
+
+def status(*faults, **options):
+    """A job whose sink flushes to storage that is quick, and gives up after one attempt."""
+    job = chain(1, rate=50)
+    job = replace(job, vertices=(*job.vertices[:-1], replace(job.vertices[-1], flush=Flush(1000), commit=Commit())))
+    base = scenario(job, seconds=8, **options)
+    storage = Storage(1_000_000, retry=Retry(1))
+    return simulate(replace(base, restart=RESTART, storage=storage, faults=faults), engine="interpreted").job_status
+
+
+def test_a_flush_that_can_never_be_written():
+    """How often, from where, why, and what to change."""
+    (world,) = load(WORLD).scenarios
+    told = simulate(world).job_status
+
+    assert told.startswith("RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s")
+    assert told.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
+
+
+def test_checkpoints_that_hang_need_no_more_time():
+    """Their tasks wait for each other, and do so again after each restart."""
+    changes = ["checkpoint.tolerable-failed=0", "checkpoint.timeout=300 ms", "job.s0.source.records-per-subtask=200", "run.duration=60 s"]
+    (world,) = load(WORLD.with_name("early-barrier-before-a-forced-alignment.yaml"), changes).scenarios
+    told = simulate(world).job_status
+
+    assert told.startswith("RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded")
+    assert told.endswith("; more time does not help, as tasks wait for each other: take aligned barriers")
+
+
+def test_what_a_restart_commits_again_is_no_progress():
+    """It was visible before; the restores after it fail all the same."""
+    (world,) = load(WORLD.with_name("restore-never-ends.yaml")).scenarios
+    told = simulate(world).job_status
+
+    assert told.startswith("RESTARTING FOR EVER: ")
+    assert "from checkpoint 1 because of 'restore: no answer within 0.15 s (2 attempts)'" in told
+
+
+def test_checkpoints_that_never_get_through():
+    """None is tolerated, each expires: what the last restart said is the reason."""
+    job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
+    told = simulate(replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="interpreted").job_status
+
+    assert "CHECKPOINT_EXPIRED" in told
+    assert told.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
+
+
+def test_checkpoints_that_merely_expire():
+    """The job goes on all the same."""
+    job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=10, timeout_ns=50 * MS)
+
+    assert "RUNNING" == simulate(replace(job, restart=RESTART), engine="interpreted").job_status
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(StorageOutage(6 * SECOND), When((SECOND,))), Fault(Kill("sink", 0), When(tuple(SECOND + i * 150 * MS for i in range(40))))],
+    ids=["an outage", "kills"],
+)
+def test_what_others_do_ends(fault):
+    """An outage of storage, or faults that happen to the job: when they are over, it goes on."""
+    assert "RUNNING" == status(fault)
+
+
+@pytest.mark.parametrize(("running_ns", "now_ns", "goes_on"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)])
+def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
+    """It ran for 700 ns after each restart, then for twice as long and more; no checkpoint is complete.  Or it is still being restored."""
+    rows = {n: RecoveryStats(n, "task", "flush: no answer", 1000 * n, 1000 * n, 1, checkpoint=3) for n in range(1, 6)}
+    for n, row in rows.items():
+        row.running_ns = running_ns if n == 5 else row.failed_ns + 300
+    world = SimpleNamespace(
+        stats={}, commits=[], recovery=SimpleNamespace(stats=rows), env=SimpleNamespace(now=now_ns),
+        storage=SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0)),
+    )  # fmt: skip
+
+    assert goes_on == (endless(world) is None)

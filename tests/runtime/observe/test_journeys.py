@@ -1,0 +1,71 @@
+"""Records are counted as the vertex at the end of their way counts them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sim
+from sim.model.job import Input, Job, Source, Vertex
+from sim.runtime.observe.journeys import Journeys
+from sim.scenario import loads
+
+MS = 1_000_000
+
+
+def journeys(*vertices):
+    tasks, first = [], 0
+    for vertex in vertices:
+        tasks.append(np.arange(first, first + vertex.parallelism))
+        first += vertex.parallelism
+    return Journeys(Job(vertices), tasks, 0, np.zeros(first))
+
+
+def test_copies_multiply_along_the_way():
+    """Half of the records pass, each to both readers: four of the first source and two of the second make six at the end."""
+    seen = journeys(
+        Vertex("a", source=Source()),
+        Vertex("b", source=Source(), fan_out=Fraction(2)),
+        Vertex("half", inputs=(Input("a"), Input("b")), fan_out=Fraction(1, 2)),
+        Vertex("end", parallelism=2, inputs=(Input("half", ship="broadcast"),)),
+    )
+    seen.look(10 * MS, np.array([4.0, 1.0, 6.0, 0.0, 0.0]))
+    seen.look(20 * MS, np.array([4.0, 1.0, 6.0, 3.0, 3.0]))
+
+    assert 10 == seen.mean_ms(3)  # emitted between 0 and 10, served between 10 and 20
+    assert -1 == seen.mean_ms(3) == seen.mean_ms(0)
+
+
+def test_a_committer_takes_no_records():
+    """The vertex whose committables it reads is the end of the way."""
+    seen = journeys(
+        Vertex("a", source=Source()), Vertex("sink", inputs=(Input("a"),)), Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
+    )  # fmt: skip
+    seen.look(10 * MS, np.array([4.0, 4.0, 0.0]))
+
+    assert 0 == seen.mean_ms(1)
+    assert -1 == seen.mean_ms(2)
+
+
+QUEUE = """
+version: 1
+job:
+  src:  {source: {rate: unlimited, record: 1 kB}}
+  sink: {input: {src: hash}, service: 10 ms}
+checkpoint: {interval: off}
+run: {duration: 40 s}
+"""
+
+
+def test_a_full_queue_is_as_long_as_it_takes_to_serve():
+    """Behind an unlimited source a record waits for all before it, 100 a second: records on the way = rate * latency."""
+    result = sim.simulate(loads(QUEUE, name="queue").scenarios[0])
+    last = result.series[result.series["vertex"] == "sink"].iloc[-20:]
+    sources = result.series[result.series["vertex"] == "src"]
+    on_the_way = sources["numRecordsInPerSecond"].sum() - result.series[result.series["vertex"] == "sink"]["numRecordsInPerSecond"].sum()
+
+    assert last["x_latency"].mean() == pytest.approx(1000 * on_the_way / 100, rel=0.05)
+    assert (last["inputQueueLength"] + sources["outputQueueLength"].iloc[-20:].to_numpy() >= 10).all()
+    assert (sources["x_latency"] == -1).all()

@@ -1,0 +1,172 @@
+"""Checkpoints hang where Flink's do, and the run says which tasks wait for each other.
+
+Real Flink 2.3 ran the same four diamonds: with both pointwise edges no checkpoint completed and not one more record was read for good,
+also after three expired ones; with one of the two edges, or none, all completed.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.plane.interface import State
+from sim.runtime.observe.standstill import Blocked, circle
+from sim.runtime.run.simulate import simulate
+from sim.runtime.run.world import World
+from sim.scenario import load
+from tests.worlds.trial import run_text
+
+WORLD = Path(__file__).parents[2] / "data" / "worlds" / "early-barrier-before-a-forced-alignment.yaml"
+CIRCLE = (
+    "'m3' reads no more from 'm2' until the barrier of 'm1' comes,"
+    " and 'm1' cannot send it, as its output is full until 'm3' reads on"
+)  # fmt: skip
+BEHIND_ANOTHER = (
+    "'m3' reads no more from 'm2' until the barrier of 'map' comes,"
+    " and it cannot come, as the output of 'm1' is full until 'm3' reads on"
+)  # fmt: skip
+
+
+def ran(*changes, engine="compiled"):
+    (scenario,) = load(WORLD, changes).scenarios
+    return simulate(scenario, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_an_early_barrier_before_a_forced_alignment_hangs(engine):
+    """Expired ones and the one under way at the end: each is told, and nothing has moved since."""
+    result = ran(engine=engine)
+
+    assert ["FAILED", "FAILED", "IN_PROGRESS"] == result.checkpoints["status"].tolist()
+    assert [CIRCLE] * 3 == result.checkpoints["x_standstill"].tolist()
+    assert 0 == result.series.loc[result.series["time"] > 1, "numRecordsInPerSecond"].sum()
+
+
+def test_buffers_that_wait_until_they_are_full_hold_nobody_up():
+    """What lies in them would not bring the barrier either."""
+    never = ("cluster.network.buffer-timeout=never", "job.m2.record=1000 B", "job.s0.source.records-per-subtask=60")
+
+    assert [CIRCLE] * 3 == ran(*never).checkpoints["x_standstill"].tolist()
+
+
+@pytest.mark.parametrize(("first", "join"), [("hash", "rescale"), ("rescale", "hash"), ("hash", "hash")])
+def test_with_one_of_the_edges_unaligned_barriers_get_through(first, join):
+    """The late barrier overtakes, or the early one blocks nothing."""
+    result = ran(f"job.m1.input.s0={first}", f"job.m3.input.m2={join}")
+
+    assert "FINISHED" == result.job_status
+    assert {""} == set(result.checkpoints["x_standstill"])
+
+
+def test_aligned_barriers_get_through():
+    """Whoever has forwarded its barrier waits for nobody before it."""
+    assert "FINISHED" == ran("checkpoint.barriers=aligned").job_status
+
+
+def test_a_barrier_can_be_held_up_further_back():
+    """The vertex the barrier is missing from is idle itself: the one before it cannot write."""
+    behind = ("job.map={input: {m1: forward}, record: 100 B}", "job.m3.input={map: {ship: hash, service: 500 us}, m2: rescale}")
+    result = ran(*behind, "job.s0.source.records-per-subtask=200")
+
+    assert [BEHIND_ANOTHER] * 3 == result.checkpoints["x_standstill"].tolist()
+
+
+def test_what_is_only_slow_does_not_hang():
+    """Barriers wait behind data for longer than the time-out, but the data moves."""
+    result = ran(
+        "checkpoint.barriers=aligned", "checkpoint.timeout=100 ms", "job.m3.input.m1.service=20 ms", "job.s0.source.records-per-subtask=200"
+    )
+
+    assert "CHECKPOINT_EXPIRED" in set(result.checkpoints["failure_message"])
+    assert {""} == set(result.checkpoints["x_standstill"])
+
+
+def test_no_finding_where_a_job_hangs_as_flink_does():
+    """Otherwise a bounded job that does not end is one."""
+    assert "" == run_text(WORLD.read_text()).kind
+
+
+# ------------------------------------------------------------------------------------------- one instant of a plane
+
+
+class Still:
+    """The tables of a plane at one instant, to be changed."""
+
+    def __init__(self, plane):
+        self._tables = plane.channels(), plane.partitions(), plane.tasks()
+        self.position = plane.position
+
+    def channels(self):
+        return self._tables[0]
+
+    def partitions(self):
+        return self._tables[1]
+
+    def tasks(self):
+        return self._tables[2]
+
+
+@pytest.fixture
+def hung():
+    """(layout, plane) of a job that hangs; m3 reads one more source, whose barrier is there."""
+    (scenario,) = load(WORLD, ["job.late={source: {record: 100 B, rate: 1/s}}", "job.m3.input.late=hash"]).scenarios
+    world = World(scenario, "interpreted")
+    world.start()
+    world.env.run(until=world.env.timeout(1_000_000_000))
+    names = [name for name, _ in world.names()]
+    ends = {(names[w], names[r]): c for c, (w, r) in enumerate(zip(world.layout.writer, world.layout.reader, strict=True))}
+    return world.layout, Still(world.plane), names.index, ends
+
+
+def test_a_circle_names_its_tasks(hung):
+    layout, plane, task, _ = hung
+
+    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, layout)
+
+
+def test_one_missing_barrier_is_enough(hung):
+    """However many others may still come."""
+    layout, plane, _, channel = hung
+    plane.channels()["blocked"][channel["late", "m3"]] = 0
+
+    assert 1 == len(circle(plane, layout))
+
+
+@pytest.mark.parametrize(("column", "change"), [("received", 1), ("arrived", -1)])
+def test_no_circle_while_something_comes(hung, column, change):
+    """It may be what the barrier is behind."""
+    layout, plane, _, channel = hung
+    plane.channels()[column][channel["m1", "m3"]] += change
+
+    assert [] == circle(plane, layout)
+
+
+@pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
+def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
+    layout, plane, task, _ = hung
+    plane.tasks()["state"][task(vertex)] = State.BUSY
+
+    assert [] == circle(plane, layout)
+
+
+def test_a_local_reader_keeps_buffers_of_its_writer(hung):
+    """All is sent, but m2 has not read what it was given: m1 gets no buffer back."""
+    layout, plane, task, channel = hung
+    c = channel["m1", "m2"]
+    plane.channels()["sent"][c] = plane.channels()["arrived"][c] = plane.channels()["written"][c]
+    local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
+
+    assert [] == circle(plane, layout)
+    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, local)
+
+
+def test_an_idle_reader_holds_nobody_up(hung):
+    """It waits for the rest of a record; whoever writes it waits for something else."""
+    layout, plane, task, channel = hung
+    c = channel["m1", "m3"]
+    plane.channels()["consumed"][c] -= 1
+    for p in layout.task_partitions[task("m1")]:
+        plane.partitions()["available"][p] = c not in layout.partitions[p][2]
+    local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
+
+    assert [] == circle(plane, local)

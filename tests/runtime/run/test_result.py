@@ -1,0 +1,88 @@
+"""A result in a folder: every file whole, reread equal, never half written."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sim.metrics.journal import Entry, Happening
+from sim.runtime.run.result import Result
+from sim.runtime.run.simulate import simulate
+from tests.laws.small_jobs import UNALIGNED, chain, scenario
+
+FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
+         "files.parquet", "snapshots.parquet", "restores.parquet",
+         "manifest.json", "journal.jsonl"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return simulate(scenario(chain(1), UNALIGNED, seconds=1), engine="interpreted")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_read_is_what_was_written(result, tmp_path):
+    """Tables with their types, the journal row by row, the manifest with the job's status."""
+    result.write(tmp_path / "deep" / "run")
+    folder = tmp_path / "deep" / "run"
+    rows = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+    assert {path.name for path in folder.iterdir()} == FILES
+    for name, table in result.tables.items():
+        pd.testing.assert_frame_equal(table, pd.read_parquet(folder / f"{name}.parquet"))
+    assert list(result.journal) == [Entry(row[0], Happening(row[1]), *row[2:]) for row in rows]
+    assert {**result.manifest, "job_status": "RUNNING"} == json.loads((folder / "manifest.json").read_text())
+
+
+def test_the_same_run_is_the_same_bytes(result, tmp_path):
+    """Same manifest, same bytes: whoever ran it."""
+    again = simulate(result.scenario, engine="reference")
+    result.write(tmp_path / "first")
+    again.write(tmp_path / "second")
+
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+def test_writing_over_a_result_replaces_it(result, tmp_path):
+    """A repeated run leaves its own files only."""
+    simulate(scenario(chain(1), seconds=0.5), engine="interpreted").write(tmp_path)
+    result.write(tmp_path)
+
+    assert len(result.checkpoints) == len(pd.read_parquet(tmp_path / "checkpoints.parquet"))
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+
+
+def test_a_failed_write_leaves_what_was_there(result, tmp_path, monkeypatch):
+    """The disk fills up in the middle of a table: the old file stays whole, nothing half written lies beside it."""
+
+    def full(_self, path, **_options):
+        Path(path).write_bytes(b"PAR1 half of")
+        raise OSError("no space left on device")
+
+    result.write(tmp_path)
+    before = contents(tmp_path)
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    with pytest.raises(OSError, match="no space left"):
+        result.write(tmp_path)
+
+    assert before == contents(tmp_path)
+
+
+def test_a_file_appears_whole(result, tmp_path, monkeypatch):
+    """Nobody sees it under its name before it is complete: a sweep that resumes trusts the name."""
+    seen = []
+    write_text = Path.write_text
+
+    def watched(path, text):
+        seen.append((path.name, (tmp_path / "journal.jsonl").exists(), (tmp_path / "manifest.json").exists()))
+        return write_text(path, text)
+
+    monkeypatch.setattr(Path, "write_text", watched)
+    result.write(tmp_path)
+
+    assert [(False, False), (False, True)] == [row[1:] for row in seen]
+    assert not {"journal.jsonl", "manifest.json"} & {row[0] for row in seen}

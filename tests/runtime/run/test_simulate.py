@@ -1,0 +1,251 @@
+"""Whole runs of tiny scenarios: engines agree, failures end the job, options reach what they are about."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.metrics.schema import TABLES
+from sim.model.cluster import Storage
+from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.runtime.run.simulate import ENGINES, simulate
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, source
+
+TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
+ENGINE = "interpreted"  # nothing to compile
+
+
+def journal_of(result, happening):
+    return [row for row in result.journal if row.happening is happening]
+
+
+def too_slow(**options):
+    """No checkpoint makes its 50 ms: the sink needs 20 ms per record, with queues in front."""
+    return scenario(chain(1, sink_ns=20 * MS), seconds=2, interval_ms=200, timeout_ns=50 * MS, **options)
+
+
+# ---------------------------------------------------------------------------------------------- a run
+
+
+def test_engines_agree():
+    """The same tables, journal and manifest, to the byte, from all three."""
+    first, *others = [simulate(TINY, engine=engine) for engine in ENGINES]
+
+    assert 4 == len(first.checkpoints)
+    assert first.checkpoints["persisted_data"].sum() > 0
+    for other in others:
+        assert first.manifest == other.manifest
+        assert first.journal == other.journal
+        for name, table in first.tables.items():
+            assert table.equals(other.tables[name]), name
+
+
+def test_an_unknown_engine_is_refused():
+    """With the names of those there are."""
+    with pytest.raises(ValueError, match="unknown engine 'gpu': one of compiled, interpreted, reference"):
+        simulate(TINY, engine="gpu")
+
+
+def test_tables_are_those_of_the_schema():
+    result = simulate(TINY, engine=ENGINE)
+
+    assert {n: [column.name for column in columns] for n, columns in TABLES.items()} == {n: list(t) for n, t in result.tables.items()}
+    assert "RUNNING" == result.job_status
+    assert result.scenario is TINY
+    assert [("source", 0), ("source", 1), ("stage0", 0)] == list(zip(result.tasks["vertex"], result.tasks["index"], strict=True))[:3]
+
+
+def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
+    """A job at rest on infinite storage: each step takes what the overheads say, nothing else.
+
+    Trigger 1 ms, the barriers in no time, files of 2000 and 50 B at 1 MB/s with 2 ms latency, acknowledgement 1 ms.
+    """
+    job = chain(1)
+    idle = Job((replace(job.vertices[0], source=Source((Rate(0, Fraction(0)),))), *job.vertices[1:]))
+    result = simulate(scenario(idle, seconds=1), engine=ENGINE)
+    first, stage = result.checkpoints.iloc[0], result.subtasks[result.subtasks["vertex"] == "stage0"].iloc[0]
+
+    assert 10.0 == first["trigger_timestamp"]
+    assert 1 + (2 + 2) + 1 == first["end_to_end_duration"]
+    assert 3 + 1 == first["x_finalization"]
+    assert (1.0, 0.0, 0.0, 4.0) == tuple(stage[n] for n in ("start_delay", "alignment_duration", "sync_duration", "async_duration"))
+    assert 1.0 == stage["x_hidden"], "the way of the acknowledgement"
+    assert [10.0, 410.0, 810.0] == result.checkpoints["trigger_timestamp"].tolist()
+
+
+@pytest.mark.parametrize("storage", [TINY.storage, Storage(inline_threshold_bytes=0)], ids=["slow", "instantaneous"])
+def test_the_journal_tells_what_was_stored(storage):
+    """Each subtask's volume of in-flight data, also where writing it takes no time."""
+    result = simulate(replace(TINY, storage=storage), engine=ENGINE)
+    told = {(row.checkpoint, row.task): row.number for row in journal_of(result, Happening.CHANNEL_STATE_WRITTEN)}
+
+    assert len(told) == len(result.subtasks)
+    assert sorted(told.values()) == sorted(result.subtasks["alignment_persisted"])
+    assert sum(told.values()) > 0
+
+
+def test_progress_is_told_once_a_second():
+    heard = []
+    simulate(scenario(chain(1, rate=10), seconds=3.5), engine=ENGINE, progress=heard.append)
+
+    assert [1 * SECOND, 2 * SECOND, 3 * SECOND] == heard
+
+
+def test_series_sum_up_to_the_totals():
+    """A row per second and vertex: what was done in the seconds is what was done."""
+    result = simulate(scenario(chain(1), UNALIGNED, seconds=3), engine=ENGINE)
+    series, tasks = result.series.groupby("vertex"), result.tasks.set_index("vertex")
+
+    assert 3 * 3 == len(result.series)
+    assert [1.0, 2.0, 3.0] == sorted(set(result.series["time"]))
+    for vertex, rows in series:
+        assert 0.98 * tasks["numRecordsIn"][vertex] <= rows["numRecordsInPerSecond"].sum() <= tasks["numRecordsIn"][vertex]
+        assert 0.98 * tasks["numBytesOut"][vertex] <= rows["numBytesOutPerSecond"].sum() <= tasks["numBytesOut"][vertex]
+        assert ((rows["busy"] + rows["idle"] + rows["backPressured"]).round(9) == 1).all()
+    assert (result.series[result.series["vertex"] == "source"]["inputQueueSize"] == 0).all()
+    assert (result.series[result.series["vertex"] == "sink"]["outputQueueSize"] == 0).all()
+    assert (result.series[result.series["vertex"] == "sink"]["inputQueueSize"] > 0).all(), "it is the slowest"
+
+
+def test_shares_of_time_are_those_of_all_subtasks():
+    series = simulate(scenario(chain(2), seconds=2), engine=ENGINE).series
+
+    assert ((series["busy"] + series["idle"] + series["backPressured"]).round(9) == 1).all()
+
+
+# ---------------------------------------------------------------------------------------------- failures
+
+
+def test_an_expired_checkpoint_fails_a_job_that_tolerates_none():
+    """The run ends there and then: the job does not come back."""
+    result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=0)), engine=ENGINE)
+    (end,) = journal_of(result, Happening.JOB_FAILED)
+
+    assert "FAILED: tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED" == result.job_status
+    assert ["CHECKPOINT_EXPIRED"] == result.checkpoints["failure_message"].tolist()
+    assert (10 + 1 + 50) * MS == end.time_ns
+    assert end.time_ns == max(row.time_ns for row in result.journal)
+    assert 61.0 == result.tasks[[c for c in result.tasks if c.endswith("TimeMs")]].sum(axis=1).round(6)[0]
+
+
+def test_tolerated_failures_let_the_job_go_on():
+    """Two tolerated: the third one ends it."""
+    result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=2)), engine=ENGINE)
+
+    assert ["FAILED"] * 3 == result.checkpoints["status"].tolist()
+    assert result.job_status.startswith("FAILED")
+
+
+def test_a_job_that_tolerates_everything_runs_on():
+    result = simulate(too_slow(), engine=ENGINE)
+
+    assert "RUNNING" == result.job_status
+    assert [] == journal_of(result, Happening.JOB_FAILED)
+    assert len(result.checkpoints) > 3
+
+
+def test_no_interval_no_checkpoints():
+    """The data moves as ever; tables are empty and have their columns."""
+    base = scenario(chain(1), seconds=1)
+    result = simulate(replace(base, checkpoint=replace(base.checkpoint, interval_ns=None)), engine=ENGINE)
+
+    assert (0, 0, []) == (len(result.checkpoints), len(result.subtasks), list(result.journal))
+    assert "persisted_data" in result.checkpoints
+    assert (result.tasks["numRecordsIn"] > 0).all()
+
+
+def test_a_source_with_nothing_due_takes_part():
+    """Nothing more is due for now, but its log goes on: its subtask idles on and acknowledges."""
+    job = chain(1)
+    quiet = Job((replace(job.vertices[0], source=Source((Rate(0, Fraction(100)), Rate(50 * MS, Fraction(0))))), *job.vertices[1:]))
+    result = simulate(scenario(quiet, seconds=2), engine=ENGINE)
+
+    assert "RUNNING" == result.job_status
+    assert ["COMPLETED"] * 5 == result.checkpoints["status"].tolist()
+    assert [5, 5, 5] == result.tasks["numRecordsIn"].tolist()
+
+
+# ---------------------------------------------------------------------------------------------- options reach their place
+
+
+def pointwise(ship="forward"):
+    """source -> map over one pointwise edge, map -> sink by hash; the sink is the slowest: everything is full."""
+    inlet = Input("source", ship, service=Distribution(100_000), record_bytes=Distribution(100))
+    outlet = replace(inlet, upstream="map", ship="hash", service=Distribution(3 * MS))
+    return Job((source("source", 2), Vertex("map", 2, inputs=(inlet,)), Vertex("sink", 2, inputs=(outlet,))))
+
+
+@pytest.mark.parametrize(
+    ("ship", "also", "forced"),
+    [("forward", (), True), ("rescale", (), True), ("hash", (), False), ("hash", (("source", "map"),), True)],
+)
+def test_forced_edges_carry_aligned_barriers(ship, also, forced):
+    """Pointwise edges, and edges named, capture nothing of what they carry; the others do."""
+    base = scenario(pointwise(ship), UNALIGNED, seconds=2)
+    world = run(replace(base, checkpoint=replace(base.checkpoint, forced_aligned=also)), ENGINE)
+    captured = {0: 0, 1: 0}
+    for cut in world.checking.cuts.of_checkpoint.values():
+        for channel, captured_bytes in enumerate(cut.captured.tolist()):
+            captured[world.layout.edge[channel]] += captured_bytes
+
+    assert [(0, forced)] == world.outputs(0)
+    assert [(1, False)] == world.outputs(2)
+    assert forced == (captured[0] == 0)
+    assert captured[1] > 0
+    assert [row.status for row in world.stats.values()].count("COMPLETED") >= 2, "a capture must not keep back a barrier"
+
+
+def groups(placement, size):
+    base = scenario(chain(), UNALIGNED, seconds=1)
+    base = replace(
+        base,
+        cluster=replace(base.cluster, placement=placement),
+        checkpoint=replace(base.checkpoint, subtasks_per_channel_state_file=size),
+    )
+    return [task.in_flight.writer.members for task in World(base, ENGINE).tasks]
+
+
+@pytest.mark.parametrize(
+    ("placement", "size", "expected"),
+    [
+        ("isolated", 5, [[0], [1], [2], [3], [4], [5]]),
+        ("single", 5, [[0, 1, 2, 3, 4]] * 5 + [[5]]),
+        ("single", 1, [[0], [1], [2], [3], [4], [5]]),
+        ("spread", 5, [[0, 2, 4], [1, 3, 5]] * 3),
+        ("spread", 2, [[0, 2], [1, 3], [0, 2], [1, 3], [4], [5]]),
+    ],
+)
+def test_channel_state_groups_stay_in_their_task_manager(placement, size, expected):
+    """Up to so many subtasks of one task manager share a file; never two task managers."""
+    assert expected == groups(placement, size)
+
+
+def test_members_of_a_group_share_their_writer():
+    """One thread for all of them, not one each."""
+    base = scenario(chain(), UNALIGNED, seconds=1)
+    world = World(replace(base, cluster=replace(base.cluster, placement="single")), ENGINE)
+
+    assert 2 == len({id(task.in_flight.writer) for task in world.tasks})
+
+
+def test_first_trigger_is_drawn_in_the_old_profile():
+    """1.20: uniform between pause and interval, by the seed; 2.x: as measured, always the same."""
+
+    def firsts(profile):
+        base = scenario(chain(1, rate=10), seconds=0.5, interval_ms=400)
+        worlds = [replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed)) for seed in range(1, 9)]
+        return [simulate(one, engine=ENGINE).checkpoints["trigger_timestamp"][0] for one in worlds]
+
+    assert {10.0} == set(firsts("2.x"))
+    assert 8 == len(set(firsts("1.20")))
+    assert all(0 <= first <= 400 for first in firsts("1.20"))
+
+
+def test_aligned_and_unaligned_have_the_same_data():
+    """The workload is a function of the seed: without checkpoints the barriers' kind changes nothing."""
+    off = [replace(scenario(chain(), kind, seconds=1), run=TINY.run) for kind in (ALIGNED, UNALIGNED)]
+    first, second = (simulate(replace(one, checkpoint=replace(one.checkpoint, interval_ns=None)), engine=ENGINE) for one in off)
+
+    assert first.tasks.equals(second.tasks)

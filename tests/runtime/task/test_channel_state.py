@@ -1,0 +1,234 @@
+"""Writing in-flight data: first come, first served; one file per group, closed when all have completed; no data, no file."""
+
+import pytest
+
+from sim.model.storage import Retry, Storage
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.task.channel_state import ChannelStateWriter
+from sim.storage.filesystem import CheckpointStorage
+from tests.runtime.fakes import FakePlane
+
+MS = 1_000_000
+PER_MS = 1_000  # bytes
+
+
+class Office:
+    """A writer of tasks 0 and 1 (1000 B in a ms, 5 ms to close), and what became of their requests: (what, ms)."""
+
+    def __init__(self, members=(0, 1), **options):
+        self.env = TwoPlaneEnvironment(FakePlane(), lambda _: None)
+        options = {"bytes_per_second": PER_MS * 1000, "close_ns": 5 * MS, "inline_threshold_bytes": 0, **options}
+        self.storage = CheckpointStorage(self.env, Storage(**options), seed=1)
+        self.writer = ChannelStateWriter(self.env, self.storage, list(members))
+        self.story = []
+
+    def at(self, ms, action, *arguments):
+        self.env.call_in(ms * MS, lambda: action(*arguments))
+
+    def tell(self, what):
+        return lambda: self.story.append((what, self.env.now / MS))
+
+    def write(self, ms, checkpoint, size_bytes, what):
+        self.at(ms, self.writer.write, checkpoint, size_bytes, self.tell(what))
+
+    def complete(self, ms, checkpoint, task, what):
+        self.at(ms, self.writer.when_closed, checkpoint, self.tell(what))
+        self.at(ms, self.writer.complete, checkpoint, task)
+
+    def run(self):
+        self.env.run(until=1000 * MS)
+        return self.story
+
+
+@pytest.fixture
+def office():
+    return Office()
+
+
+def test_first_come_first_served(office):
+    """One thread: data of another checkpoint, or of another task, waits for what came before it."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 2, 3 * PER_MS, "a")
+    office.write(1, 1, 1 * PER_MS, "b")
+    office.write(2, 2, 2 * PER_MS, "c")
+    office.write(10, 1, 1 * PER_MS, "d")
+
+    assert [("a", 3), ("b", 4), ("c", 6), ("d", 11)] == office.run()
+
+
+def test_the_file_closes_when_all_members_completed(office):
+    """Who is ready early waits for the other, and both for the one latency."""
+    office.writer.register(1)
+    office.write(0, 1, 2 * PER_MS, "data of 0")
+    office.complete(0, 1, 0, "closed for 0")
+    office.write(20, 1, 3 * PER_MS, "data of 1")
+    office.complete(20, 1, 1, "closed for 1")
+
+    assert [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)] == office.run()
+    assert (1, 5 * PER_MS) == (office.storage.files_written, office.storage.bytes_written)
+
+
+def test_no_data_no_file(office):
+    """Nobody had anything in flight: no file, no latency."""
+    office.writer.register(1)
+    office.complete(0, 1, 0, "closed for 0")
+    office.complete(7, 1, 1, "closed for 1")
+
+    assert [("closed for 0", 7), ("closed for 1", 7)] == office.run()
+    assert 0 == office.storage.files_written
+
+
+def test_data_of_one_member_makes_a_file_for_all(office):
+    """The member without data waits for the file of the one with data."""
+    office.writer.register(1)
+    office.complete(0, 1, 1, "closed for 1")
+    office.write(0, 1, 4 * PER_MS, "data of 0")
+    office.complete(0, 1, 0, "closed for 0")
+
+    assert [("data of 0", 4), ("closed for 1", 9), ("closed for 0", 9)] == office.run()
+
+
+def test_completions_wait_their_turn(office):
+    """A completion behind a long write of another checkpoint is served after it."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 2, 10 * PER_MS, "data of 2")
+    office.complete(1, 1, 0, "closed for 0")
+    office.complete(1, 1, 1, "closed for 1")
+
+    assert [("data of 2", 10), ("closed for 0", 10), ("closed for 1", 10)] == office.run()
+
+
+def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
+    """It takes no time; whoever waits for a write is released, whoever waits for the file is not."""
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 1, 5 * PER_MS, "being written")
+    office.write(0, 1, 50 * PER_MS, "skipped")
+    office.complete(0, 1, 0, "never")
+    office.complete(0, 1, 1, "never")
+    office.write(0, 2, 1 * PER_MS, "next")
+    office.at(2, office.writer.abort, 1)
+
+    assert [("being written", 5), ("skipped", 5), ("next", 6)] == office.run()
+    assert 0 == office.storage.files_written
+
+
+def test_a_gone_checkpoint_cannot_be_waited_for(office):
+    """Late requests for it change nothing."""
+    office.writer.register(1)
+    office.at(0, office.writer.abort, 1)
+    office.complete(1, 1, 0, "never")
+    office.complete(1, 1, 1, "never")
+
+    assert [] == office.run()
+
+
+def test_registering_twice_keeps_the_file(office):
+    """Every member registers; the second one finds the file of the first."""
+    office.writer.register(1)
+    office.write(0, 1, 1 * PER_MS, "data")
+    office.complete(0, 1, 0, "closed for 0")
+    office.at(3, office.writer.register, 1)
+    office.complete(4, 1, 1, "closed for 1")
+
+    assert [("data", 1), ("closed for 0", 9), ("closed for 1", 9)] == office.run()
+
+
+def test_a_slow_file_is_slow_throughout():
+    """Whether a group's file is slow hangs on its first member and the checkpoint, not on the write."""
+    office = Office(members=[0], slow_probability=1.0, slow_factor=3)
+    office.writer.register(1)
+    office.write(0, 1, 2 * PER_MS, "data")
+    office.complete(0, 1, 0, "closed")
+
+    assert [("data", 6), ("closed", 21)] == office.run()
+
+
+def down(office, at_ms):
+    """Storage is down for good, and nobody insists."""
+    office.at(at_ms, office.storage.fail_until, 10**18)
+
+
+def test_a_file_that_storage_gives_up_fails_all_members():
+    """Those who wait for it hear of it at once, those who come later when they come; nobody is told that it is closed."""
+    office = Office(retry=Retry(attempts=1))
+    office.writer.register(1)
+    office.write(0, 1, 10 * PER_MS, "data of 0")
+    for task, ms in ((0, 0), (1, 9)):
+        office.at(ms, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(ms, office.writer.complete, 1, task)
+    down(office, 4)
+
+    assert [("failed for 0", 4), ("data of 0", 4), ("failed for 1", 9)] == office.run()
+    assert [False] == [file.whole for file in office.storage.files]
+
+
+def test_the_thread_goes_on_after_a_failure():
+    """Another checkpoint is another file."""
+    office = Office(retry=Retry(attempts=1))
+    office.writer.register(1)
+    office.writer.register(2)
+    office.write(0, 1, 10 * PER_MS, "fails")
+    office.at(4, office.storage.fail_until, 4 * MS)
+    office.write(5, 2, 1 * PER_MS, "written")
+
+    assert [("fails", 4), ("written", 6)] == office.run()
+
+
+def test_nobody_waits_for_a_member_that_has_finished(office):
+    """Neither in the file that is open when it leaves, nor in later ones; when it is back, it is waited for again."""
+    office.writer.register(1)
+    office.complete(1, 1, 0, "first")
+    office.at(2, office.writer.leave, 1)
+    office.at(3, office.writer.register, 2)
+    office.complete(4, 2, 0, "second")
+    office.at(5, office.writer.join, 1)
+    office.at(6, office.writer.register, 3)
+    office.complete(7, 3, 0, "third")
+
+    assert [("first", 2.0), ("second", 4.0)] == office.run()
+
+
+def test_little_data_travels_in_the_acknowledgements():
+    """Up to the threshold, of all members together: no file, no time; whose data it is is told."""
+    office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
+    office.writer.on_inlined = lambda checkpoint, tasks: inlined.append((checkpoint, list(tasks)))
+    office.writer.register(1)
+    office.write(0, 1, 1 * PER_MS, "data of 0")
+    office.complete(1, 1, 0, "closed for 0")
+    office.write(2, 1, 3 * PER_MS, "data of 1")
+    office.complete(3, 1, 1, "closed for 1")
+
+    assert [("data of 0", 0), ("data of 1", 2), ("closed for 0", 3), ("closed for 1", 3)] == office.run()
+    assert [(1, [0, 1])] == inlined
+    assert [] == list(office.storage.files)
+
+
+def test_what_the_buffer_does_not_hold_goes_to_a_file():
+    """The write that is too much takes the buffered bytes along; later ones go straight to the file, whatever their size."""
+    office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
+    office.writer.on_inlined = lambda *told: inlined.append(told)
+    office.writer.register(1)
+    office.write(0, 1, 4 * PER_MS, "in the buffer")
+    office.write(1, 1, 2 * PER_MS, "too much")
+    office.write(20, 1, 1 * PER_MS, "little")
+    office.complete(20, 1, 0, "closed for 0")
+    office.complete(20, 1, 1, "closed for 1")
+
+    assert [("in the buffer", 0), ("too much", 7), ("little", 21), ("closed for 0", 26), ("closed for 1", 26)] == office.run()
+    assert (1, 7 * PER_MS, []) == (office.storage.files_written, office.storage.bytes_written, inlined)
+
+
+def test_all_who_wait_hear_that_storage_gave_up():
+    """Two members have completed and wait for the third, whose data cannot be written."""
+    office = Office(members=(0, 1, 2), retry=Retry(attempts=1))
+    office.writer.register(1)
+    for task in (0, 1):
+        office.at(0, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(0, office.writer.complete, 1, task)
+    office.write(0, 1, 10 * PER_MS, "data of 2")
+    down(office, 4)
+
+    assert [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)] == office.run()

@@ -1,0 +1,195 @@
+"""In-flight data of a snapshot: captured buffers go back to their pools when they are written, not before."""
+
+import pytest
+
+from sim.model.cluster import Storage
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.task.channel_state import ChannelStateWriter
+from sim.runtime.task.in_flight import InFlightData
+from sim.storage.filesystem import CheckpointStorage
+from tests.runtime.fakes import FakePlane
+
+MS = 1_000_000
+PER_MS = 1_000  # bytes
+TASK = 3
+
+
+class Desk:
+    """Task 3's in-flight data over a plane that says what is captured; 1000 B in a ms, 5 ms to close."""
+
+    def __init__(self):
+        self.plane = FakePlane()
+        self.env = TwoPlaneEnvironment(self.plane, lambda _: None)
+        options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
+        self.storage = CheckpointStorage(self.env, options, seed=1)
+        self.data = InFlightData(self.plane, ChannelStateWriter(self.env, self.storage, [TASK]), TASK)
+        self.closed_ms = []
+
+    def holds(self, input_ms):
+        """So much input is captured by now, given in the time it takes to write."""
+        self.plane.input_bytes = input_ms * PER_MS
+
+    def finish(self, checkpoint=1):
+        """Returns the volume."""
+        volume = self.data.volume(checkpoint)
+        self.data.finish(checkpoint, lambda: self.closed_ms.append(self.env.now / MS))
+        return volume
+
+    def until(self, ms):
+        if ms * MS > self.env.now:
+            self.env.run(until=ms * MS)
+
+    @property
+    def releases(self):
+        return self.plane.verbs.count(("release_capture", TASK))
+
+
+@pytest.fixture
+def desk():
+    return Desk()
+
+
+def test_buffers_are_released_after_the_write(desk):
+    """8 ms of data: pinned at 7, back in their pools at 9; the file is closed 5 ms later."""
+    desk.holds(input_ms=8)
+    desk.data.capture_input(1)
+    desk.data.finish_capture(1)
+    desk.finish()
+    desk.until(7)
+
+    assert [("capture", TASK, 1)] == desk.plane.verbs
+    desk.until(9)
+    assert desk.releases > 0
+    assert [] == desk.closed_ms
+    desk.until(20)
+    assert [13] == desk.closed_ms
+
+
+def test_input_that_arrives_during_a_write_is_written_next(desk):
+    """The buffers of both stay pinned until both are written; nothing is written twice."""
+    desk.holds(input_ms=2)
+    desk.data.capture_input(1)
+    desk.until(1)
+    desk.holds(input_ms=6)
+    desk.until(5)
+
+    assert 0 == desk.releases, "the 4 ms that arrived meanwhile are not written"
+    desk.until(7)
+    assert desk.releases > 0
+    assert desk.data.capturing(1)
+
+
+def test_input_that_arrives_later_is_written_later(desk):
+    """What lies there at the first barrier is written at once, the rest when the last barrier is here."""
+    desk.holds(input_ms=2)
+    desk.data.capture_input(1)
+    desk.until(10)
+    desk.holds(input_ms=6)
+    desk.until(20)
+    desk.data.finish_capture(1)
+
+    assert (6 * PER_MS, 0) == desk.finish()
+    desk.until(50)
+    assert ([29], 1, 6 * PER_MS) == (desk.closed_ms, desk.storage.files_written, desk.storage.bytes_written)
+
+
+def test_buffers_do_not_wait_for_the_last_barrier(desk):
+    """A writer that aligns has to get rid of its data before it can send its barrier: keeping them would be a deadlock."""
+    desk.data.capture_input(1)
+
+    assert desk.releases > 0, "there was nothing to write"
+
+
+def test_output_is_stored_like_input(desk):
+    """What barriers overtook in the sender queues goes to the same file and keeps its buffers as long."""
+    desk.holds(input_ms=1)
+    desk.data.capture_input(1)
+    desk.data.store_output(1, 3 * PER_MS)
+    desk.data.finish_capture(1)
+
+    assert (1 * PER_MS, 3 * PER_MS) == desk.finish()
+    desk.until(3)
+    assert 0 == desk.releases
+    desk.until(5)
+    assert desk.releases > 0
+    desk.until(30)
+    assert ([9], 4 * PER_MS) == (desk.closed_ms, desk.storage.bytes_written)
+
+
+def test_without_data_nothing_waits(desk):
+    """Empty queues: released as soon as the capture is over, no file."""
+    desk.data.capture_input(1)
+    desk.data.finish_capture(1)
+
+    assert desk.releases > 0
+    assert (0, 0) == desk.finish()
+    desk.until(1)
+    assert ([0], 0) == (desk.closed_ms, desk.storage.files_written)
+
+
+def test_whether_input_may_still_be_added_is_known(desk):
+    assert not desk.data.capturing(1)
+    desk.data.capture_input(1)
+    assert desk.data.capturing(1)
+    assert not desk.data.capturing(2)
+    desk.data.finish_capture(1)
+    assert not desk.data.capturing(1)
+
+
+def test_a_cancelled_checkpoint_releases_at_once(desk):
+    """Its write under way goes on in the writer's thread, for nobody: no buffer waits for it, no file is closed."""
+    desk.holds(input_ms=8)
+    desk.data.capture_input(1)
+    desk.until(2)
+    desk.data.cancel(1)
+
+    assert 1 == desk.releases
+    desk.until(50)
+    assert (1, [], 0) == (desk.releases, desk.closed_ms, desk.storage.files_written)
+    assert not desk.data.capturing(1)
+
+
+def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
+    """The next checkpoint's data follows the write under way, not those behind it."""
+    desk.holds(input_ms=8)
+    desk.data.capture_input(1)
+    desk.data.store_output(1, 20 * PER_MS)
+    desk.until(2)
+    desk.data.cancel(1)
+    desk.holds(input_ms=1)
+    desk.data.capture_input(2)
+    desk.data.finish_capture(2)
+    desk.finish(checkpoint=2)
+    desk.until(50)
+
+    assert [8 + 1 + 5] == desk.closed_ms
+
+
+def test_cancelling_what_never_began_is_nothing(desk):
+    """A cancellation may come before the first barrier: another checkpoint's buffers stay where they are."""
+    desk.holds(input_ms=8)
+    desk.data.capture_input(1)
+    desk.data.cancel(2)
+
+    assert 0 == desk.releases
+
+
+def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
+    """Aligned barriers overtake nothing; a task that never began keeps nothing."""
+    desk.data.store_output(1, 0)
+    desk.data.store_output(2, 5 * PER_MS)
+    desk.until(10)
+
+    assert [] == desk.plane.verbs
+    assert 0 == desk.storage.bytes_written
+
+
+def test_beginning_twice_is_beginning_once(desk):
+    """A converted checkpoint has begun its channel state before it captures."""
+    desk.data.start(1)
+    desk.data.store_output(1, 2 * PER_MS)
+    desk.holds(input_ms=1)
+    desk.data.capture_input(1)
+    desk.data.finish_capture(1)
+
+    assert (1 * PER_MS, 2 * PER_MS) == desk.finish()

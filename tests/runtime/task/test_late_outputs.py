@@ -1,0 +1,116 @@
+"""Outputs that leave later than their records: answers of asynchronous I/O, and output that waits for its commit."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import ScenarioError, loads
+
+ASYNC = """# How does a job of requests checkpoint?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: unlimited, record: 1 kB}}, parallelism: 1}}
+  ask:
+    input: {{src: hash}}
+    service: 10 us
+    async-io: {{latency: 100 ms, capacity: 20}}
+    snapshot: {{operator-state: 500 B}}
+  sink: {{input: {{ask: hash}}, service: {service}, parallelism: 1}}
+checkpoint: {{interval: 2 s, barriers: unaligned}}
+run: {{duration: 21 s}}
+"""
+CASCADE = """# When does output that waits for its commit arrive?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: 100/s, record: 500 B{bound}}}, parallelism: 1}}
+  first: {{input: {{src: hash}}, service: 10 us, commit: {{emits: on-commit}}, parallelism: 1}}
+  last: {{input: {{first: hash}}, service: 10 us, commit: two-phase, parallelism: 1}}
+checkpoint: {{interval: 2 s}}
+run: {{duration: 20 s}}
+"""
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return simulate(loads(ASYNC.format(service="10 us"), name="ask").scenarios[0])
+
+
+def served(result, vertex):
+    rows = result.tasks[result.tasks["vertex"] == vertex]
+    return int(rows["numRecordsIn"].sum())
+
+
+def test_requests_under_way_limit_the_rate(asked):
+    """20 requests of 100 ms: 200 records/s, and a task that waits for room is busy."""
+    rates = asked.series[(asked.series["vertex"] == "ask") & (asked.series["time"] > 5)]
+
+    assert 200 == pytest.approx(rates["numRecordsInPerSecond"].mean(), rel=0.02)
+    assert rates["busy"].mean() > 0.98
+    assert () == asked.violations
+
+
+def test_requests_under_way_are_operator_state(asked):
+    """Twenty records without their length, beside what the operator writes anyway."""
+    rows = asked.subtasks[(asked.subtasks["vertex"] == "ask") & (asked.subtasks["id"] > 2)]
+    state = rows["checkpointed_size"] - rows["alignment_persisted"]
+
+    assert {500 + 20 * 996} == set(state)
+
+
+def test_answers_leave_whether_or_not_there_is_room():
+    """Behind a slow sink everything in front is full, and the requests under way still come to an end."""
+    result = simulate(loads(ASYNC.format(service="20 ms"), name="ask").scenarios[0])
+    sinks = result.series[(result.series["vertex"] == "sink") & (result.series["time"] > 15)]
+
+    assert 50 == pytest.approx(sinks["numRecordsInPerSecond"].mean(), rel=0.03)
+    assert () == result.violations
+
+
+def test_requests_are_made_again_after_a_failure():
+    """Nothing is lost and nothing comes twice: the cut's laws hold through a restore with requests under way."""
+    text = ASYNC.format(service="10 us").replace("run:", "faults: [{kill: 'ask[0]', at: 7 s}]\nrun:")
+    result = simulate(loads(text, name="ask").scenarios[0])
+
+    assert 1 == len(result.recoveries)
+    assert () == result.violations
+
+
+def test_requests_are_made_again_when_others_are_rescaled():
+    """The stage of requests keeps its tasks; what it had under way goes on in the rescaled job."""
+    text = ASYNC.format(service="10 us").replace("run:", "rescale: {at: 7 s, parallelism: {sink: 3}}\nrun:")
+    result = simulate(loads(text, name="ask").scenarios[0])
+
+    assert () == result.violations
+    with pytest.raises(ScenarioError, match="requests under way are not dealt out anew"):
+        loads(text.replace("sink: 3", "ask: 3"), name="ask")
+
+
+@pytest.fixture(scope="module")
+def held_back():
+    return simulate(loads(CASCADE.format(bound=""), name="cascade").scenarios[0])
+
+
+def test_output_arrives_with_its_commit(held_back):
+    """The second stage reads what the first had read at its last completed checkpoint, not more."""
+    commits = held_back.commits[held_back.commits["vertex"] == "first"]
+
+    assert int(commits["records"].sum()) == served(held_back, "last")
+    assert served(held_back, "last") < served(held_back, "first")
+    assert () == held_back.violations
+
+
+def test_the_last_stage_commits_one_checkpoint_later(held_back):
+    first, last = (held_back.commits[held_back.commits["vertex"] == vertex] for vertex in ("first", "last"))
+
+    assert first["records"].tolist()[1:-1] == pytest.approx(last["records"].tolist()[1:], abs=1)
+    assert list(first["checkpoint"][1:]) == list(last["checkpoint"])
+
+
+def test_what_is_committed_behind_the_end_of_data_is_lost():
+    """Who reads it has finished and drops it (FLINK-38614): the second stage serves no record of the final checkpoint."""
+    result = simulate(loads(CASCADE.format(bound=", records-per-subtask: 900"), name="cascade").scenarios[0])
+    first = result.commits[result.commits["vertex"] == "first"]
+    final = first[first["checkpoint"] == first["checkpoint"].max()]
+
+    assert "FINISHED" == result.job_status
+    assert 900 == served(result, "first")
+    assert 900 - int(final["records"].sum()) == served(result, "last")

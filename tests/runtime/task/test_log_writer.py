@@ -1,0 +1,173 @@
+"""The changelog while a job runs: uploads of their own, tails that checkpoints wait for, materialisations in between."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.model.actions import Action
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Cluster
+from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.model.scenario import Overheads, Run, Scenario
+from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.storage import Retry, Storage
+from sim.runtime.run.world import World
+
+MS, S = 1_000_000, 1_000_000_000
+NEVER = 10**6 * S
+
+
+def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, backend="rocksdb", close_ns=0):
+    """1000 updates of 1 kB per second into a state of 1000 B, one subtask."""
+    source = Vertex("source", source=Source((Rate(0, Fraction(rate)),)), service=Distribution(1000))
+    inlet = Input("source", service=Distribution(1000), record_bytes=Distribution(100))
+    state = State(size, backend, Fraction(1), 1000, Lsm(memtable_bytes=10**12), changelog)
+    return Scenario(
+        "?", "log", Job((source, Vertex("map", inputs=(inlet,), state=state))),
+        CheckpointOptions(interval, state=StateOptions(incremental=True)), Run(seconds * S),
+        storage=Storage(1_000_000_000, close_ns, inline_threshold_bytes=0),
+        overheads=Overheads(0, 0, 0, 0, S // 2, file_ns=0),
+    )  # fmt: skip
+
+
+def world(*arguments, **options):
+    """A finished run."""
+    one = World(scenario(*arguments, **options), "compiled")
+    one.start()
+    one.env.run(until=one.scenario.run.duration_ns)
+    return one
+
+
+def logs(one, kind="changelog"):
+    """(ms, bytes) of each whole file of the log, in order."""
+    return [(stored.durable_ns / MS, stored.size_bytes) for stored in one.storage.files if stored.name[0] == kind and stored.whole]
+
+
+def test_so_much_log_goes_without_being_asked():
+    """Every 100 kB of 1 MB/s, so ten times a second, after 10 ms of batching; records come in buffers of 100 ms, so up to twice as much."""
+    seen = logs(world(Changelog(NEVER, 100_000), interval=None, seconds=5))
+
+    assert 25 <= len(seen) <= 50
+    assert all(100_000 <= size <= 205_000 for _, size in seen)
+    assert 4_700_000 <= sum(size for _, size in seen) <= 5_000_000
+
+
+def test_below_the_threshold_nothing_goes_before_a_checkpoint_asks():
+    assert [] == logs(world(Changelog(NEVER, 10**9), interval=None))
+
+
+def test_a_checkpoint_waits_for_the_tail():
+    """500 kB since the start and a state of 1000 B, half a second into the run: 10 ms of batching, 0.5 ms of writing."""
+    one = world(Changelog(NEVER, 10**9), seconds=1)
+    (subtask,) = [row for row in one.stats[1].subtasks.values() if row.state_bytes]
+
+    assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(one)
+    assert 10.5 == pytest.approx(subtask.async_ns / MS, abs=0.1)
+    assert 0 == subtask.sync_ns
+    assert subtask.written_bytes == subtask.state_bytes == logs(one)[0][1]
+
+
+def test_a_tail_already_uploaded_makes_a_checkpoint_short():
+    """Early uploads every 10 kB leave what came with the last buffer, 100 ms of records at most; the full size is the same."""
+    late, early = (world(Changelog(NEVER, threshold), seconds=1).stats[1].subtasks for threshold in (10**9, 10_000))
+    (late,), (early,) = ([row for row in rows.values() if row.state_bytes] for rows in (late, early))
+
+    assert late.state_bytes == pytest.approx(early.state_bytes, abs=2000)
+    assert early.written_bytes <= 110_000
+    assert early.async_ns < late.async_ns
+
+
+def test_a_materialisation_truncates_the_log_once_per_interval():
+    """Log since the last one: at most what 2 s write, however long the run."""
+    one = world(Changelog(2 * S, 100_000), interval=S, seconds=20)
+    sizes = [max(row.state_bytes for row in one.stats[number].subtasks.values()) for number in sorted(one.stats)][5:]
+
+    assert len(sizes) >= 13
+    assert max(sizes) < 3_200_000
+    assert 8 <= len({stored.name[3] for stored in one.storage.files if stored.name[0] == "materialized"}) <= 11
+
+
+def test_materialisations_have_a_phase_of_their_own():
+    """Two seeds, two phases."""
+    begun = []
+    for seed in (1, 2):
+        base = scenario(Changelog(4 * S, 100_000), interval=None)
+        one = World(replace(base, run=replace(base.run, seed=seed)), "compiled")
+        one.start()
+        one.env.run(until=base.run.duration_ns)
+        begun.append(min(stored.created_ns for stored in one.storage.files if stored.name[0] == "materialized"))
+
+    assert begun[0] != begun[1]
+    assert max(begun) < 4 * S
+
+
+def test_freezing_for_a_materialisation_keeps_the_task():
+    """Its flush holds the task thread as a checkpoint's would: 1000 kB of memtable at 200 MB/s are 5 ms of work."""
+    busy = [int(world(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1]) for interval in (NEVER, 2 * S)]
+
+    assert 10 * MS < busy[1] - busy[0] < 100 * MS
+
+
+def test_a_failed_upload_is_tried_again_by_the_next_checkpoint():
+    """An outage as long as a client insists: the first checkpoint fails with the file, the second writes it with its own and completes."""
+    base = scenario(Changelog(NEVER, 10**9, upload_attempts=1), interval=S, seconds=4)
+    base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
+    one = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
+    one.start()
+    one.env.call_in(505 * MS, lambda: one.storage.fail_until(700 * MS))
+    one.env.run(until=base.run.duration_ns)
+
+    assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [one.stats[number].status for number in sorted(one.stats)]
+    assert [1501, 1000, 1000] == [size // 1000 for _, size in logs(one)]
+
+
+def test_subtasks_of_a_task_manager_share_a_file():
+    """Two subtasks on one task manager hand their tails in together: a file for both, deleted when neither needs it any more."""
+    base = scenario(Changelog(NEVER, 10**9), seconds=5, interval=S)
+    source, reader = base.job.vertices
+    both = Job((source, replace(reader, parallelism=2)))
+    files, sizes = {}, {}
+    for placement in ("isolated", "single"):
+        one = World(replace(base, job=both, cluster=Cluster(placement)), "compiled")
+        one.start()
+        one.env.run(until=base.run.duration_ns)
+        files[placement] = len(logs(one)) / len([stats for stats in one.stats.values() if stats.status == "COMPLETED"])
+        sizes[placement] = sum(size for _, size in logs(one))
+        named = {file.size_bytes for snapshot in one.files.held() for file in snapshot.files}
+
+        assert named <= {size for _, size in logs(one)}
+    assert files["isolated"] > 1.5 * files["single"]
+    assert sizes["isolated"] == pytest.approx(sizes["single"], rel=0.02)
+
+
+@pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
+def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
+    """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
+    one = world(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
+    sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(one.stats.items())]
+
+    assert expected == sum(size > 500_000 for size in sizes[1:])
+
+
+def test_a_file_that_two_checkpoints_wait_for_is_written_once():
+    """The first one is over before the second one's turn comes: what it waited for is still known."""
+    slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
+    checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
+    one = World(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
+    one.start()
+    one.env.run(until=one.scenario.run.duration_ns)
+    names = [stored.name for stored in one.storage.files if stored.name[0] == "changelog"]
+
+    assert len(set(names)) == len(names) > 3
+
+
+def test_savepoints_and_materialisations_may_have_the_same_number():
+    """The savepoint is written while materialisation 1 is: each is stored as what it is."""
+    base = scenario(Changelog(S, 10**9), interval=None, seconds=6, size=2_000_000)
+    slow = replace(base.storage, bytes_per_second=2_000_000)
+    one = World(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
+    one.start()
+    one.env.run(until=base.run.duration_ns)
+
+    assert [("native", "COMPLETED")] == [(one.files.type_of(number), row.status) for number, row in one.stats.items()]

@@ -1,0 +1,78 @@
+"""Room for files that are not uploaded yet: who finds none waits for it in turn, or gives up."""
+
+import pytest
+import simpy
+
+from sim.runtime.task.staging import StagingSpace
+from sim.storage.failures import DiskFull
+
+
+def reserve(space, size, log):
+    yield from space.reserve(size)
+    log.append((space.env.now, size))
+
+
+def test_without_a_limit_there_is_always_room():
+    space = StagingSpace(simpy.Environment(), None)
+    for _ in range(3):
+        assert [] == list(space.reserve(10**12))
+
+    assert 3 * 10**12 == space.used_bytes == space.most_bytes
+
+
+def test_who_finds_no_room_waits_in_turn():
+    """A small one does not overtake a large one that came first."""
+    env, log = simpy.Environment(), []
+    space = StagingSpace(env, 100)
+    for size in (60, 70, 30):
+        env.process(reserve(space, size, log))
+    env.run()
+
+    assert [(0, 60)] == log
+
+    env.timeout(5).callbacks.append(lambda _: space.release(60))
+    env.run()
+
+    assert [(0, 60), (5, 70), (5, 30)] == log
+    assert 100 == space.used_bytes
+
+
+def test_waiting_asks_for_uploads_to_begin():
+    """What is aborted and not being uploaded would keep its room for ever."""
+    env, log = simpy.Environment(), []
+    space = StagingSpace(env, 100)
+    space.when_short.append(lambda: space.release(60) if space.used_bytes == 60 else None)
+    for size in (60, 70):
+        env.process(reserve(space, size, log))
+    env.run()
+
+    assert [(0, 60), (0, 70)] == log
+
+
+@pytest.mark.parametrize(("waits", "first", "second"), [(False, 60, 50), (True, 0, 101)])
+def test_no_room_at_all_is_an_error(waits, first, second):
+    """When it must not wait, or would wait for ever."""
+    space = StagingSpace(simpy.Environment(), 100, waits=waits)
+    list(space.reserve(first))
+
+    with pytest.raises(DiskFull):
+        list(space.reserve(second))
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_whoever_gives_up_waiting_leaves_the_line(granted):
+    """The room goes to the next, also if it was granted in the instant the waiting one is stopped."""
+    env, log = simpy.Environment(), []
+    space = StagingSpace(env, 100)
+    list(space.reserve(60))
+    gone = env.process(reserve(space, 90, log))
+    env.process(reserve(space, 40, log))
+    env.run()
+    gone.defused = True
+    gone.interrupt()
+    if granted:
+        space.release(60)
+    env.run()
+
+    assert [(0, 40)] == log
+    assert (40 if granted else 100) == space.used_bytes

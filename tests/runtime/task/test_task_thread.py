@@ -1,0 +1,141 @@
+"""A task's thread: mails run between records, in order, and wait while the thread works for the control plane."""
+
+import pytest
+
+from sim.plane import build
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.task.thread import TaskThread
+from tests.plane.lab import pipe
+from tests.runtime.fakes import FakePlane
+
+
+@pytest.fixture
+def plane() -> FakePlane:
+    return FakePlane()
+
+
+@pytest.fixture
+def thread(plane) -> TaskThread:
+    return TaskThread(plane, task=3)
+
+
+def test_a_mail_waits_for_a_safe_point(thread, plane):
+    """Posting asks for one; nothing runs before it."""
+    story = []
+    thread.post(lambda: story.append("mail"))
+
+    assert [] == story
+    assert [("interrupt", 3)] == plane.verbs
+    thread.at_safe_point()
+    assert ["mail"] == story
+
+
+def test_mails_run_in_order_and_once(thread):
+    story = []
+    for n in range(3):
+        thread.post(lambda n=n: story.append(n))
+    thread.at_safe_point()
+    thread.at_safe_point()
+
+    assert [0, 1, 2] == story
+
+
+def test_a_mail_may_post_another(thread):
+    """It runs at the same safe point, behind those that were there."""
+    story = []
+    thread.post(lambda: (story.append("first"), thread.post(lambda: story.append("third"))))
+    thread.post(lambda: story.append("second"))
+    thread.at_safe_point()
+
+    assert ["first", "second", "third"] == story
+
+
+def test_mails_wait_while_the_thread_is_occupied(thread, plane):
+    """A mail that keeps the thread keeps the mails behind it waiting; they ask again when it is free."""
+    story = []
+    thread.post(thread.occupy)
+    thread.post(lambda: story.append("waited"))
+    thread.at_safe_point()
+    thread.at_safe_point()
+
+    assert [] == story
+    assert ("hold", 3) == plane.verbs[-1]
+    thread.vacate()
+    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+    thread.at_safe_point()
+    assert ["waited"] == story
+
+
+def test_posting_to_an_occupied_thread_asks_for_nothing(thread, plane):
+    """A held task has no safe points: the question is put when it is free."""
+    thread.occupy()
+    thread.post(lambda: None)
+
+    assert [("hold", 3)] == plane.verbs
+
+
+def test_a_thread_is_kept_once(thread, plane):
+    """Pre-barrier and sync phase keep the same thread; giving back a free one is nothing."""
+    thread.occupy()
+    thread.occupy()
+    thread.vacate()
+    thread.vacate()
+
+    assert [("hold", 3), ("release", 3)] == plane.verbs
+
+
+def test_an_operator_that_waits_lets_notifications_through(thread, plane):
+    """MailboxExecutor#yield: mails of the task itself, barriers among them, wait in their order until the last late output is written."""
+    story = []
+    thread.begin_yield()
+    for n, notifies in enumerate((False, True, False, True)):
+        thread.post(lambda n=n: story.append(n), notifies=notifies)
+    thread.at_safe_point()
+
+    assert [1, 3] == story
+    assert [("wait_for_late", 3), ("interrupt", 3), ("interrupt", 3)] == plane.verbs, "nobody asks for what cannot run"
+    thread.end_yield()
+    assert ("interrupt", 3) == plane.verbs[-1]
+    thread.at_safe_point()
+    assert [1, 3, 0, 2] == story
+
+
+def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
+    """The outputs may block the thread: the mails behind wait for the safe point after them."""
+    story = []
+    thread.post(lambda: (story.append("commit"), thread.let_go(7)))
+    thread.post(lambda: story.append("next"))
+    thread.at_safe_point()
+
+    assert ["commit"] == story
+    assert [("let_go", 3, 7), ("interrupt", 3)] == plane.verbs[-2:]
+    thread.at_safe_point()
+    assert ["commit", "next"] == story
+
+
+@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+def test_a_mail_never_runs_inside_a_record(engine):
+    """Posted at 13 while the record of 10 to 20 is served: it runs at 20."""
+    times = []
+    plane = build(pipe(), engine)
+    env = TwoPlaneEnvironment(plane, lambda one: thread.at_safe_point())
+    thread = TaskThread(plane, task=0)
+    env.call_in(13, lambda: thread.post(lambda: times.append(env.now)))
+    env.run(until=100)
+
+    assert [20] == times
+
+
+@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+def test_an_occupied_thread_serves_nothing(engine):
+    """Held from 20 for 45 ns: the records of 20 to 60 are made up from 65 on."""
+    plane = build(pipe(), engine)
+    env = TwoPlaneEnvironment(plane, lambda one: thread.at_safe_point())
+    thread = TaskThread(plane, task=0)
+    env.call_in(13, lambda: thread.post(lambda: (thread.occupy(), env.call_in(45, thread.vacate))))
+    served = []
+    for at in (21, 64, 74, 76):
+        env.call_in(at, lambda: served.append(int(plane.tasks()["served"][0])))
+    env.run(until=100)
+
+    assert [2, 2, 2, 3] == served

@@ -1,0 +1,106 @@
+"""Uploads: so many at a time, in turn; each file knows how far it is."""
+
+import simpy
+
+from sim.runtime.task.uploads import StagedFile, Uploads
+from sim.storage.failures import StorageFailed
+
+
+class Lab:
+    """Uploads that take as many ns as a file has bytes, and fail as often as it says."""
+
+    def __init__(self, threads=1, failures=0):
+        self.env = simpy.Environment()
+        self.failures = failures
+        self.log = []
+        self.uploads = Uploads(self.env, threads, self.write, lambda file: self.log.append((self.env.now, file.name[0])))
+
+    def write(self, file):
+        if file.size_bytes:
+            yield self.env.timeout(file.size_bytes)
+        if self.failures:
+            self.failures -= 1
+            raise StorageFailed("gone")
+        return 7
+
+    def submit(self, *sizes):
+        files = [StagedFile((f"f{i}",), size) for i, size in enumerate(sizes)]
+        for file in files:
+            self.uploads.submit(file)
+        return files
+
+
+def test_one_thread_takes_files_one_after_the_other():
+    lab = Lab()
+    lab.submit(5, 3, 2)
+    lab.env.run()
+
+    assert [(5, "f0"), (8, "f1"), (10, "f2")] == lab.log
+
+
+def test_two_threads_take_the_next_file_each():
+    lab = Lab(threads=2)
+    files = lab.submit(5, 3, 2)
+    lab.env.run()
+
+    assert [(3, "f1"), (5, "f0"), (5, "f2")] == lab.log
+    assert {7} == {file.stored for file in files}
+
+
+def test_files_without_time_are_durable_at_once():
+    lab = Lab()
+    files = lab.submit(0, 0)
+
+    assert [7, 7] == [file.stored for file in files]
+
+
+def test_a_file_is_submitted_once():
+    """Whoever waits for it again waits for the same upload; a durable one is not uploaded again."""
+    lab = Lab()
+    (file,) = lab.submit(5)
+    lab.uploads.submit(file)
+    lab.env.run()
+    lab.uploads.submit(file)
+    lab.env.run()
+
+    assert [(5, "f0")] == lab.log
+    assert 1 == file.attempts
+
+
+def test_a_cancelled_file_leaves_its_thread_to_the_next():
+    """Under way or waiting; it may be submitted again."""
+    lab = Lab()
+    first, _, third = lab.submit(5, 3, 2)
+    lab.env.run(until=2)
+    lab.uploads.cancel(first)
+    lab.uploads.cancel(third)
+    lab.env.run()
+    lab.uploads.submit(first)
+    lab.env.run()
+
+    assert [(5, "f1"), (10, "f0")] == lab.log
+    assert third.stored is None
+    assert 2 == first.attempts
+
+
+def test_a_failed_file_says_so_and_may_be_tried_again():
+    """Whoever waits is woken by the failure too."""
+    lab = Lab(failures=1)
+    (file,) = lab.submit(5)
+    lab.env.run(until=lab.uploads.change())
+
+    assert (5, "gone", None) == (lab.env.now, str(file.failure), file.stored)
+
+    lab.uploads.submit(file)
+    lab.env.run()
+
+    assert (None, 7) == (file.failure, file.stored)
+
+
+def test_a_cancelled_upload_wakes_those_who_wait():
+    lab = Lab()
+    (file,) = lab.submit(5)
+    changed = lab.uploads.change()
+    lab.uploads.cancel(file)
+
+    assert changed.triggered
