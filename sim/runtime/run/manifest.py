@@ -15,7 +15,7 @@ from sim.model.scenario import Scenario
 
 __all__ = ["code_version", "identity", "manifest"]
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:

@@ -4,9 +4,11 @@ import dataclasses
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+import sim
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
@@ -81,6 +83,11 @@ def test_other_code_is_another_run(monkeypatch):
     monkeypatch.setattr(room, "code_version", lambda: "another")
 
     assert before != identity(scenario())
+
+
+def test_the_code_version_is_that_of_the_whole_package():
+    """Not of one room of it."""
+    assert Path(sim.__file__).parent == room._PACKAGE
 
 
 def test_the_code_version_reads_every_file(tmp_path, monkeypatch):
