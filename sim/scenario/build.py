@@ -25,6 +25,7 @@ from sim.scenario.environment import chosen
 from sim.scenario.flink_keys import CONSTANT_IN_2
 from sim.scenario.plausible import check
 from sim.scenario.problems import Reading
+from sim.scenario.sizes import LEAST_INTERVAL_NS
 from sim.units import format_duration
 
 __all__ = ["build"]
@@ -96,7 +97,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
     for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):
         if value is not None and value < SHORTEST_NS:
             few = f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more"
-            if key == "interval" and value >= MILLISECOND_NS:  # snapshots taken one after the other by hand, as benchmarks do
+            if key == "interval" and value >= LEAST_INTERVAL_NS:  # snapshots taken one after the other by hand, as benchmarks do
                 reading.warn((here, key), f"{few}; simulated as written all the same")
             else:
                 reading.wrong((here, key), few)

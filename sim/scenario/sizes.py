@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sim.scenario.document_job import Vertex
     from sim.scenario.problems import Reading
 
-__all__ = ["check_sizes"]
+__all__ = ["LEAST_INTERVAL_NS", "check_sizes"]
 
 MOST_SUBTASKS = 100_000
 """Of the whole job: 30,000 take a minute for three simulated seconds."""
@@ -22,8 +22,8 @@ MOST_ROWS = 100_000_000
 """Of subtasks per checkpoint, and of vertices per second."""
 MOST_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
-LEAST_NS = 1_000_000
-"""Less is refused anyway."""
+LEAST_INTERVAL_NS = 1_000_000
+"""Between two checkpoints: less is refused."""
 
 
 def check_sizes(document: Document, reading: Reading) -> None:
@@ -44,7 +44,8 @@ def check_sizes(document: Document, reading: Reading) -> None:
             fewer = "write a part of the job, or larger ones (lsm: {table: 1 GiB})"
             reading.wrong(("job", name, "state", "size"), f"is {tables} tables of RocksDB: at most {MOST_TABLES} are simulated; {fewer}")
     duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
-    if interval_ns and (rows := duration_ns // max(interval_ns, LEAST_NS, document.checkpoint.min_pause or 0) * subtasks) > MOST_ROWS:
+    every_ns = max(interval_ns or 0, LEAST_INTERVAL_NS, document.checkpoint.min_pause or 0)
+    if interval_ns and (rows := duration_ns // every_ns * subtasks) > MOST_ROWS:
         reading.wrong(
             ("checkpoint", "interval"),
             f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MOST_ROWS} are kept; "

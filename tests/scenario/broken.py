@@ -218,6 +218,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "s:6:50: checkpoint.max-concurrent: is 2, but Flink runs unaligned checkpoints one by one: write 1",)),
     "timeout of nothing": (but(("5 s}", "5 s, timeout: 0 s}")), ("s:6:29: checkpoint.timeout: is 0 s: Flink wants 10 ms or more",)),
     "timeout too short": (but(("5 s}", "5 s, timeout: 9 ms}")), ("s:6:29: checkpoint.timeout: is 9 ms: Flink wants 10 ms or more",)),
+    "interval just too short": (but(("5 s}", "999999 ns}")), ("s:6:14: checkpoint.interval: is 999.999 us: Flink wants 10 ms or more",)),
     "interval too short": (but(("5 s}", "1 ns}")), ("s:6:14: checkpoint.interval: is 1 ns: Flink wants 10 ms or more",)),
     "aligned timeout of nothing": (but(("5 s}", "5 s, barriers: {aligned-timeout: 0 s}}")), (
         "s:6:29: checkpoint.barriers: an aligned-timeout of 0 is unaligned from the start",)),
