@@ -2,6 +2,8 @@
 
 import pytest
 
+from sim.recordings import RecordingError
+from sim.recordings.rest.answers import PlanInput, parsed
 from sim.recordings.rest.paths import climbs, is_id, is_path
 
 JOB = "0123456789abcdef" * 2
@@ -11,8 +13,12 @@ JOB = "0123456789abcdef" * 2
     "text", ["", "x" * 32, JOB.upper(), JOB[1:], JOB + "0", f"{JOB}\n", "../../../../../../etc/passwd0000", 7, None, [JOB]]
 )
 def test_what_is_no_id(text):
+    """Neither in a path nor in an answer."""
     assert is_id(JOB)
     assert not is_id(text)
+    assert JOB == parsed(PlanInput, {"id": JOB}, "x", "/plan").id
+    with pytest.raises(RecordingError, match="id"):
+        parsed(PlanInput, {"id": text}, "x", "/plan")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from sim.recordings.reader import RecordingError, summary
 from sim.recordings.recording import Subtask
+from sim.recordings.rest.paths import ID
 
 __all__ = [
     "LARGEST_ID", "MOST_VERTICES",
@@ -22,7 +23,7 @@ MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PA
 MOST_VERTICES = 1000  # a job has tens
 LARGEST_ID = 10**12  # of a checkpoint
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
-Id = Annotated[str, Field(pattern=r"\A[0-9a-f]{32}\z")]  # AbstractID
+Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
 Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
 Bytes = Annotated[int, Field(ge=-1, le=10**16)]
 Count = Annotated[int, Field(ge=-1, le=10**9)]

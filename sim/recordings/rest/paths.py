@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["climbs", "is_id", "is_path"]
+__all__ = ["ID", "climbs", "is_id", "is_path"]
 
-_ID = re.compile(r"[0-9a-f]{32}")
+ID = "[0-9a-f]{32}"
+_ID = re.compile(ID)
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
 MOST_STEPS = 12
 _NAMED_JOBS = frozenset({"overview"})  # what stands behind /jobs/ and is no job
