@@ -1,4 +1,8 @@
-"""Tables for spreadsheets, which take a cell that begins like a formula for one, and run it."""
+"""Tables for spreadsheets, which take a cell that begins like a formula for one, and run it.
+
+OWASP ("CSV Injection") advises a quote before such a cell.  Two cases need more.  A spreadsheet that separates cells by semicolons
+splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped` could not tell which it was.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,28 @@ from sim.whole_file import replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["unescaped", "write_csv"]
+__all__ = ["escaped", "unescaped", "write_csv"]
 
-_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_FORMULA = "'*[^\\S;\t\r\n]*[-=+@\uff1d\uff0b\uff0d\uff20]"  # some spreadsheets take full-width signs for the usual ones
+_BEGINNING = rf"(?:\A(?=QUOTE{_FORMULA}|QUOTE'*[\t\r\n\0])|(?<=[;\t\r\n])(?=QUOTE{_FORMULA}))"
+_PLAIN = re.compile(_BEGINNING.replace("QUOTE", ""))
+_QUOTED = re.compile(_BEGINNING.replace("QUOTE", "'") + "'")
+_NUMBER = re.compile(r"'*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def write_csv(table: pd.DataFrame, path: Path, **options: Any) -> None:
     """Numbers stay numbers, also those in a column of text; a quote stands before text that would be a formula."""
-    safe = table.rename(columns=_escaped)
+    safe = table.rename(columns=escaped)
     for column in safe.select_dtypes(exclude=["number", "bool", "datetime"]).columns:  # text has several kinds
-        safe[column] = safe[column].astype(object).map(_escaped)
+        safe[column] = safe[column].astype(object).map(escaped)
     replace_file(path, lambda partial: safe.to_csv(partial, index=False, **options))
 
 
 def unescaped(text: str) -> str:
     """As it was before `write_csv`."""
-    return text[1:] if text.startswith("'") and _escaped(text[1:]) == text else text
+    return text if _NUMBER.fullmatch(text) else _QUOTED.sub("", text)
 
 
-def _escaped(value: object) -> Any:
-    if isinstance(value, str) and value.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+def escaped(value: object) -> Any:
+    """No formula, if it is text."""
+    return value if not isinstance(value, str) or _NUMBER.fullmatch(value) else _PLAIN.sub("'", value)

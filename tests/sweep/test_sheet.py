@@ -1,12 +1,21 @@
 """Tables for spreadsheets: text is never a formula, numbers are numbers."""
 
+import re
+
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sim.sweep.sheet import unescaped, write_csv
+from sim.sweep.sheet import escaped, unescaped, write_csv
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x","y")'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "\nx", " =1", "\uff1d1+1", "'=x", "''=x", '=HYPERLINK("http://x","y")',
+    ],
+)  # fmt: skip
 def test_text_is_no_formula(tmp_path, text):
     """Neither in a cell nor as the name of a column; read again, it is what it was."""
     write_csv(pd.DataFrame({"name": [text], text: ["a"]}), tmp_path / "t.csv")
@@ -34,3 +43,26 @@ def test_numbers_stay_numbers(tmp_path):
 @pytest.mark.parametrize("text", ["it's", "'quoted'", "'", "", "plain", "'-3"])
 def test_a_quote_of_ones_own_stays(text):
     assert text == unescaped(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"), [("a;=1", "a;'=1"), ("a;;-x", "a;;'-x"), ("a\n@x", "a\n'@x"), ("\t=1", "'\t'=1"), ("=;=", "'=;'=")]
+)
+def test_text_holds_no_formula_for_a_spreadsheet_with_other_separators(tmp_path, text, cell):
+    """Where semicolons or tabs separate cells, a cell goes on as the next one; a line in quotes may be a row."""
+    write_csv(pd.DataFrame({"a": [text]}), tmp_path / "t.csv")
+
+    assert [cell] == pd.read_csv(tmp_path / "t.csv")["a"].tolist()
+    assert text == unescaped(cell)
+
+
+SIGNS = ("=", "-", "+", "@", "\uff1d")
+PARTS = ["'", *SIGNS, "\t", "\n", "\0", ";", " ", "1", "x", ",", '"']
+
+
+@given(st.lists(st.sampled_from(PARTS)).map("".join))
+def test_every_text_is_what_it_was(text):
+    """So no two texts become the same cell; and wherever a cell is split, no part is a formula."""
+    assert text == unescaped(escaped(text))
+    if not re.fullmatch(r"'*[-+]?\d+", text):
+        assert not [part for part in re.split("[;\t\n]", escaped(text)) if part.strip().startswith(SIGNS)]
