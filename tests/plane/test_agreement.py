@@ -7,12 +7,14 @@ interpreter and compiler read one text, so that a difference between them is the
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sim.plane import build
 from sim.plane.check import differences, first_difference, run_freely
 from sim.plane.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
-from tests.plane.worlds import drive, scripts, worlds
+from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 ENGINES = ("interpreted", "compiled")
 
@@ -28,10 +30,12 @@ def story(spec, script):
     return "\n".join(f"{engine}: {difference}" for engine, difference in found.items() if difference)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(spec=worlds(), script=scripts())
-def test_three_engines_agree(spec, script):
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_three_engines_agree(shape, data):
     """Equal notices, answers, digests and tables after every advance, and nothing lost at the end."""
+    spec, script = data.draw(worlds(shape)), data.draw(scripts())
     expected = drive(build(spec, "reference"), spec, script)
     for engine in ENGINES:
         plane = build(spec, engine)

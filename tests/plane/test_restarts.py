@@ -1,21 +1,25 @@
 """Generated failures: engines agree through halts and starts, and nothing is lost but what the positions leave out."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sim.plane import build
 from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
 from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served
-from tests.plane.worlds import worlds
+from tests.plane.worlds import SHAPES, worlds
 
 many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@many
-@given(spec=worlds(), script=failing_scripts())
-def test_engines_agree_through_failures(spec, script):
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(many, max_examples=13)
+@given(data=st.data())
+def test_engines_agree_through_failures(shape, data):
     """Equal notices, positions, digests and tables after every advance, and everything accounted for."""
+    spec, script = data.draw(worlds(shape)), data.draw(failing_scripts())
     expected = drive_failing(build(spec, "reference"), spec, script)
     for engine in ("interpreted", "compiled"):
         plane = build(spec, engine)

@@ -94,9 +94,9 @@ lagging = st.one_of(
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, live: bool = False) -> PlaneSpec:
-    """Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
-    count, pairs = SHAPES[draw(st.sampled_from(sorted(SHAPES)))]
+def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec:
+    """Of any shape, or one.  Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
+    count, pairs = SHAPES[shape or draw(st.sampled_from(sorted(SHAPES)))]
     parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
     segment = draw(st.sampled_from((1, 64, 100, 512)))
     fed = [sum(down == v for _, down in pairs) for v in range(count)]
