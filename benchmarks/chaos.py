@@ -85,7 +85,7 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
             driver.kill()
     rows = _rows(out)
     times = Counter(row["cell"] for row in rows)
-    first, _ = event_log.logs(told)
+    first = event_log.logs(told)[0]  # there is no second one if the executors finished what the killed driver had begun
     rows_of = canonical(calm), canonical(out)
     return Damage(
         cells=count, kept_at=kept, retried=sum(row["attempt"] > 0 for row in rows), under_way=first.begun - kept["driver"],
