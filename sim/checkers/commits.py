@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, at
+from sim.checkers.violation import Violation, are, at
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
@@ -75,7 +75,7 @@ def uncommitted(
         left = sum(max(0, total - done) for total, done in zip(channels, held, strict=True))
         if left:
             story = teller.story(lambda row: row.happening in _ENDS)[-8:]
-            fact = f"the job has finished and {left} records are lost: never committed"
+            fact = f"the job has finished and {are(left, 'record')} lost: never committed"
             yield Violation(ONCE, time_ns, f"output of {teller.task(writer)}", fact, story)
 
 
@@ -97,7 +97,7 @@ class _Books:
 
     def given_up(self, commit: CommitStats, one: CommittedEpoch) -> Violation:
         self.cover(one)
-        fact = f"{one.records} records are lost: their transaction was open for longer than the external system keeps it"
+        fact = f"{are(one.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
         return Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), fact, self._story(commit, one))
 
     def enter(self, commit: CommitStats, one: CommittedEpoch) -> Iterator[Violation]:
@@ -107,7 +107,7 @@ class _Books:
         twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(one.inputs, covered, strict=True))
         lost = sum(max(0, begin - done) for (begin, _), done in zip(one.inputs, covered, strict=True))
         if twice or lost:
-            facts = [f"{lost} records before it are lost"] * bool(lost) + [f"{twice} of its records are committed twice"] * bool(twice)
+            facts = [f"{are(lost, 'record')} lost before it"] * bool(lost) + [f"{are(twice, 'record')} committed twice"] * bool(twice)
             story = (*self._story(commit, one), _account(one, covered))
             yield Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), " and ".join(facts), story)
         self.cover(one)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, are, number_of
 
 __all__ = ["Cut", "Cuts"]
 
@@ -104,7 +104,7 @@ class Cuts:
         channel = int(worst[np.argmax(np.abs(surplus[worst]))])
         writer, reader = self.ends[channel]
         where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"
-        others = f" (and {len(bad) - 1} more channels)" if len(bad) > 1 else ""
+        others = f" (and {number_of(len(bad) - 1, 'more channel')})" if len(bad) > 1 else ""
         story = (*teller.cut(checkpoint, {writer, reader}), _account(cut, channel))
         return Violation(LAW, time_ns, where, _fact(cut, channel) + others, story)
 
@@ -114,14 +114,14 @@ def _fact(cut: Cut, channel: int) -> str:
         missing = "writer" if cut.written[channel] == UNKNOWN else "reader"
         return f"it completed although the {missing} took no part"
     surplus = int(cut.surplus[channel])
-    return f"{-surplus} bytes are lost" if surplus < 0 else f"{surplus} bytes are held twice"
+    return f"{are(-surplus, 'byte')} lost" if surplus < 0 else f"{are(surplus, 'byte')} held twice"
 
 
 def _account(cut: Cut, channel: int) -> str:
-    written, consumed = (_known(int(column[channel])) for column in (cut.written, cut.consumed))
-    captured = f"{cut.captured_input[channel]} captured at the reader, {cut.captured_output[channel]} captured at the writer"
-    return f"of {written} bytes sent before the barrier: {consumed} consumed before the reader's snapshot, {captured}"
+    sent, consumed = (_known(int(column[channel])) for column in (cut.written, cut.consumed))
+    captured = f"captured at the reader {cut.captured_input[channel]}, captured at the writer {cut.captured_output[channel]}"
+    return f"bytes sent before the barrier: {sent}; consumed before the reader's snapshot {consumed}, {captured}"
 
 
 def _known(number: int) -> str:
-    return "an unknown number of" if number == UNKNOWN else str(number)
+    return "not known" if number == UNKNOWN else str(number)

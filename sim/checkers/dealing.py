@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.checkers.ledger import Numbers, Tally
 from sim.checkers.state import Brought, Stamp
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, are
 
 __all__ = ["Shape", "misdealt", "misdealt_state"]
 
@@ -41,10 +41,10 @@ class Shape:
 def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shape, Tally]) -> Iterator[Violation]:
     """Records served, records that wait for their outputs, records in flight."""
     for number, name in enumerate(new[0].vertices):
-        for what, words in (("served", "records were served"), ("late", "records wait for their outputs")):
+        for what, words in (("served", "served by"), ("late", "waiting for outputs of")):
             before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
             if not _same(before, after):
-                fact = f"{_count(before, after)} {words} by {name}, {_count(after, before)} in the new tasks"
+                fact = _told(before, after, f"{words} {name}", "task")
                 yield Violation(DEALT, time_ns, where, fact)
     resized = old[0].resized(new[0])
     for number, ends in enumerate(new[0].edges):
@@ -52,7 +52,7 @@ def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shap
         before, after = (_streams(tally, shape.channels[number], kept=resized.isdisjoint(ends)) for shape, tally in (old, new))
         for words, column in before.items():
             if not _same(column, after[words]):
-                fact = f"{_count(column, after[words])} records {words} {between}, {_count(after[words], column)} in the new channels"
+                fact = _told(column, after[words], f"{words} {between}", "channel")
                 yield Violation(DEALT, time_ns, where, fact)
 
 
@@ -74,8 +74,8 @@ def _streams(tally: Tally, channels: Numbers, *, kept: bool) -> dict[str, Number
     """What is to be compared, by what it is called; `kept`: the streams stand where they stood."""
     written, read = tally.written[channels], tally.read[channels]
     if kept:
-        return {"were written": written, "were read": read}
-    return {"were in flight": np.array([(written - read).sum()])}
+        return {"written": written, "read": read}
+    return {"in flight": np.array([(written - read).sum()])}
 
 
 def _same(before: Numbers, after: Numbers) -> bool:
@@ -85,9 +85,10 @@ def _same(before: Numbers, after: Numbers) -> bool:
     return int(before.sum()) == int(after.sum())
 
 
-def _count(own: Numbers, other: Numbers) -> str:
-    """Only the first that differ if several can be compared one by one."""
-    if len(own) == len(other) > 1:
-        place = int((own != other).argmax())
-        return f"{own[place]} (subtask or channel {place})"
-    return str(int(own.sum()))
+def _told(before: Numbers, after: Numbers, words: str, place: str) -> str:
+    """Of several that can be compared one by one, only the first that differs."""
+    where, one, other = "", int(before.sum()), int(after.sum())
+    if len(before) == len(after) > 1:
+        number = int((before != after).argmax())
+        where, one, other = f" ({place} {number})", int(before[number]), int(after[number])
+    return f"{are(one, 'record')} {words} in the checkpoint, {other} in the new {place}s{where}"

@@ -14,7 +14,7 @@ import numpy as np
 from sim.checkers.ledger import Ledger, Numbers, Tally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, are, number_of
 from sim.metrics.journal import Entry
 
 __all__ = ["Written", "misnoted", "misplaced", "unanswered", "unread", "unwritten", "up_to"]
@@ -76,7 +76,7 @@ def unwritten(
     for output, more in zip(outputs, before, strict=True):
         expected, held = owed(output, tally), held_by(output, tally)
         if held - expected != more:
-            fact = f"of {expected + more} records that should be written, {held} are ({when})"
+            fact = f"it should hold {number_of(expected + more, 'record')} and holds {held} ({when})"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(output.task)}", fact)
             return
 
@@ -98,11 +98,12 @@ def unread(
     left = np.flatnonzero(tally.read != tally.written)
     if len(left):
         writer, reader = ends[int(left[0])]
-        counts = f"{tally.read[left].sum()} of {tally.written[left].sum()} records are read, on {len(left)} channels"
+        written, read = int(tally.written[left].sum()), int(tally.read[left].sum())
+        counts = f"{are(written, 'record')} written and {read} read, on {number_of(len(left), 'channel')}"
         yield Violation(READ, time_ns, f"{teller.task(writer)} -> {teller.task(reader)}", counts)
     for task, total in totals:
         if tally.served[task] != total:
-            fact = f"it has {total} records and has emitted {tally.served[task]}, each counted once"
+            fact = f"it has {number_of(total, 'record')} and has emitted {tally.served[task]}, each counted once"
             yield Violation(READ, time_ns, teller.task(task), fact)
             return
 
@@ -116,22 +117,22 @@ def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller)
     """At the end of a job that finished: these tasks made requests and have ended their operators."""
     for task in tasks:
         if tally.late[task]:
-            fact = f"the job has finished and {tally.late[task]} records are lost: nobody waited for the answers to their requests"
+            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: nobody waited for the answers to requests"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
 
 
 def _emitted(expected: int, stands: int) -> str:
-    effect = f"{stands - expected} records are never emitted" if stands > expected else f"{expected - stands} records are emitted again"
-    return f"it goes on with record {stands}, its checkpoint holds {expected}: {effect}"
+    effect = "never emitted" if stands > expected else "emitted again"
+    return f"it goes on with record {stands}, its checkpoint holds {expected}: {are(abs(stands - expected), 'record')} {effect}"
 
 
 def _served(expected: int, stands: int) -> str:
-    return f"it goes on after {stands} records, its checkpoint holds what {expected} records did"
+    return f"it goes on after record {stands}, its checkpoint holds everything up to record {expected}"
 
 
 def _read(expected: int, stands: int) -> str:
-    effect = f"{stands - expected} records never reach it" if stands > expected else f"{expected - stands} records reach it again"
-    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {effect}"
+    effect = "never read" if stands > expected else "read again"
+    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {are(abs(stands - expected), 'record')} {effect}"
 
 
 def _written(expected: int, stands: int) -> str:
@@ -139,4 +140,4 @@ def _written(expected: int, stands: int) -> str:
 
 
 def _waiting(expected: int, stands: int) -> str:
-    return f"{stands} of its records wait for their outputs, in its checkpoint {expected} do"
+    return f"{are(stands, 'record')} waiting for outputs, {expected} in its checkpoint"

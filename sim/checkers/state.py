@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, number_of
 
 __all__ = ["RESTORED", "Brought", "Kind", "Stamp", "unlike"]
 
@@ -48,13 +48,13 @@ def unlike(
     for kind, (stamp, size_bytes) in held.items():
         own = [one for one in brought if one.kind == kind]
         if not own:
-            yield broken(f"its {kind} state is not restored: {size_bytes} bytes in the checkpoint")
+            yield broken(f"its {kind} state is not restored: {number_of(size_bytes, 'byte')} in the checkpoint")
         elif len(own) > 1 or own[0].share != 1:
-            yield broken(f"its {kind} state comes back {float(sum(one.share for one in own)):g} times, in {len(own)} parts")
+            yield broken(f"its {kind} state comes back {float(sum(one.share for one in own)):g} times, in {number_of(len(own), 'part')}")
         elif own[0].stamp != stamp:
             yield broken(f"its {kind} state is that of {own[0].stamp}, the checkpoint holds that of {stamp}")
         elif own[0].size_bytes != size_bytes:
-            yield broken(f"its {kind} state comes back with {own[0].size_bytes} bytes, the checkpoint holds {size_bytes}")
+            yield broken(f"its {kind} state comes back with {number_of(own[0].size_bytes, 'byte')}, the checkpoint holds {size_bytes}")
         elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
             yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
     for one in brought:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from sim.checkers.violation import at
+from sim.checkers.violation import at, number_of
 from sim.metrics.journal import Entry, Happening
 
 __all__ = ["CUTS", "Teller"]
@@ -20,13 +20,13 @@ SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.REFUSED: "{who} refuses a trigger: {detail}",
     Happening.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
-    Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {number} bytes",
-    Happening.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {number} bytes that still wait in its outputs",
+    Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",
+    Happening.OUTPUT_CONVERTED: "{who} lets barrier {n} overtake {bytes} in its outputs",
     Happening.INPUT_PRIORITISED: "{who} stops waiting for barrier {n} to come in order",
     Happening.SYNC_FINISHED: "{who} ends the synchronous part of snapshot {n}",
     Happening.INPUTS_RESUMED: "{who} reads again the channels that barrier {n} had blocked",
-    Happening.STATE_WRITTEN: "{who} has written {number} bytes of state for snapshot {n}",
-    Happening.CHANNEL_STATE_WRITTEN: "{who} has written {number} bytes of in-flight data for snapshot {n}",
+    Happening.STATE_WRITTEN: "{who} has written {bytes} of state for snapshot {n}",
+    Happening.CHANNEL_STATE_WRITTEN: "{who} has written {bytes} of in-flight data for snapshot {n}",
     Happening.ASYNC_FINISHED: "{who} has everything of snapshot {n} on storage",
     Happening.ACKNOWLEDGED: "{who} acknowledges checkpoint {n}",
     Happening.DECLINED: "{who} declines checkpoint {n}: {detail}",
@@ -36,9 +36,9 @@ SENTENCES: dict[Happening, str] = {
     Happening.CANCELLATION_FORWARDED: "{who} tells its readers that checkpoint {n} is off",
     Happening.NOTIFIED_COMPLETE: "{who} tells the tasks that checkpoint {n} is complete",
     Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
-    Happening.COMMITTED: "{who} makes {number} records visible on completion of checkpoint {n}",
-    Happening.TRANSACTION_LOST: "{who} finds {number} records gone: their transaction was open for too long",
-    Happening.FILE_MISSING: "{who} has committed {number} files that are not there in full",
+    Happening.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
+    Happening.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
+    Happening.FILE_MISSING: "{who} has committed what is not there in full: {files}",
     Happening.END_OF_DATA: "{who} has come to the end of its data ({detail})",
     Happening.TASK_FINISHED: "{who} has finished",
     Happening.JOB_FINISHED: "the job has finished",
@@ -48,7 +48,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.JOB_MANAGER_LOST: "the JobManager is lost",
     Happening.JOB_RESTARTING: "restart {number} begins: {detail}",
     Happening.JOB_RESTORED: "restart {number} deploys its tasks with the state of checkpoint {n} (0: none, from the beginning)",
-    Happening.TASK_RESTORED: "{who} has read {number} bytes of state of checkpoint {n}",
+    Happening.TASK_RESTORED: "{who} has read {bytes} of state of checkpoint {n}",
     Happening.TASK_RUNS: "{who} runs again",
     Happening.JOB_RECOVERED: "all tasks run again",
     Happening.FAULT: "something goes wrong: {detail}",
@@ -87,7 +87,12 @@ class Teller:
     def sentence(self, row: Entry) -> str:
         template = SENTENCES.get(row.happening)
         if template is not None:
-            return template.format(who=self.task(row.task), n=row.checkpoint, number=row.number, detail=row.detail)
+            return template.format(who=self.task(row.task), n=row.checkpoint, number=row.number, detail=row.detail, **_counts(row.number))
         checkpoint = f" (checkpoint {row.checkpoint})" if row.checkpoint >= 0 else ""
         number = f", {row.number}" if row.number else ""
         return f"{self.task(row.task)}: {row.happening.value}{checkpoint}{number}{f', {row.detail}' if row.detail else ''}"
+
+
+def _counts(number: int) -> dict[str, str]:
+    """The number of a row with each noun it may count."""
+    return {f"{noun}s": number_of(number, noun) for noun in ("byte", "record", "file")}

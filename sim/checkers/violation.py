@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Violation", "at"]
+__all__ = ["Violation", "are", "at", "number_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +23,13 @@ class Violation:
 def at(time_ns: int) -> str:
     """A simulated time as stories show it: seconds, to the microsecond."""
     return f"{time_ns / 1e9:.6f} s"
+
+
+def number_of(count: int, noun: str) -> str:
+    """``1 record``, ``3 records``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def are(count: int, noun: str) -> str:
+    """``1 record is``, ``3 records are``."""
+    return f"{number_of(count, noun)} {'is' if count == 1 else 'are'}"

@@ -54,14 +54,14 @@ def test_without_checkpoints_a_commit_waits_for_none():
     commits = [commit(3, epoch(1, (0, 10)), at_ms=31), commit(3, epoch(2, (12, 20)), at_ms=32)]
     (violation,) = broken_commits(commits, stats(), Teller(journal(commits), NAMES), checkpointing=False)
 
-    assert "2 records before it are lost" == violation.fact
+    assert "2 records are lost before it" == violation.fact
 
 
 def test_a_gap_is_told():
     """Records 10 to 14 of the first channel and 5 to 6 of the second are in no commit."""
     (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))
 
-    assert "5 records before it are lost" == violation.fact
+    assert "5 records are lost before it" == violation.fact
     assert "epoch 2 of sink[0], committed with checkpoint 2" == violation.where
     assert "0.011000 s  sink[0] makes 15 records visible on completion of checkpoint 1" in violation.story
     assert "input channel 0: records up to 10 were committed before, this epoch holds 14 to 20" == violation.story[-1]
@@ -70,27 +70,27 @@ def test_a_gap_is_told():
 def test_an_overlap_is_told():
     (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (7, 20))))
 
-    assert "3 of its records are committed twice" == violation.fact
+    assert "3 records are committed twice" == violation.fact
 
 
 def test_a_gap_here_does_not_make_up_for_an_overlap_there():
     (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (12, 20), (4, 7))))
 
-    assert "2 records before it are lost and 1 of its records are committed twice" == violation.fact
+    assert "2 records are lost before it and 1 record is committed twice" == violation.fact
 
 
 def test_the_same_epoch_twice_is_told():
     """Two writes of one transaction: what an external system that does not recognise it would show."""
     (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(1, (0, 10))))
 
-    assert "10 of its records are committed twice" == violation.fact
+    assert "10 records are committed twice" == violation.fact
 
 
 def test_a_lost_transaction_is_told_once():
     """What the external system threw away is lost; what follows it is not blamed again."""
     (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, lost=(epoch(2, (10, 30)),)), commit(4, epoch(4, (30, 40))))
 
-    assert violation.fact.startswith("20 records are lost: their transaction")
+    assert violation.fact.startswith("20 records are lost: the transaction")
 
 
 def test_a_commit_without_a_complete_checkpoint_is_told():
@@ -182,7 +182,7 @@ def test_the_story_of_a_first_gap_begins_with_the_run():
 
 
 def test_a_commit_of_nothing_covers_nothing():
-    assert ["the job has finished and 1 records are lost: never committed"] == left((1,), commit(1, epoch(1, (0, 0))))
+    assert ["the job has finished and 1 record is lost: never committed"] == left((1,), commit(1, epoch(1, (0, 0))))
 
 
 def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
@@ -207,7 +207,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     teller, begun = Teller(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
     facts = [one.fact for one in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
 
-    assert facts[0].startswith("6 records are lost: their transaction")
+    assert facts[0].startswith("6 records are lost: the transaction")
     assert ["1 of the 1 files it names are not there in full"] == facts[1:]
     assert [] == list(uncommitted(commits, {SINK: (20,)}, 99 * MS, teller, **begun))
     assert 1 == len(list(uncommitted(commits, {SINK: (21,)}, 99 * MS, teller, **begun)))

@@ -36,33 +36,37 @@ def test_an_exact_deal_is_silent():
 def test_a_vertex_that_keeps_its_tasks_keeps_them_one_by_one():
     """The first subtask that differs is told."""
     assert [
-        "4 (subtask or channel 0) records were served by sink, 3 (subtask or channel 0) in the new tasks",
+        "4 records are served by sink in the checkpoint, 3 in the new tasks (task 0)",
     ] == told(TWO, (TWO[0], tally([9, 3, 4], [4, 3], [5, 4])))
     assert [
-        "3 (subtask or channel 1) records were served by sink, 2 (subtask or channel 1) in the new tasks",
+        "3 records are served by sink in the checkpoint, 2 in the new tasks (task 1)",
     ] == told(TWO, (TWO[0], tally([9, 4, 2], [4, 3], [5, 4])))
 
 
 def test_of_a_vertex_with_other_tasks_the_sum_counts():
-    assert ["7 records were served by sink, 6 in the new tasks"] == told(TWO, (THREE, tally([9, 3, 3, 0], [0, 0, 0], [1, 1, 0])))
+    forgetful = THREE, tally([9, 3, 3, 0], [0, 0, 0], [1, 1, 0])
+
+    assert ["7 records are served by sink in the checkpoint, 6 in the new tasks"] == told(TWO, forgetful)
 
 
 def test_what_waits_for_outputs_is_dealt_too():
     old = TWO[0], tally([9, 4, 3], [4, 3], [5, 4], late=[0, 1, 0])
 
-    assert ["1 records wait for their outputs by sink, 0 in the new tasks"] == told(old, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])))
+    new = THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])
+
+    assert ["1 record is waiting for outputs of sink in the checkpoint, 0 in the new tasks"] == told(old, new)
 
 
 def test_what_is_in_flight_is_dealt_too():
-    assert ["2 records were in flight between source and sink, 1 in the new channels"] == told(
+    assert ["2 records are in flight between source and sink in the checkpoint, 1 in the new channels"] == told(
         TWO, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 0, 0]))
     )
 
 
 def test_streams_that_stay_are_compared_channel_by_channel():
     assert [
-        "5 (subtask or channel 0) records were written between source and sink, 6 (subtask or channel 0) in the new channels",
-        "3 (subtask or channel 1) records were read between source and sink, 2 (subtask or channel 1) in the new channels",
+        "5 records are written between source and sink in the checkpoint, 6 in the new channels (channel 0)",
+        "3 records are read between source and sink in the checkpoint, 2 in the new channels (channel 1)",
     ] == told(TWO, (TWO[0], tally([9, 4, 3], [4, 2], [6, 4])))
 
 

@@ -77,7 +77,7 @@ def test_what_a_cut_does_not_hold_is_never_processed():
 def test_a_single_byte_is_told_and_none_is_not():
     facts = {surplus: told(ONE, FAILURE, restored(1), surpluses={1: Surplus(*surplus, (0, 1), "")})[0].fact for surplus in ((1, 0), (0, 1))}
 
-    assert {(1, 0): "1 bytes are processed twice", (0, 1): "1 bytes are never processed"} == facts
+    assert {(1, 0): "1 byte is processed twice", (0, 1): "1 byte is never processed"} == facts
 
 
 def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_restart():

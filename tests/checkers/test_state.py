@@ -33,7 +33,7 @@ def test_state_that_is_missing_is_told():
 
 def test_state_in_parts_is_told():
     """Half of it, all of it twice, or one whole in two halves: a task that was not rescaled gets its state in one piece."""
-    assert ["its keyed state comes back 0.5 times, in 1 parts"] == told(keyed(share=HALF))
+    assert ["its keyed state comes back 0.5 times, in 1 part"] == told(keyed(share=HALF))
     assert ["its keyed state comes back 2 times, in 2 parts"] == told(keyed(), keyed())
     assert ["its keyed state comes back 1 times, in 2 parts"] == told(keyed(share=HALF), keyed(share=HALF))
 

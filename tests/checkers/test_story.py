@@ -1,7 +1,7 @@
 """What a person reads: sentences with simulated times, in their order."""
 
 from sim.checkers.story import SENTENCES, Teller
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, are
 from sim.metrics.journal import Entry, Happening, Journal
 
 NAMES = [("source", 0), ("sink", 3)]
@@ -29,6 +29,14 @@ def test_a_row_about_no_checkpoint_names_none():
     assert [f"sink[3]: {unnamed.value} (checkpoint 0)", f"sink[3]: {unnamed.value}"] == [
         Teller([], NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
     ]
+
+
+def test_one_is_told_as_one():
+    """"1 records" was read in stories and facts."""
+    told = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
+
+    assert [f"sink[3] makes {words} visible on completion of checkpoint 7" for words in ("0 records", "1 record", "2 records")] == told
+    assert ["0 records are", "1 record is", "2 records are"] == [are(number, "record") for number in (0, 1, 2)]
 
 
 def test_the_story_of_a_checkpoint_leaves_out_the_others():

@@ -135,6 +135,10 @@ def test_a_sound_world_with_a_violation_fails(tmp_path, capsys):
     assert "seed 7: violated: 3 records are lost" in capsys.readouterr().out
 
 
+def test_one_record_and_many_are_one_kind_of_finding():
+    assert Outcome("violated", "1 record is lost: k0").finding == Outcome("violated", "12 records are lost: k1").finding
+
+
 def test_a_wrong_world_with_a_violation_is_as_it_should_be(tmp_path):
     wrong = min(WRONG)
 

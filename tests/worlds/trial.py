@@ -43,7 +43,8 @@ class Outcome:
     @property
     def finding(self) -> str:
         """What it comes down to: without numbers and names of vertices."""
-        return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", f"{self.kind} {self.fact}".strip())).replace("VN", "V")
+        plain = re.sub(r"(record|byte|channel)s? (is|are)\b", r"\1s are", f"{self.kind} {self.fact}".strip())
+        return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", plain)).replace("VN", "V")
 
 
 def run_document(document: Document, *, compare: bool = False, patience: int = PATIENCE) -> Outcome:

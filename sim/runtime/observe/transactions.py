@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.checkers.commits import ONCE
-from sim.checkers.violation import Violation
+from sim.checkers.violation import Violation, are
 from sim.runtime.task.operator_io import Uncommitted
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Transactions:
         missing, self._owed = self._owed - self.ended, Counter()
         for one, times in missing.items():
             where = f"epoch {one.epoch} of {one.vertex}, in checkpoint {self._begun_from} the job began from"
-            fact = f"{times * one.records} records are lost: nobody commits the transaction that the checkpoint held"
+            fact = f"{are(times * one.records, 'record')} lost: nobody commits the transaction that the checkpoint held"
             yield Violation(ONCE, self.world.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
 
     def forget(self, gone: Callable[[int], bool]) -> None:
