@@ -16,18 +16,18 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from sim.advice.bench import job_file, prepared
+from sim.advice.judgement import Limits
+from sim.advice.report import report
+from sim.advice.tries import Tries
+from sim.advice.words import limits_text, name_of
 from sim.analysis.words import bytes_text, ms_text, per_second_text
 from sim.calibration.predicted import predicted
+from sim.cells.local import Watch, nobody_watches
 from sim.cli.shown import plain
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
-from sim.sweep.advice.bench import job_file, prepared
-from sim.sweep.advice.judgement import Limits
-from sim.sweep.advice.report import report
-from sim.sweep.advice.tries import Tries
-from sim.sweep.advice.words import limits_text, name_of
-from sim.sweep.local import Watch, nobody_watches
 from sim.units import format_duration
 
 __all__ = ["PAIRS", "Pair", "main", "told"]

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import event_log
 from benchmarks.standalone import standalone
-from sim.sweep.columns import OUTCOME, table
+from sim.cells.columns import OUTCOME, table
 from sim.sweep.store import Store
 
 __all__ = ["Damage", "canonical", "disturbed"]

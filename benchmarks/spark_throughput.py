@@ -27,10 +27,10 @@ from benchmarks import event_log
 from benchmarks.measure import print_table, record
 from benchmarks.process_tree import Meter
 from benchmarks.standalone import Cluster, standalone
+from sim.cells.cell import Row, timed, warm
+from sim.cells.local import Progress, each, nobody_watches
+from sim.cells.plan import Cell, cells
 from sim.scenario import load
-from sim.sweep.cell import Row, timed, warm
-from sim.sweep.local import Progress, each, nobody_watches
-from sim.sweep.plan import Cell, cells
 from sim.sweep.spark.rows import rows_on
 from sim.sweep.spark.session import session
 

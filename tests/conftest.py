@@ -101,3 +101,22 @@ def fake_flink():
     for fake in started:
         fake.server.shutdown()
         fake.server.server_close()
+
+
+STUDY = """\
+# Does it matter how barriers travel?
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
+run: {duration: 3 s}
+"""
+
+
+@pytest.fixture
+def study():
+    """A job small enough to be simulated in a blink, under several strategies."""
+    from sim.scenario import loads
+
+    return loads(STUDY, "tiny")

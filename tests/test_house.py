@@ -31,11 +31,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
-    "sweep": BELOW_CLI,
-    "traces": BELOW_CLI | {"recordings", "sweep"},  # how the package gets to where Spark works
-    "report": BELOW_CLI | {"recordings", "calibration"},
-    "cli": BELOW_CLI | {"recordings", "calibration", "sweep", "report", "traces"},
-    "__init__": {"scenario", "runtime", "sweep"},  # the front door: load, simulate, compare
+    "cells": BELOW_CLI,  # single runs
+    "comparison": BELOW_CLI | {"cells", "sweep"},  # what `run` does
+    "sweep": BELOW_CLI | {"cells"},
+    "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
+    "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
+    "cli": BELOW_CLI | {"recordings", "calibration", "cells", "comparison", "sweep", "advice", "traces"},
+    "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }
 
@@ -43,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/jit.py",),
     "simpy": ("runtime/", "storage/"),
-    "pyspark": ("sweep/", "traces/"),
+    "pyspark": ("sweep/spark/", "traces/"),
 }
 
 # You know the room of a line by its words.  Names in code count; prose is free.

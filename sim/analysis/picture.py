@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sim.analysis.compare import Strategy
+from sim.analysis.strategies import Strategy
 from sim.analysis.summary import Tables
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sim.sweep.advice.judgement import Limits
-    from sim.sweep.advice.report import Report
-    from sim.sweep.advice.tries import Tries
-    from sim.sweep.local import Watch
-    from sim.sweep.plan import Cell
+    from sim.advice.judgement import Limits
+    from sim.advice.report import Report
+    from sim.advice.tries import Tries
+    from sim.cells.local import Watch
+    from sim.cells.plan import Cell
     from sim.sweep.tally import Tally
 
 __all__ = ["advise_on"]
@@ -69,8 +69,8 @@ def advise_on(
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
-        from sim.sweep.advice.judgement import Limits
-        from sim.sweep.advice.tries import Tries
+        from sim.advice.judgement import Limits
+        from sim.advice.tries import Tries
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
         mtbf_ms, budget_ms = _duration("--mtbf", mtbf), _duration("--budget", budget)
@@ -95,8 +95,8 @@ def _advised(
     source: Path, text: str | None, folder: Path, limits: Limits, mtbf_ms: float | None, load: Sequence[str], overrides: Sequence[str],
     most: int, unknowns: bool, tries: Tries,
 ) -> Report:  # fmt: skip
-    from sim.sweep.advice.bench import job_file, prepared
-    from sim.sweep.advice.report import report
+    from sim.advice.bench import job_file, prepared
+    from sim.advice.report import report
 
     file = job_file(source, text, folder)
     bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)

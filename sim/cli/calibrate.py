@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from sim.calibration.cross_validation import Fit, Run
     from sim.calibration.estimate import Estimate
+    from sim.cells.local import Progress
     from sim.recordings import Recording
-    from sim.sweep.local import Progress
 
 __all__ = ["calibrate_environment"]
 
@@ -140,7 +140,7 @@ def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | Non
 
 
 def _predictions(recordings: Sequence[Recording], wanted: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
-    from sim.sweep.local import cores, each
+    from sim.cells.local import cores, each
 
     with bar("cross-validate", len(wanted), len(wanted), what_each="predictions") as watch:
         work = partial(_predict, recordings=recordings, seeds=seeds)

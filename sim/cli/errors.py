@@ -20,14 +20,14 @@ __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say"
 NAMED = {
     "sim.scenario.problems.ScenarioError": 3,
     "sim.recordings.reader.RecordingError": 3,
-    "sim.report.expect.ExpectationError": 3,
+    "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,
-    "sim.sweep.local.WorkerDiedError": 4,
+    "sim.cells.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
     "sim.sweep.store.NotKeptError": 4,
     "sim.sweep.spark.rows.ClusterError": 4,
     "sim.sweep.spark.masters.MasterError": 2,
-    "sim.sweep.java.MissingDependencyError": 5,
+    "sim.sweep.spark.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
 

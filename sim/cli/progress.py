@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sim.cells.local import Watch, nobody_watches
 from sim.cli.errors import say
-from sim.sweep.local import Watch, nobody_watches
 
 __all__ = ["bar"]
 

@@ -28,9 +28,9 @@ from sim.cli.shown import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
-    from sim.report.expect import Expectation
+    from sim.comparison.compare import Comparison
+    from sim.comparison.expect import Expectation
     from sim.scenario import Study
-    from sim.sweep.compare import Comparison
 
 __all__ = ["run_scenarios"]
 
@@ -48,7 +48,7 @@ def run_scenarios(
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
-        from sim.report.expect import check
+        from sim.comparison.expect import check
         from sim.scenario import load
 
         changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",)), *in_environment(environment)]
@@ -79,7 +79,7 @@ def _one(
     if told := assumed(path.read_text(encoding="utf-8", errors="replace")):
         say(f"warning: {path}: {told}")
     warn_outside(study.name, study.scenarios)
-    from sim.sweep.folder import keep, plain
+    from sim.comparison.folder import keep, plain
     from sim.sweep.run_folder import replacing
 
     nobody_reads: BrokenPipeError | None = None
@@ -107,15 +107,15 @@ def _one(
 
 
 def _folder(out: Path | None, study: Study, *, many: bool) -> Path:
-    from sim.sweep.compare import run_folder
+    from sim.cells.folder_name import run_folder
 
     name = run_folder(study.name, study.scenarios)
     return output_folder(Path("runs") / name if out is None else out / name if many else out)
 
 
 def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:
-    from sim.sweep.compare import compare
-    from sim.sweep.plan import cells, with_baselines
+    from sim.cells.plan import cells, with_baselines
+    from sim.comparison.compare import compare
 
     planned = with_baselines(cells(study.scenarios))
     with bar(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
@@ -137,7 +137,7 @@ def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[s
 
 
 def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) -> None:
-    from sim.analysis.compare import texts
+    from sim.analysis.strategies import texts
 
     if study.question:
         put(f"{study.question}\n")

@@ -26,7 +26,7 @@ def print_schema(
             raise UserError("--sweep and --results exclude each other", Code.USAGE)
         if not results:
             from sim.scenario.schemas import json_schema
-            from sim.sweep.asked.document import Sweep
+            from sim.sweep.file.document import Sweep
 
             print(json.dumps(json_schema(Sweep, "ckptsim sweep") if sweep else json_schema(), indent=2))
             return
@@ -44,8 +44,8 @@ def print_schema(
 
 def _tables() -> dict[str, list[tuple[str, str, str]]]:
     from sim.analysis.measure import unit
+    from sim.cells.columns import MEANING, PROVENANCE
     from sim.metrics.schema import TABLES
-    from sim.sweep.columns import MEANING, PROVENANCE
 
     swept: dict[str, list[tuple[str, str, str]]] = {name: [] for name in SWEPT}
     for name, meaning in MEANING.items():

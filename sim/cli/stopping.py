@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-from sim.sweep.ending import ENDING
+from sim.cells.ending import ENDING
 
 __all__ = ["exit_code", "is_told", "listen", "mark_told", "stopped_by"]
 

@@ -20,11 +20,11 @@ from sim.cli.validity import warn_outside
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.sweep.asked.swept import Swept
-    from sim.sweep.cell import Row
-    from sim.sweep.local import Watch
-    from sim.sweep.plan import Cell
+    from sim.cells.cell import Row
+    from sim.cells.local import Watch
+    from sim.cells.plan import Cell
     from sim.sweep.store import Store
+    from sim.sweep.swept import Swept
 
 __all__ = ["run_sweep"]
 
@@ -63,10 +63,10 @@ def run_sweep(
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
-        from sim.sweep.asked.definition import define
-        from sim.sweep.asked.swept import run_sweep as sweep
+        from sim.cells.folder_name import run_folder
         from sim.sweep.axes import override
-        from sim.sweep.compare import run_folder
+        from sim.sweep.file.definition import define
+        from sim.sweep.swept import run_sweep as sweep
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.calibration.settings import Settings
+    from sim.cells.local import Progress
     from sim.model.scenario import Overheads
     from sim.recordings.configured.config import Configuration
-    from sim.sweep.local import Progress
 
 __all__ = ["validate_recordings"]
 
@@ -90,7 +90,7 @@ def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: flo
     """In the order of the paths."""
     from functools import partial
 
-    from sim.sweep.local import cores, each
+    from sim.cells.local import cores, each
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
         judge = partial(_judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)

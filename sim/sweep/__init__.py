@@ -1,1 +1,4 @@
-"""Many scenarios: cells, where they run (this process, a process pool, Spark), where their rows are kept."""
+"""What `ckptsim sweep` does: the rows of many cells, kept in a folder as they come, and the answer to what the sweep file asks.
+
+The command `sweep`, notebooks and `advice` call it; `traces` uses its way to Spark.  It knows nothing of advice.
+"""

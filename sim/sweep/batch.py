@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.sweep.cell import Row
-from sim.sweep.columns import OUTCOME, PROVENANCE, table
+from sim.cells.cell import Row
+from sim.cells.columns import OUTCOME, PROVENANCE, table
 
 __all__ = ["BatchError", "named_as_ours", "packed", "unpacked"]
 

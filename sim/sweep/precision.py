@@ -15,7 +15,7 @@ import pandas as pd
 
 from sim.analysis.intervals import half_width
 from sim.model.scenario import Scenario
-from sim.sweep.asked.document import Precision
+from sim.sweep.file.document import Precision
 
 __all__ = ["more"]
 

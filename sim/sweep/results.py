@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.cells.cell import Row
+from sim.cells.columns import OUTCOME, PROVENANCE, table
+from sim.cells.plan import Cell, baseline
 from sim.runtime.run.manifest import identity
-from sim.sweep.cell import Row
-from sim.sweep.columns import OUTCOME, PROVENANCE, table
-from sim.sweep.plan import Cell, baseline
 from sim.sweep.sheet import write_csv
 from sim.sweep.store import Store, kept_in
 from sim.whole_file import replace_file

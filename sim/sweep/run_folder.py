@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sim.sweep.ending import held
+from sim.cells.ending import held
 from sim.sweep.store import NotKeptError
 from sim.whole_file import remove_partials, replace_text
 

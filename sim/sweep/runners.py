@@ -7,9 +7,9 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sim.sweep.cell import Row, died, timed, warm
-from sim.sweep.local import Progress, Watch, cores, each, nobody_watches
-from sim.sweep.plan import Cell
+from sim.cells.cell import Row, died, timed, warm
+from sim.cells.local import Progress, Watch, cores, each, nobody_watches
+from sim.cells.plan import Cell
 from sim.sweep.results import collect
 from sim.sweep.store import Store
 

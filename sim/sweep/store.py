@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sim.cells.cell import Row
+from sim.cells.columns import OUTCOME
+from sim.cells.plan import Cell, distinct
 from sim.foreign import shown
 from sim.sweep.batch import BatchError, named_as_ours, packed, unpacked
-from sim.sweep.cell import Row
-from sim.sweep.columns import OUTCOME
-from sim.sweep.plan import Cell, distinct
 from sim.whole_file import remove_partials, replace_file
 
 __all__ = ["NotKeptError", "Store", "kept_in"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sim.sweep.cell import Row
+from sim.cells.cell import Row
 
 __all__ = ["Tally"]
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from sim.recordings.rest.saved import is_answer
-from sim.sweep.staging import staging
+from sim.sweep.spark.staging import staging
 from sim.traces.asked import Asked
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.lines import GZIP, TraceFileError, unpacked

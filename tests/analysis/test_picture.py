@@ -2,8 +2,8 @@
 
 import io
 
-from sim.analysis.compare import Strategy
 from sim.analysis.picture import through_time, where_time_goes
+from sim.analysis.strategies import Strategy
 from sim.analysis.summary import summarize
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from sim.analysis.compare import Strategy
+from sim.analysis.strategies import Strategy
 from sim.analysis.summary import summarize
 from sim.analysis.verdict import verdict
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import BEGIN, END, SWEEPS, answer
+from sim.cells.plan import cells, distinct, with_baselines
 from sim.scenario.plain import first_comment
-from sim.sweep.asked.definition import define
-from sim.sweep.plan import cells, distinct, with_baselines
+from sim.sweep.file.definition import define
 
 FILES = sorted(SWEEPS.glob("*.yaml"))
 CHEAPEST = "khaos-iot-at-rest"

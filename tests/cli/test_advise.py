@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sim.advice import race, settings, trials
 from sim.cli import app
-from sim.sweep.advice import race, settings, trials
 
 S = 10**9
 

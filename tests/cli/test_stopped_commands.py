@@ -6,8 +6,8 @@ import time
 import pytest
 
 from sim import __main__, cli
+from sim.cells.ending import ENDING
 from sim.cli import stopping
-from sim.sweep.ending import ENDING
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from sim.runtime.run import manifest
-from sim.sweep import java, store
+from sim.sweep import store
+from sim.sweep.spark import java
 from sim.sweep.store import Store
 
 
@@ -55,7 +56,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--jobs", 1)
 
     assert 4 == done.exit_code
-    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/sweep/cell\.py:\d+\)\n", done.stderr)
+    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/cells/cell\.py:\d+\)\n", done.stderr)
     assert "the same command runs the failed ones again" in done.stderr
     assert done.stdout.startswith("2 of 3 cells")
 

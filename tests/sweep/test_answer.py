@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.analysis.answers import Limit
-from sim.sweep.asked.answer import Question, sections, sentence
+from sim.sweep.answer import Question, sections, sentence
 
 DURATION = {"10 s": 9.0, "30 s": 4.0}
 

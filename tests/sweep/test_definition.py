@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from sim.scenario import ScenarioError
-from sim.sweep.asked.definition import define
-from tests.sweep.conftest import TEXT
+from sim.sweep.file.definition import define
+from tests.conftest import STUDY
 
 W = "windows: {source: source, trace: t.csv, column: v"
 
@@ -17,7 +17,7 @@ def asked(tmp_path):
     """The definition of a sweep over the tiny job, given what stands below `scenario:`."""
 
     def read(below, *overrides):
-        (tmp_path / "job.yaml").write_text(TEXT)
+        (tmp_path / "job.yaml").write_text(STUDY)
         (tmp_path / "t.csv").write_text("t,v\n" + "".join(f"{at},{100 + 10 * at}\n" for at in range(11)))
         (tmp_path / "sweep.yaml").write_text(f"# Which one?\nversion: 1\nscenario: job.yaml\n{below}\n")
         return define(tmp_path / "sweep.yaml", overrides)

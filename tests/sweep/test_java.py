@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from sim.sweep import java
+from sim.sweep.spark import java
 
 
 def fake_java(folder, version):

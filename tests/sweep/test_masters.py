@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sim.sweep.java import MissingDependencyError
+from sim.sweep.spark.java import MissingDependencyError
 from sim.sweep.spark.masters import MasterError, checked, must_fit, settings
 
 HADOOP = {"HADOOP_CONF_DIR": "/etc/hadoop"}

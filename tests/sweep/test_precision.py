@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.sweep.asked.document import Precision
+from sim.sweep.file.document import Precision
 from sim.sweep.precision import more
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweep.asked.quantity import Quantity, QuantityError
+from sim.sweep.file.quantity import Quantity, QuantityError
 
 
 @pytest.mark.parametrize(

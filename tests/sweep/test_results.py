@@ -5,8 +5,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from sim.cells.plan import cells, with_baselines
 from sim.scenario import loads
-from sim.sweep.plan import cells, with_baselines
 from sim.sweep.results import collect
 from sim.sweep.store import Store
 

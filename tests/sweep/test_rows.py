@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.sweep.java import MissingDependencyError
 from sim.sweep.spark import rows as room
+from sim.sweep.spark.java import MissingDependencyError
 from sim.sweep.spark.rows import ClusterError
 
 pytest.importorskip("pyspark")

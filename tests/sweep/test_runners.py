@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
+from sim.cells.cell import timed as real_row
+from sim.cells.plan import cells, with_baselines
 from sim.sweep import runners
-from sim.sweep.cell import timed as real_row
-from sim.sweep.plan import cells, with_baselines
 from sim.sweep.runners import TooManyFailuresError, sweep
 from sim.sweep.store import Store
 

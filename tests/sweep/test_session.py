@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from sim.sweep.java import MissingDependencyError
 from sim.sweep.spark import session as room
+from sim.sweep.spark.java import MissingDependencyError
 from sim.sweep.spark.session import reason, session
 
 KUBERNETES = """\

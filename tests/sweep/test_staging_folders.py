@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from sim.sweep import staging as room
-from sim.sweep.staging import staging
+from sim.sweep.spark import staging as room
+from sim.sweep.spark.staging import staging
 
 KILLED = """\
 import os, signal
-from sim.sweep.staging import staging
+from sim.sweep.spark.staging import staging
 
 with staging() as folder:
     (folder / "spark.log").write_text("begun")

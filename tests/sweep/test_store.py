@@ -8,9 +8,9 @@ from random import Random
 import pandas as pd
 import pytest
 
+from sim.cells.plan import cells
 from sim.sweep import batch
 from sim.sweep import store as room
-from sim.sweep.plan import cells
 from sim.sweep.results import collect
 from sim.sweep.store import NotKeptError, Store
 

@@ -6,7 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.scenario.schemas import json_schema, schema_text
-from sim.sweep.asked.document import Sweep
+from sim.sweep.file.document import Sweep
 
 SWEEPS = Path(__file__).parents[2] / "scenarios" / "sweeps"
 FILES = sorted(SWEEPS.glob("*.yaml"))

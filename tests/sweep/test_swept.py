@@ -3,8 +3,8 @@
 import pytest
 
 import sim
-from sim.sweep.asked.swept import run_sweep
-from tests.sweep.conftest import TEXT
+from sim.sweep.swept import run_sweep
+from tests.conftest import STUDY
 
 SWEEP = """\
 # Which barriers?
@@ -17,7 +17,7 @@ ANSWER = "answer: {show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n"
 
 @pytest.fixture
 def file(tmp_path):
-    (tmp_path / "tiny.yaml").write_text(TEXT.replace("[aligned, unaligned]", "aligned"))
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("[aligned, unaligned]", "aligned"))
     (tmp_path / "sweep.yaml").write_text(SWEEP + ANSWER)
     return tmp_path / "sweep.yaml"
 

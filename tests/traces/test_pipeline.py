@@ -5,7 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from sim.sweep.asked.definition import define
+from sim.sweep.file.definition import define
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

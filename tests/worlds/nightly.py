@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from sim.cells.cell import warm
+from sim.cells.local import cores, each
 from sim.scenario import write
-from sim.sweep.cell import warm
-from sim.sweep.local import cores, each
 from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sim.sweep.java import MissingDependencyError
+from sim.sweep.spark.java import MissingDependencyError
 
 __all__ = ["NOT_YET", "MasterError", "Settings", "checked", "must_fit", "settings"]
 

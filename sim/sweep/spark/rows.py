@@ -16,12 +16,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sim.cells.cell import Row, died
+from sim.cells.local import Watch
+from sim.cells.plan import Cell
 from sim.runtime.run.manifest import code_version
-from sim.sweep.cell import Row, died
-from sim.sweep.java import MissingDependencyError
-from sim.sweep.local import Watch
-from sim.sweep.plan import Cell
 from sim.sweep.spark import task as spark_task
+from sim.sweep.spark.java import MissingDependencyError
 from sim.sweep.spark.session import ARCHIVE, reason, session
 
 if TYPE_CHECKING:

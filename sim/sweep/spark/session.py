@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sim.sweep import java
-from sim.sweep.ending import held
+from sim.cells.ending import held
+from sim.sweep.spark import java
 from sim.sweep.spark.masters import NOT_YET, is_here, must_fit, settings
-from sim.sweep.staging import staging
+from sim.sweep.spark.staging import staging
 
 __all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
 

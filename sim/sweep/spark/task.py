@@ -26,7 +26,7 @@ def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: b
         from pyspark import TaskContext
 
         bring(archive, version)
-        from sim.sweep.cell import timed, warm
+        from sim.cells.cell import timed, warm
 
         warm(engine)  # type: ignore[arg-type] # a worker is used for many tasks: after the first this costs nothing
         context = TaskContext.get()

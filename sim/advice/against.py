@@ -1,0 +1,70 @@
+"""What an advised setting costs and gives beside today's: differences run by run, under the same random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.advice.judgement import MEASURED, Trials
+from sim.analysis.intervals import half_width
+from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
+
+__all__ = ["Difference", "differences"]
+
+_SHOWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("per_second", "throughput", per_second_text),
+    ("checkpoint_p50_ms", "checkpoint p50", ms_text),
+    ("checkpoint_ms", "checkpoint p99", ms_text),
+    ("recovery_ms", "recovery from a failure", ms_text),
+    ("written_per_hour", "written per hour", bytes_text),
+    ("visible_ms", "output visible p99", ms_text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of one quantity; `half_width` of its 95 % confidence interval, infinite for a single run."""
+
+    quantity: str
+    today: float
+    advised: float
+    change: float
+    half_width: float
+    text: Callable[[float], str]
+
+    def row(self) -> list[str]:
+        return [self.quantity, self._told(self.today), self._told(self.advised), self._difference()]
+
+    def _told(self, value: float) -> str:
+        return "not seen" if math.isinf(value) else self.text(value)
+
+    def _difference(self) -> str:
+        if not math.isfinite(self.change):
+            return NONE
+        sign = "+" if self.change > 0 else "-" if self.change < 0 else ""
+        spread = self.text(self.half_width) if math.isfinite(self.half_width) else "?"
+        return f"{sign}{self.text(abs(self.change))} ± {spread}"
+
+
+def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
+    """Of what both were run for; a quantity nobody has, e.g. output of sinks that are not transactional, is left out."""
+    found = []
+    for column, quantity, text in _SHOWN:
+        at = MEASURED.index(column)
+        pairs = [
+            (now[at], then[at])
+            for world, values in trials[today].items()
+            for now, then in zip(values, trials[advised].get(world, values[:0]), strict=False)
+        ]
+        before, after = (np.array(side, dtype=float) for side in zip(*pairs, strict=True)) if pairs else (np.array([]), np.array([]))
+        if not pairs or (np.isnan(before).all() and np.isnan(after).all()):
+            continue
+        with np.errstate(invalid="ignore"):
+            apart = after - before
+        known = apart[np.isfinite(apart)]
+        change = float(known.mean()) if len(known) == len(apart) else math.nan
+        found.append(Difference(quantity, float(before.mean()), float(after.mean()), change, half_width(known.tolist()), text))
+    return found

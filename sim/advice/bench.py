@@ -1,0 +1,79 @@
+"""The job to be advised on, ready to be tried: what is not a setting is left out, what arrives may be another load.
+
+Actions, faults and the end of bounded sources are not how a job is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.advice.load import arriving
+from sim.advice.trials import Bench
+from sim.model.instances import Instances
+from sim.model.scenario import Scenario
+from sim.scenario import ScenarioError, load
+from sim.scenario.overrides import apply
+from sim.scenario.plain import compose, read_text
+from sim.scenario.problems import Problem, Reading
+from sim.sweep.file.design import Point
+from sim.whole_file import replace_text
+
+__all__ = ["job_file", "prepared"]
+
+ENDLESS = 10**12
+"""Records of a source that does not end."""
+
+
+def job_file(source: Path, text: str | None, folder: Path) -> Path:
+    """Where the scenario stands: a file somebody wrote, or what was imported, kept in the folder of the results."""
+    if text is None:
+        return source
+    replace_text(folder / "job.yaml", text)
+    return folder / "job.yaml"
+
+
+def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None) -> Bench:
+    """`overrides` are ``key=value`` of the scenario, `load_files` ``source=file.csv:column``.
+
+    ScenarioError: it is no scenario, or several; or the load is none.
+    """
+    study = load(file, overrides)
+    if len(study.scenarios) > 1:
+        raise _refused(file, f"lists several values of {', '.join(axis.name for axis in study.axes)}: give the one that is set today")
+    scenario = study.scenarios[0]
+    if scenario.instances != Instances():
+        raise _refused(file, "is about a chain of jobs: advice is about one")
+    patience_ns = round((recovery_ms or 0) * 1.25 * 1e6)
+    plain = _plain(file, overrides)
+    common = {**_given(overrides), **_left_out(scenario, plain)}
+    driven, worlds = arriving(file, plain, scenario, load_files)
+    return Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds)
+
+
+def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
+    """As it is written."""
+    reading = Reading(str(file))
+    plain: Mapping[str, Any] = apply(compose(read_text(file), reading), overrides, reading)
+    return plain
+
+
+def _given(overrides: Sequence[str]) -> Point:
+    """They stand in the sweep file, too."""
+    split = (override.partition("=") for override in overrides)
+    return {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}
+
+
+def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
+    point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
+    for vertex in scenario.job.vertices:
+        if vertex.source is not None and vertex.source.total is not None:
+            whole = "records" in plain["job"][vertex.name]["source"]
+            key, records = ("records", ENDLESS * vertex.parallelism) if whole else ("records-per-subtask", ENDLESS)
+            point[f"job.{vertex.name}.source.{key}"] = records
+    return point
+
+
+def _refused(file: Path, message: str) -> ScenarioError:
+    return ScenarioError([Problem(str(file), 0, 0, "", message)])

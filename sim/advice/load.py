@@ -1,0 +1,96 @@
+"""What arrives at a job that is to be advised on, if a trace says it: a busy piece of it and a usual one, as two worlds.
+
+Trials last minutes, traces days.  Limits have to hold when most arrives; what checkpoints and failures cost is the mean of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.scenario import ScenarioError
+from sim.scenario.document_job import Trace
+from sim.scenario.problems import Problem, did_you_mean
+from sim.scenario.trace import TraceError, columns_and_rows, length_ns, read_trace
+from sim.sweep.file.design import Point
+from sim.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+
+__all__ = ["arriving"]
+
+WINDOW_NS = 600 * 10**9
+"""What a trial meets between its beginning and the failure, more or less."""
+WINDOWS = 1000
+"""So many pieces of a trace are looked at."""
+BUSIEST, USUAL = "busiest", "usual"
+
+
+def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, given: Sequence[str]) -> tuple[Point, dict[str, Point]]:
+    """(what the sources are driven by, worlds).  `plain`: the scenario as it is written; `given`: ``source=file.csv:column``.
+
+    ScenarioError: no such source, file or column.
+    """
+    try:
+        driven = dict(_driven(plain, scenario, text) for text in given)
+        traces = _written(plain) | driven
+        return driven, _worlds(file.parent, traces)
+    except TraceError as error:
+        raise ScenarioError([Problem(str(error), 0, 0, "", "")]) from None
+
+
+def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
+    """(key of the source's rate, what stands there from now on)."""
+    sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
+    name, equals, rest = text.partition("=")
+    if not equals:
+        name, rest = sources[0], text
+        if len(sources) > 1:
+            raise TraceError(f"--load {text}: which of the sources {', '.join(sources)}? Write {sources[0]}={text}")
+    if name not in sources:
+        raise TraceError(f"--load {text}: there is no source '{name}'{did_you_mean(name, sources)}")
+    path, colon, column = rest.rpartition(":")
+    if not colon:
+        path, column = rest, ""
+    file = Path(path).resolve()
+    columns, _ = columns_and_rows(file)
+    if not column and len(columns) != 2:
+        raise TraceError(f"--load {text}: which column? {file.name} has {', '.join(columns) or 'none'}: write {path}:COLUMN")
+    trace: dict[str, Any] = {"trace": str(file), "column": column or columns[1]}
+    if _key(plain, name) == "rate-per-subtask":
+        trace["scale"] = float(Fraction(1, scenario.job.vertex(name).parallelism))
+    return f"job.{name}.source.{_key(plain, name)}", trace
+
+
+def _key(plain: Mapping[str, Any], name: str) -> str:
+    return "rate-per-subtask" if "rate-per-subtask" in plain["job"][name]["source"] else "rate"
+
+
+def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Traces that the scenario itself names."""
+    sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
+    found = {f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()}
+    return {key: rate for key, rate in found.items() if isinstance(rate, dict)}
+
+
+def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
+    """The busiest piece and the one in the middle; the whole where there is no more than one."""
+    given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
+    lengths = [length_ns(folder / one.trace, one.column, one.time, one.every) for one in given.values()]
+    if not lengths or min(lengths) < 2 * WINDOW_NS or any(one.from_ is not None for one in given.values()):
+        return {"": {}}
+    step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)
+    starts = range(0, min(lengths) - WINDOW_NS + 1, step_ns)
+    means = sorted((sum(_mean(one, folder, start) for one in given.values()), start) for start in starts)
+    chosen = {BUSIEST: means[-1][1], USUAL: means[len(means) // 2][1]}
+    return {name: {f"{key}.from": format_duration(start) for key in given} for name, start in chosen.items()}
+
+
+def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
+    """Records per second over one piece."""
+    steps = read_trace(trace.model_copy(update={"from_": start_ns}), folder, until_ns=WINDOW_NS)
+    ends = [at for at, _ in steps[1:]] + [WINDOW_NS]
+    return sum((rate * (end - at) for (at, rate), end in zip(steps, ends, strict=True)), Fraction()) / WINDOW_NS

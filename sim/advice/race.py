@@ -1,0 +1,197 @@
+"""Which settings are run, and how often: few runs of all, more of those that may still be the one.
+
+Intervals are tried from the shortest on, as long as longer ones can still keep the limits and pay: the longest are by far the dearest
+to simulate.  Then whatever is chosen again and again when means are drawn anew, and today's setting, runs more often, until one setting
+is the choice in nearly all draws (racing under common random numbers: Maron and Moore, Artificial Intelligence Review 11, 1997).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from sim.advice.judgement import NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.settings import NICE_NS, PROTOCOLS, Candidate, Protocol, candidate, extras, intervals, patient, todays
+from sim.advice.trials import Bench, Trial
+from sim.analysis.theory import renewal
+from sim.model.scenario import Scenario
+from sim.units import format_duration, parse_duration
+
+__all__ = ["Race", "Run", "excess"]
+
+SURE = 0.95
+"""A choice that comes out so often is one."""
+POSSIBLE = 0.01
+"""A setting that is chosen more rarely is out of the race."""
+FIRST = 3
+"""Replications of those that stay in it: fewer say nothing of a spread."""
+CLEARLY = 1.15
+"""How far a limit must be broken for longer intervals to be given up unseen."""
+COSTLY = 0.003
+"""Of throughput: what a run of minutes cannot give by chance."""
+SLACK = 0.8
+"""Of what a longer interval is expected to cost: more is given up unseen."""
+
+Run = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
+"""Undisturbed runs, those with a failure -> their rows and all rows before."""
+
+
+@dataclass
+class Race:
+    """A job, its limits and what has been run so far.  `run` keeps every row: the same race again runs nothing anew."""
+
+    bench: Bench
+    limits: Limits
+    mtbf_s: float
+    run: Run
+    most: int  # replications of one setting
+    exhausted: Callable[[], bool] = lambda: False  # nothing more than what must be
+
+    def __post_init__(self) -> None:
+        self.scenario = self.bench.load(self.bench.common)
+        self.unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices)
+        self.runs: dict[Candidate, int] = {}
+        self.protocols: dict[str, Protocol] = {}
+        self.trials: Trials = {}
+        self.given_up: list[str] = []  # intervals that were not run, and why
+        now_ns, self.now = todays(self.scenario)
+        self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return judged(self.trials, self.limits, self.mtbf_s, patience_ms=self.bench.patience_ns / 1e6)
+
+    @property
+    def changes(self) -> dict[tuple[str, str], int]:
+        """How much of today's setting each one changes."""
+        return {one.name: len(one.point) for one in self.runs}
+
+    @property
+    def chosen(self) -> Setting | None:
+        return choose(self.settings, self.changes)
+
+    @property
+    def nearest(self) -> Setting:
+        """To the limits; of those that are as near, the one that changes least."""
+        settings = self.settings
+        least = min(excess(one, self.limits) for one in settings)
+        near = [one for one in settings if excess(one, self.limits) <= least * (1 + SAME)]
+        return min(near, key=lambda one: (self.changes[one.name], one.lost))
+
+    @property
+    def cost_s(self) -> float:
+        """Processing lost to one checkpoint of the chosen protocol, at the interval where it shows best; 0: none shows."""
+        chosen = self.chosen
+        alike = [one for one in self.settings if chosen is not None and one.protocol == chosen.protocol]
+        dearest = max(alike, key=lambda one: one.loss, default=None)
+        if dearest is None or dearest.loss < COSTLY:
+            return 0.0
+        return dearest.loss * parse_duration(dearest.interval) / 1e9
+
+    def choice(self) -> Choice:
+        return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
+
+    def at(self, mtbf_s: float) -> Setting | None:
+        """What would be advised for failures more often or more rarely."""
+        return choose(judged(self.trials, self.limits, mtbf_s, patience_ms=self.bench.patience_ns / 1e6), self.changes)
+
+    def named(self, name: tuple[str, str]) -> Candidate:
+        return next(one for one in self.runs if one.name == name)
+
+    def whole(self) -> None:
+        """From nothing to a choice."""
+        self._all_intervals()
+        self._optimum()
+        if self.chosen is None:
+            self._extras()
+        self._until_sure()
+
+    def more(self, candidates: Sequence[Candidate], replications: int) -> None:
+        """Run these so often, if they have not been."""
+        wanted = {one: replications for one in candidates if self.runs.get(one, 0) < replications}
+        if not wanted:
+            return
+        self.runs |= wanted
+        trials = [(trial, count) for one, count in self.runs.items() for trial in self.bench.trials(one)]
+        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
+        failing = [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
+        self.trials = measured(self.run(steady, failing), now=self.now.name, unlimited=self.unlimited)
+
+    def _scenario(self, trial: Trial, count: int) -> Scenario:
+        one = self.bench.scenario(trial)
+        return replace(one, run=replace(one.run, replications=count))
+
+    @property
+    def _today(self) -> tuple[str, str] | None:
+        return None if self.today is None else self.today.name
+
+    def _all_intervals(self) -> None:
+        left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
+        protocols = [*PROTOCOLS, *([self.now] if self.now not in PROTOCOLS else [])]
+        longer = patient(self.scenario, self.now)
+        self.protocols = {protocol.name: protocol for protocol in (*protocols, *([longer] if longer else []))}
+        if self.today is not None:
+            self.more([self.today], 1)
+        for interval_ns in left:
+            if (reason := self._not_worth(interval_ns)) is not None:
+                self.given_up.append(reason)
+                return
+            more = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
+            self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*protocols, *more)], 1)
+
+    def _optimum(self) -> None:
+        """Where a checkpoint costs more than chance, the interval that is best by the renewal argument is tried as well."""
+        chosen, cost_s = self.chosen, self.cost_s
+        if chosen is None or not cost_s:
+            return
+        optimum_s = renewal(cost_s, self.mtbf_s)
+        nearest = min(NICE_NS, key=lambda one: abs(math.log(one / 1e9 / optimum_s)))
+        self.more([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
+
+    def _extras(self) -> None:
+        """Nothing keeps the limits: one thing more, beside what comes nearest to them and beside today's."""
+        bases = dict.fromkeys([self.nearest.name, *([self.today.name] if self.today else [])])
+        found = []
+        for interval, name in bases:
+            more = list(extras(self.scenario, self.protocols[name]))
+            self.protocols |= {protocol.name: protocol for protocol in more}
+            found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in more]
+        self.more(found, 1)
+
+    def _until_sure(self) -> None:
+        while True:
+            choice = self.choice()
+            names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
+            stay = [self.named(name) for name in names if name is not None and name in self.trials]
+            fewest = min((self.runs[one] for one in stay), default=self.most)
+            if fewest >= self.most or (fewest >= FIRST and (choice.sure >= SURE or self.exhausted())):
+                return
+            self.more(stay, min(max(FIRST, fewest * 2), self.most))
+
+    def _not_worth(self, interval_ns: int) -> str | None:
+        """Why this interval and all longer ones need no run; None: they do.  Recovery and visibility grow with the interval."""
+        done = [one for one in self.settings if parse_duration(one.interval) < interval_ns]
+        if not done:
+            return None
+        last = max(parse_duration(one.interval) for one in done)
+        longest = [one for one in done if parse_duration(one.interval) == last]
+        told = f"intervals of {format_duration(interval_ns)} and more"
+        for column, bound, what in (("recovery_ms", self.limits.recovery_ms, "recovery"), ("visible_ms", self.limits.visible_ms, "output")):
+            if bound is not None and min((getattr(one, column) for one in longest), default=0.0) > CLEARLY * bound:
+                return f"{told}: {what} takes too long at {format_duration(last)} already"
+        kept = [one.lost for one in done if not one.breaks and math.isfinite(one.lost)]
+        recoveries = [one.again_ms / 1e3 / self.mtbf_s / 2 * interval_ns / last for one in longest]
+        if kept and min(recoveries) * SLACK > min(kept) * (1 + SAME) + NEGLIGIBLE:
+            return f"{told}: a failure would cost more than all that fewer checkpoints save"
+        return None
+
+
+def excess(setting: Setting, limits: Limits) -> float:
+    """How far the worst limit is broken: 1.2 is a fifth too much; at most 1: none is."""
+    found = [getattr(setting, limit.column) / limit.at_most for limit in limits.of_means() if limit.at_most > 0]
+    if not setting.completed:
+        return math.inf
+    return max((value for value in found if not math.isnan(value)), default=0.0)

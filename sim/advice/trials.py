@@ -1,0 +1,105 @@
+"""How a setting is tried: a run undisturbed, for what it costs, and one with a failure.
+
+The failure comes late in an interval, when most has to be done again, and after the job has settled; the run then lasts long
+enough to see whether it recovers within the limit.  Both are changes of the scenario, so that a sweep file can say them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.sweep.file.design import Point, override
+from sim.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from sim.advice.settings import Candidate
+    from sim.model.scenario import Scenario
+
+__all__ = ["AXES", "FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
+
+_S = 1_000_000_000
+SETTLED_NS = 60 * _S
+"""Queues are full and the protocol is in its stride."""
+PERIODS, OBSERVED_NS = 2, 60 * _S
+"""An undisturbed run sees at least so many intervals, and so long."""
+LATE = (9, 10)
+"""The failure comes after this part of an interval: what is done again is most of it."""
+PATIENCE_NS = 180 * _S
+
+WORLD, INTERVAL, PROTOCOL, TRIAL = AXES = ("world", "interval", "protocol", "trial")
+UNDISTURBED, FAILURE = "undisturbed", "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One setting, in one world, undisturbed or not; `point` is the whole change of the scenario."""
+
+    world: str
+    candidate: Candidate
+    kind: str
+    point: Point = field(hash=False)
+
+    @property
+    def axes(self) -> tuple[tuple[str, str], ...]:
+        return (WORLD, self.world), (INTERVAL, self.candidate.interval), (PROTOCOL, self.candidate.protocol), (TRIAL, self.kind)
+
+
+def observed_s(interval: str) -> float:
+    """How long an undisturbed run is watched after it has settled."""
+    return _observed_ns(parse_duration(interval)) / 1e9
+
+
+class Bench:
+    """The job to be tried: a scenario file, and what is different in every trial of it.
+
+    `worlds`: by name what is varied beside the setting, e.g. the piece of a load's trace; one without a change is the job as it is.
+    """
+
+    def __init__(self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None) -> None:
+        self.file = file
+        self.common = common
+        self.patience_ns = max(patience_ns, PATIENCE_NS)
+        self.worlds = worlds or {"": {}}
+        self._loaded: dict[str, Scenario] = {}
+
+    def trials(self, candidate: Candidate, extra: Point | None = None, world: str | None = None) -> Iterator[Trial]:
+        """Both kinds, in all worlds or in one; `extra` comes last."""
+        for name in self.worlds if world is None else [world]:
+            for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
+                point = {**self.common, **self.worlds.get(name, {}), **(extra or {}), **candidate.point}
+                yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
+
+    def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
+        return [replace(one, run=replace(one.run, replications=replications)) for one in map(self.scenario, trials)]
+
+    def scenario(self, trial: Trial) -> Scenario:
+        """ScenarioError: the change makes no scenario."""
+        return replace(self.load(trial.point), axes=trial.axes)
+
+    def load(self, point: Point) -> Scenario:
+        from sim.scenario import load
+
+        changes = [override(key, value) for key, value in point.items()]
+        key = "\n".join(changes)
+        if key not in self._loaded:
+            self._loaded[key] = load(self.file, changes).scenarios[0]
+        return self._loaded[key]
+
+    def _undisturbed(self, interval_ns: int) -> Point:
+        return {
+            "run.duration": format_duration(SETTLED_NS + _observed_ns(interval_ns)), "run.warmup": format_duration(SETTLED_NS),
+            "faults": [],
+        }  # fmt: skip
+
+    def _failure(self, interval_ns: int) -> Point:
+        periods = max(-(-SETTLED_NS // interval_ns), 1)  # of them one at least completes before the failure
+        failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
+        fault = {"kill": "random-task", "at": format_duration(failure_ns)}
+        return {"run.duration": format_duration(failure_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
+
+
+def _observed_ns(interval_ns: int) -> int:
+    return max(PERIODS * interval_ns, OBSERVED_NS)

@@ -1,0 +1,58 @@
+"""Runs what an advice asks for, keeps every row in a folder, and counts what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.cells.local import Watch
+from sim.cells.plan import Cell, cells, with_baselines
+from sim.sweep.results import collect
+from sim.sweep.runners import sweep
+from sim.sweep.store import Store
+from sim.sweep.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+__all__ = ["Shown", "Tries"]
+
+Shown = Callable[[Sequence[Cell], Tally], AbstractContextManager[Watch]]
+"""Shows people how the missing cells are doing."""
+
+
+class Tries:
+    def __init__(
+        self, folder: Path, shown: Shown, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
+        conf: Mapping[str, str] | None = None, budget_s: float = float("inf"),
+    ) -> None:  # fmt: skip
+        self.store = Store(folder)
+        self._shown = shown
+        self._sweep = partial(sweep, engine=engine, jobs=jobs, master=master, conf=conf)
+        self._budget_s = budget_s
+        self._planned: dict[str, Cell] = {}
+
+    def run(self, steady: Sequence[Scenario], failing: Sequence[Scenario]) -> pd.DataFrame:
+        """The rows of undisturbed runs, of their baselines, and of those with a failure."""
+        planned, tally = [*with_baselines(cells(steady)), *cells(failing)], Tally()
+        self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
+        with self._shown(self.store.missing(planned), tally) as watch:
+            return self._sweep(planned, self.store, watch=watch, seen=tally.seen)
+
+    def spent_s(self) -> float:
+        """Processor time of all rows, whenever they ran."""
+        own = {cell.id for cell in self._planned.values()}
+        return sum(row["cpu_s"] or 0.0 for name, row in self.store.rows().items() if name in own)
+
+    def exhausted(self) -> bool:
+        return self.spent_s() > self._budget_s
+
+    def collected(self) -> pd.DataFrame:
+        """All rows, and the files that hold them."""
+        return collect(self.store, list(self._planned.values()))

@@ -1,0 +1,124 @@
+"""What nobody knows about a job: values that a scenario file marks UNKNOWN, and other values that are as plausible.
+
+How far a plausible range reaches depends on what is asked: state and bandwidth may be off by an order of magnitude, what a record takes
+by a factor of two, for that much can be seen of a job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sim.scenario.plain import compose
+from sim.scenario.problems import Path, Reading
+from sim.sweep.file.quantity import Quantity, QuantityError
+from sim.units import format_rate
+
+__all__ = ["Unknown", "plausible", "unknowns"]
+
+_MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
+_SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
+"""Of `checkpoint`: they are what is advised on."""
+_FACTORS: dict[str, tuple[Fraction, Fraction]] = {
+    "size": (Fraction(1, 10), Fraction(10)),  # of state
+    "bandwidth": (Fraction(1, 10), Fraction(10)),
+    "file-latency": (Fraction(1, 10), Fraction(10)),
+    "metadata-latency": (Fraction(1, 10), Fraction(10)),
+    "value": (Fraction(1, 10), Fraction(10)),
+    "update": (Fraction(1, 10), Fraction(10)),
+    "record": (Fraction(1, 5), Fraction(5)),
+    "parallelism": (Fraction(1, 2), Fraction(2)),
+}
+_ELSE = (Fraction(1, 2), Fraction(2))
+_KEEPS_UP = (Fraction(4, 5), Fraction(19, 20))
+"""Of what a job can serve: what it may be offered and still have no backlog."""
+_SHIPS = ("hash", "rebalance", "forward")
+_PROFILES = ("2.x", "1.20")
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """`path`: where in the scenario; `assumed`: what stands there."""
+
+    path: Path
+    assumed: Any
+    question: str
+
+    @property
+    def key(self) -> str:
+        """As an override is written."""
+        return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in self.path)
+
+    @property
+    def name(self) -> str:
+        """``sink: state size``."""
+        if self.path[0] == "job":
+            return f"{self.path[1]}: {' '.join(str(step) for step in self.path[2:])}"
+        return " ".join(map(str, self.path))
+
+    @property
+    def is_setting(self) -> bool:
+        return self.path[0] == "checkpoint" and self.path[-1] in _SETTINGS
+
+
+def unknowns(text: str) -> list[Unknown]:
+    """All marks of a scenario file, in its order: a comment at the end of a line, or lines of it above."""
+    reading = Reading("scenario")
+    plain = compose(text, reading)
+    places: dict[int, Path] = {}
+    for path, mark in sorted(reading.marks.items(), key=lambda one: (one[1].line, one[1].column)):
+        if path:
+            places.setdefault(mark.line, path)
+    lines = text.splitlines()
+    found = []
+    for number, line in enumerate(lines, 1):
+        if (match := _MARK.search(line)) is None:
+            continue
+        words, at = [match[1]], number
+        if line.lstrip().startswith("#"):
+            at += 1
+            while at <= len(lines) and lines[at - 1].lstrip().startswith("#"):
+                words.append(lines[at - 1].lstrip(" #"))
+                at += 1
+        if (place := places.get(at)) is not None:
+            found.append(Unknown(place, _at(plain, place), " ".join(words).partition("Assumed:")[0].strip()))
+    return found
+
+
+def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
+    """Other values, the smallest first; none: nothing to try.  `served_per_second`: records of a source that the job can serve."""
+    value, last = unknown.assumed, str(unknown.path[-1])
+    if unknown.is_setting:
+        return []
+    if last == "profile":
+        return [one for one in _PROFILES if one != value]
+    if len(unknown.path) > 2 and unknown.path[-2] == "input":
+        return [one for one in _SHIPS if one != value]
+    if value == "unlimited":
+        served = Fraction(served_per_second)
+        return [format_rate(Fraction(f"{float(served * part):.3g}")) for part in _KEEPS_UP] if served > 0 else []
+    try:
+        quantity = Quantity.parse(value)
+    except QuantityError:
+        return []
+    return list(_scaled(quantity, *_FACTORS.get(last, _ELSE)))
+
+
+def _scaled(quantity: Quantity, less: Fraction, more: Fraction) -> Iterator[Any]:
+    for factor in (less, more):
+        scaled = Fraction(f"{float(quantity.value * factor):.4g}")
+        if quantity.kind == "share":
+            scaled = min(scaled, Fraction(1))
+        whole = quantity.kind in ("duration", "size", "byte rate", "count")
+        other = Quantity(quantity.kind, Fraction(max(round(scaled), 1)) if whole else scaled)
+        if other.value != quantity.value:
+            yield other.written()
+
+
+def _at(plain: Any, path: Path) -> Any:
+    for step in path:
+        plain = plain[step]
+    return plain

@@ -1,0 +1,169 @@
+"""Advice in words: the tables and sentences an engineer would paste into a ticket."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sim.advice.against import differences
+from sim.advice.judgement import Choice, Limits, Setting
+from sim.advice.race import Race
+from sim.analysis.answers import Limit
+from sim.analysis.stored import Section
+from sim.analysis.theory import daly, renewal, young
+from sim.analysis.words import bytes_text, change_text, ms_text
+from sim.units import parse_duration
+
+__all__ = ["against", "closest", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
+
+OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
+LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
+COUNTED = 0.005
+"""Other choices that come out more rarely are not named."""
+
+
+def verdict(race: Race, choice: Choice) -> list[str]:
+    """What to do, and how sure that is."""
+    limits = race.limits
+    asked = limits_text(limits)
+    chosen = race.chosen
+    if chosen is None:
+        return [f"No setting that was tried keeps the limits ({asked}).", *closest(race)]
+    today = None if race.today is None else race.today.name
+    if chosen.name == today:
+        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({asked})" if asked else f"{name_of(chosen.name)} is good"
+        told = f"Stay: {now}; nothing that was tried loses clearly less."
+    else:
+        told = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({asked})." if asked else " No limits were given.")
+    return [told, _sure(choice)]
+
+
+def _sure(choice: Choice) -> str:
+    others = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
+    next_ones = f"; else {', '.join(others)}" if others else ""
+    return (
+        f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.sure)} of cases, "
+        f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
+    )
+
+
+def closest(race: Race) -> list[str]:
+    """Which setting comes nearest, which limit it breaks and by how much."""
+    if not any(one.completed for one in race.settings):
+        return ["No checkpoint completes under any of them."]
+    near, limits = race.nearest, race.limits
+    broken = [f"{LIMITED[limit.column]} {_value(limit.column, near)} instead of {_bound(limit)}"
+              for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
+    keeps = [f"{LIMITED[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
+    kept = f"; it keeps {', '.join(keeps)}" if keeps else ""
+    return [f"Closest: {name_of(near.name)} breaks {', '.join(broken)}{kept}."]
+
+
+def against(race: Race) -> Section | None:
+    """What changes; None: nothing does, or there is nothing to compare with."""
+    chosen, today = race.chosen, race.today
+    if chosen is None or today is None or chosen.name == today.name:
+        return None
+    rows = [one.row() for one in differences(race.trials, today.name, chosen.name)]
+    now = next(one for one in race.settings if one.name == today.name)
+    rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
+    title = f"Against today ({name_of(today.name)}), run by run, with 95 % confidence"
+    return Section(title, ["", "today", "advised", "difference"], rows)
+
+
+def tried(race: Race) -> Section:
+    """Every setting; those that break a limit say which."""
+    visible = any(math.isfinite(one.visible_ms) for one in race.settings)
+    header = ["setting", "runs", "checkpoints p99", "in flight", "throughput", "recovery"]
+    header += [*(["visible"] if visible else []), "time lost", "remarks"]
+    rows = [
+        [
+            name_of(one.name), str(one.runs), _ms(one.checkpoint_ms), bytes_text(one.persisted_bytes), change_text(-one.loss),
+            _ms(one.recovery_ms), *([_ms(one.visible_ms)] if visible else []), share(one.lost), "; ".join(_remarks(one, race)),
+        ]
+        for one in sorted(race.settings, key=lambda one: parse_duration(one.interval))
+    ]  # fmt: skip
+    return Section("What was tried, on the mean of all runs", header, rows)
+
+
+def _remarks(one: Setting, race: Race) -> Iterator[str]:
+    chosen = race.chosen
+    if chosen is not None and one.name == chosen.name:
+        yield "advised"
+    if race.today is not None and one.name == race.today.name:
+        yield "today"
+    if one.breaks:
+        yield f"breaks {', '.join(LIMITED[name] for name in one.breaks)}"
+
+
+def theory(race: Race) -> str:
+    """Closed forms beside the simulated optimum."""
+    cost, mtbf_s = race.cost_s, race.mtbf_s
+    if not cost:
+        return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
+    return (
+        f"A checkpoint costs {_ms(1e3 * cost)} of processing; with a failure every {_ms(1e3 * mtbf_s)} Young says every "
+        f"{_ms(1e3 * young(cost, mtbf_s))}, Daly {_ms(1e3 * daly(cost, mtbf_s))}, the renewal optimum {_ms(1e3 * renewal(cost, mtbf_s))}."
+    )
+
+
+def failures(race: Race, chosen: Setting) -> str:
+    """What would be advised if failures were rarer or more frequent."""
+    told = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.at(mtbf_s)) is not None}
+    if {other.name for other in told.values()} == {chosen.name}:
+        return "The same is advised for a failure an hour, a day or a month."
+    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in told.items())
+    return f"How often the job fails matters: {'; '.join(each)}."
+
+
+def unknown_failures(race: Race) -> tuple[str, bool]:
+    """Nobody said how often the job fails; and whether it matters."""
+    own = race.chosen
+    moved = []
+    for step in range(1, 21):  # from today's assumption up to ten times as often, as rarely
+        for power in (-step, step):
+            other = race.at(race.mtbf_s * 10 ** (power / 20))
+            if (None if other is None else other.name) != (None if own is None else own.name):
+                moved.append((power, other))
+    told = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    rarer, more_often = (next((one for one in moved if one[0] * sign > 0), None) for sign in (1, -1))
+    changes = [
+        f"{'more rarely' if power > 0 else 'more often'} than every {_ms(1e3 * race.mtbf_s * 10 ** (power / 20))} "
+        f"{name_of(None if other is None else other.name)}"
+        for power, other in filter(None, (more_often, rarer))
+    ]
+    if not changes:
+        return f"{told}From ten times as often to ten times as rarely the advice is the same.", False
+    return f"{told}If it fails {'; '.join(changes)} would be advised.", True
+
+
+def limits_text(limits: Limits) -> str:
+    return ", ".join(f"{LIMITED[limit.column]} at most {_bound(limit)}" for limit in limits.of_means())
+
+
+def name_of(name: tuple[str, str] | None) -> str:
+    return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
+
+
+def share(value: float) -> str:
+    return "-" if not math.isfinite(value) else f"{100 * value:.2g} %"
+
+
+def value_text(column: str, value: float) -> str:
+    return share(max(value, 0.0)) if column == "loss" else _ms(value)
+
+
+def _value(column: str, setting: Setting) -> str:
+    return value_text(column, float(getattr(setting, column)))
+
+
+def _bound(limit: Limit) -> str:
+    return share(limit.at_most) if limit.column == "loss" else _ms(limit.at_most)
+
+
+def _ms(value: float) -> str:
+    return "not seen" if math.isinf(value) else ms_text(value)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"

@@ -1,0 +1,95 @@
+"""One cell -> one row: simulate, summarise, let go of the tables.  An error is a row too, so that a sweep goes on."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.consequences import consequences
+from sim.analysis.summary import Summary, Tables, summarize
+from sim.cells.plan import Cell
+from sim.model.scenario import Scenario
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+    from sim.runtime.run.result import Result
+
+__all__ = ["Row", "died", "edges", "outcome", "pooled", "timed", "warm"]
+
+_PACKAGE = Path(__file__).parents[1]
+
+Row = dict[str, Any]
+"""Columns: `sim.cells.columns`."""
+
+
+def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
+    """What a cell gives; no wall times, so that all runners give the same bytes."""
+    try:
+        from sim.runtime.run.simulate import simulate
+
+        result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
+        return {"cell": cell.id, "status": "ok", "error": "", **_told(result, check)}
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
+        return {"cell": cell.id, "status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
+
+
+def timed(
+    cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True, attempt: int = 0
+) -> Row:
+    """An outcome and where it comes from."""
+    cpu_s, wall_s = time.process_time(), time.monotonic()
+    row = outcome(cell, engine, progress, check=check)
+    return row | {
+        "host": platform.node(), "attempt": attempt, "cpu_s": time.process_time() - cpu_s, "wall_s": time.monotonic() - wall_s,
+    }  # fmt: skip
+
+
+def died(cell: Cell) -> Row:
+    """The row of a cell that takes its worker with it, alone as well."""
+    return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
+
+
+def pooled(scenario: Scenario, runs: Sequence[Tables]) -> Summary:
+    """Replications of one strategy as one row."""
+    committers = [vertex.name for vertex in scenario.job.vertices if vertex.committer_of]
+    return summarize(runs, edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9, without_records=committers)
+
+
+def edges(scenario: Scenario) -> list[tuple[str, str]]:
+    """(upstream, downstream) of the job graph."""
+    return [(inlet.upstream, vertex.name) for vertex in scenario.job.vertices for inlet in vertex.inputs]
+
+
+def warm(engine: Engine = "compiled") -> None:
+    """Load, and compile, what every cell needs, once per worker: it takes longer than short cells.  Forked workers inherit it."""
+    from importlib import import_module
+
+    import_module("sim.runtime.run.simulate")
+    if engine == "compiled":
+        from sim import plane
+
+        plane.warm()
+
+
+def _told(result: Result, check: bool) -> Row:
+    scenario, violations = result.scenario, result.violations
+    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=scenario.run.warmup_ns / 1e6)
+    return {
+        "job_status": result.job_status,
+        "violations": len(violations) if check else -1,
+        "violation": str(violations[0]) if violations else "",
+        **pooled(scenario, [result.tables]).row(),
+        **asdict(cost),
+    }
+
+
+def _where(error: Exception) -> str:
+    """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
+    ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    place = f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}" if ours else "unknown place"
+    return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"

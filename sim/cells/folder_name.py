@@ -1,0 +1,23 @@
+"""Names of folders: readable, and the same for the same study with the same code."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from sim.cells.plan import cells
+from sim.model.scenario import Scenario
+
+__all__ = ["run_folder", "slug"]
+
+
+def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
+    """``<name>-<id>``: the same study with the same code has the same folder."""
+    names = "".join(cell.id for cell in cells(scenarios))
+    return f"{slug(name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
+
+
+def slug(text: str) -> str:
+    """Lower-case words with hyphens between them, as a name of a folder."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

@@ -1,0 +1,137 @@
+"""Cells side by side on this machine: results as they come, progress of those still running, no worker that outlives the command."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from sim.cells.ending import end_with_parent, held, without_handlers
+
+__all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "each", "nobody_watches"]
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+Progress = Callable[[int], None]
+"""Told the simulated time reached [ns]."""
+Watch = Callable[[int, int], None]
+"""Told how many items are finished and how much time was simulated in all [ns]."""
+
+_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker was killed from outside, most often for want of memory."""
+
+
+def cores() -> int:
+    """What this process may use, not what the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def nobody_watches(finished: int, simulated_ns: int) -> None:
+    """The watch of those who do not look."""
+
+
+def each(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    *,
+    jobs: int,
+    watch: Watch = nobody_watches,
+    died: Callable[[Item], Outcome] | None = None,
+) -> Generator[tuple[int, Outcome]]:
+    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
+
+    A worker may be killed from outside.  With `died` the items it had begun are tried again, one by one, and one that takes its
+    worker with it once more has `died(item)` for an outcome; without, WorkerDiedError.
+    """
+    jobs = min(jobs, len(items))
+    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
+
+
+def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Generator[tuple[int, Outcome]]:
+    reached = [0] * len(items)
+    for i, item in enumerate(items):
+
+        def progress(ns: int, i: int = i) -> None:
+            reached[i] = ns
+            watch(i, sum(reached))
+
+        yield i, work(item, progress)
+        watch(i + 1, sum(reached))
+
+
+def _side_by_side(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None
+) -> Generator[tuple[int, Outcome]]:
+    # forked workers share what the parent has loaded and compiled; elsewhere than on Linux forking is not safe
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    clock = context.Array("q", [-1] * len(items), lock=False)
+    left = dict.fromkeys(range(len(items)))  # in order
+
+    def watched(finished: int) -> None:
+        watch(finished, sum(max(ns, 0) for ns in clock))
+
+    def run(indices: Sequence[int], jobs: int) -> Generator[tuple[int, Outcome]]:
+        for i, outcome in _pool(work, items, indices, jobs, context, clock, lambda: watched(len(items) - len(left))):
+            del left[i]
+            yield i, outcome
+            watched(len(items) - len(left))
+
+    while left:
+        try:
+            yield from run(list(left), jobs)
+        except BrokenProcessPool:
+            if died is None:
+                raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
+            for i in [i for i in left if clock[i] >= 0]:  # one of these did it, or met it
+                try:
+                    yield from run([i], 1)
+                except BrokenProcessPool:
+                    del left[i]
+                    yield i, died(items[i])
+
+
+def _pool(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
+    tick: Callable[[], None],
+) -> Generator[tuple[int, Outcome]]:  # fmt: skip
+    """Outcomes of some items; BrokenProcessPool if a worker is killed.  No worker outlives it."""
+    others = set(multiprocessing.active_children())
+    in_main = threading.current_thread() is threading.main_thread()
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
+    try:
+        with held(), without_handlers():  # the first submission starts the workers; what runs at a fork swallows exceptions
+            running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
+        waiting = set(running)
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+            broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
+            for future in done - set(broken):
+                yield running[future], future.result()
+            for future in broken:
+                future.result()
+            tick()
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(clock: Any, forked_by_main_thread: bool) -> None:
+    global _clock  # noqa: PLW0603 - a worker's own
+    _clock = clock
+    end_with_parent(forked_by_main_thread=forked_by_main_thread)
+
+
+def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:
+    _clock[index] = max(_clock[index], 0)
+    return work(item, lambda ns: _clock.__setitem__(index, ns))

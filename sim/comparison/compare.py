@@ -1,0 +1,221 @@
+"""A study run side by side: every combination and, for its cost, the same job without checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.consequences import Consequences, consequences, consequences_sentence, consequences_texts
+from sim.analysis.stored import Section, stored
+from sim.analysis.strategies import Strategy, table, texts
+from sim.analysis.verdict import verdict
+from sim.analysis.words import ms_text
+from sim.cells.cell import edges, pooled, warm
+from sim.cells.folder_name import slug
+from sim.cells.local import Progress, Watch, cores, each, nobody_watches
+from sim.cells.plan import Cell, baseline, cells, distinct, with_baselines
+from sim.model.scenario import Scenario
+from sim.runtime.run.manifest import identity
+from sim.runtime.run.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.plane import Engine
+    from sim.scenario import Study
+
+__all__ = ["Comparison", "compare", "label"]
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of a study by strategy; shows itself as a table and a sentence."""
+
+    question: str
+    name: str
+    results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
+    baselines: dict[str, Result]  # by identity: runs without checkpoints
+    errors: dict[str, str]  # label -> why a cell has no result
+
+    @cached_property
+    def strategies(self) -> tuple[Strategy, ...]:
+        return tuple(self._strategy(name, results) for name, results in self.results.items())
+
+    @cached_property
+    def consequences(self) -> dict[str, Consequences]:
+        """By label of the strategy: what became visible when, what failures cost."""
+        return {
+            name: consequences(
+                [result.tables for result in results],
+                [result.ended_ns / 1e6 for result in results],
+                warmup_ms=results[0].scenario.run.warmup_ns / 1e6,
+            )
+            for name, results in self.results.items()
+        }
+
+    def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
+        """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
+        rows = list(self.consequences.values())
+        ends = [_end(results) for results in self.results.values()]
+        if all(row.nothing_happened for row in rows) and not any(ends):
+            return None
+        return consequences_texts(list(self.consequences), [end or "runs on" for end in ends], rows)
+
+    @cached_property
+    def stored(self) -> list[Section]:
+        """Tables about what lies in checkpoint storage: of one run per strategy, and only if there is something to say."""
+        runs = {name: results[0] for name, results in self.results.items()}
+        if not runs:
+            return []
+        return stored({name: result.tables for name, result in runs.items()}, edges(next(iter(runs.values())).scenario))
+
+    @property
+    def consequences_sentence(self) -> str:
+        """What decides between strategies when the job fails; empty: nothing does."""
+        return consequences_sentence(list(self.consequences), list(self.consequences.values()))
+
+    @cached_property
+    def violations(self) -> dict[str, tuple[str, ...]]:
+        """By label of the strategy: stories of what its runs broke."""
+        told = {name: tuple(str(one) for result in results for one in result.violations) for name, results in self.results.items()}
+        return {name: stories for name, stories in told.items() if stories}
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per strategy, units in the column names."""
+        return table(self.strategies)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What decides the differences."""
+        return verdict(self.strategies) if self.strategies else "No strategy has a result."
+
+    def __str__(self) -> str:
+        header, rows = texts(self.strategies)
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
+        return "\n".join([*lines, "", self.verdict])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        header, rows = texts(self.strategies)
+        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{escape(self.verdict)}</p>"
+
+    def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
+        scenario = results[0].scenario
+        bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
+        failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
+        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
+        return Strategy(
+            label=name,
+            axes=scenario.axes,
+            group=label(scenario, _of_the_world) if scenario.axes else "",
+            status=failed[0] if failed else results[0].job_status,
+            summary=_summary(results),
+            baseline_per_second=_summary(bare).throughput_per_second if bare and steady else float("nan"),
+            failed=bool(failed),
+            name=label(scenario, lambda axis: not _of_the_world(axis)),
+            steady=steady,
+        )
+
+
+def compare(
+    study: str | Path | Study | Sequence[Result],
+    *,
+    overrides: Sequence[str] = (),
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    folder: Path | None = None,
+    watch: Watch = nobody_watches,
+    check: bool = True,
+) -> Comparison:
+    """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
+    if isinstance(study, (str, Path)):
+        from sim.scenario import load
+
+        return compare(load(study, overrides), engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
+    if isinstance(study, Sequence):
+        return _of_results(study)
+    planned = with_baselines(cells(study.scenarios))
+    runs, names, ended = distinct(planned), _folder_names(planned), {}
+    warm(engine)
+    outcomes = each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
+    with closing(outcomes):  # no worker goes on when this ends
+        for i, outcome in outcomes:
+            ended[runs[i].id] = outcome
+            if folder is not None and isinstance(outcome, Result):  # here and not in the worker, which Ctrl-C may end at any point
+                outcome.write(folder / names[runs[i].id])
+    return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
+
+
+def _of_results(results: Sequence[Any]) -> Comparison:
+    first: Scenario = results[0].scenario
+    return _gather(first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results])
+
+
+def _of_the_world(axis: str) -> bool:
+    """Whether an axis is about what strategies are compared in, not about them."""
+    return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
+
+
+def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
+    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name."""
+    if not scenario.axes:
+        return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
+    axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
+    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
+
+
+def _end(results: Sequence[Result]) -> str:
+    """How the runs of one strategy ended; empty: they were cut off."""
+    ended = [result for result in results if result.job_status != "RUNNING"]
+    if not ended:
+        return ""
+    first = ended[0]
+    if first.job_status.startswith("RESTARTING"):
+        return "restarts for ever"
+    often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
+    return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
+
+
+def _simulate(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Result | str:
+    """A result, or why there is none."""
+    from sim.runtime.run.simulate import simulate
+
+    try:
+        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
+    except Exception as error:  # noqa: BLE001 - the other cells do not suffer
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
+    results: dict[str, tuple[Result, ...]] = {}
+    baselines: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    for cell, outcome in ended:
+        if isinstance(outcome, str):
+            errors[label(cell.scenario)] = outcome
+            continue
+        if cell.is_baseline:
+            baselines[identity(baseline(cell.scenario))] = outcome
+        if not cell.is_baseline or cell.scenario.axes:
+            results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
+    return Comparison(question, name, results, baselines, errors)
+
+
+def _summary(results: Sequence[Result]) -> Any:
+    return pooled(results[0].scenario, [result.tables for result in results])
+
+
+def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:
+    """Cell -> a readable folder name; cells that would share one get part of their id."""
+    plain = {cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned}
+    taken = list(plain.values())
+    return {cell: name if taken.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}

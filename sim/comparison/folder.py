@@ -1,0 +1,53 @@
+"""The folder of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.analysis.picture import through_time
+from sim.comparison.compare import Comparison
+from sim.sweep.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+from sim.sweep.sheet import write_csv
+from sim.whole_file import replace_file, replace_text
+
+__all__ = ["keep", "plain"]
+
+
+def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequence[str] = ()) -> None:
+    """Every file appears whole or not at all; the runs themselves are there already."""
+    replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    text = json.dumps({**plain(comparison), "overrides": list(overrides), RUNS: names}, indent=1, allow_nan=False)
+    replace_text(folder / SUMMARY, text + "\n")
+    if not comparison.strategies:
+        return
+    replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))
+    write_csv(comparison.table, folder / SHEET)
+    runs = {name: results[0] for name, results in comparison.results.items()}
+    warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
+    title = comparison.question or comparison.name
+    figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
+    replace_file(folder / PICTURE, lambda path: figure.savefig(path, format="png"))
+
+
+def plain(comparison: Comparison) -> dict[str, Any]:
+    """JSON-ready; JSON knows no NaN: null."""
+    rows = comparison.table.to_dict("records") if comparison.strategies else []
+    return {
+        "name": comparison.name,
+        "question": comparison.question,
+        "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
+        "verdict": comparison.verdict,
+        "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
+        "errors": comparison.errors,
+        "violations": {name: list(stories) for name, stories in comparison.violations.items()},
+    }
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

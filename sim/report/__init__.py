@@ -1,1 +1,0 @@
-"""What is told about results beyond their tables."""

@@ -1,1 +1,0 @@
-"""Sweep files: what they ask for, and how their question is answered."""

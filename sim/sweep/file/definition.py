@@ -1,0 +1,144 @@
+"""A sweep file -> the scenarios of all its runs.  The order of the steps, and what can be wrong between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from pathlib import Path
+
+from sim.cells.columns import MEASURED
+from sim.model.scenario import Scenario
+from sim.scenario import ScenarioError, load
+from sim.scenario.axes import MAX_CELLS
+from sim.scenario.plain import Mapping, compose, first_comment, read_text
+from sim.scenario.problems import Problem, Reading, did_you_mean
+from sim.scenario.validation import validate_as
+from sim.sweep.answer import Question
+from sim.sweep.file.design import Point, combinations, override, sampled, text_of, together
+from sim.sweep.file.document import Precision, Sweep
+from sim.sweep.file.question import question
+from sim.sweep.file.windows import Window, windows
+
+__all__ = ["Definition", "define"]
+
+_WINDOW = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a sweep file asks for.
+
+    `text` is its first comment; the axes of `scenarios` are the values that tell them apart, windows among them.
+    """
+
+    name: str
+    text: str
+    scenarios: tuple[Scenario, ...]
+    precision: Precision | None = None
+    question: Question | None = None
+    warnings: tuple[Problem, ...] = ()
+
+
+def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
+    """A sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
+
+    ScenarioError: all that is wrong with the sweep, or with a scenario of it.
+    """
+    if _is_sweep(file):
+        return _read(file, tuple(overrides))
+    study = load(file, overrides)
+    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings)
+
+
+def _is_sweep(file: Path) -> bool:
+    """Whether a file is about a scenario rather than one itself.  What cannot be read is none; reading it as a scenario says why."""
+    try:
+        plain = compose(read_text(file), Reading(str(file)))
+    except ScenarioError:
+        return False
+    return isinstance(plain, Mapping) and "scenario" in plain and "job" not in plain
+
+
+def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
+    text, reading = read_text(file), Reading(str(file))
+    plain = compose(text, reading)
+    reading.stop_if_wrong()
+    assert isinstance(plain, Mapping)  # noqa: S101 - else it is no sweep
+    given = validate_as(Sweep, plain, reading)
+    reading.stop_if_wrong()
+    assert given is not None  # noqa: S101 - else there are problems
+    if given.precision and given.precision.of not in MEASURED:
+        hint = did_you_mean(given.precision.of, MEASURED)
+        reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
+    points, scenario = _points(given, reading), file.parent / given.scenario
+    by = given.answer.by or "" if given.answer else ""
+    cut = windows(given.windows, file.parent, scenario.parent, reading, by) if given.windows else [Window("", {})]
+    reading.stop_if_wrong()
+    if (count := len(cut) * len(points)) > MAX_CELLS:
+        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
+        reading.stop_if_wrong()
+    ask = partial(_scenarios, scenario, given, overrides, reading)
+    found = [one for window in cut for point in points for one in ask(window, point)]
+    warnings = {problem: None for _, told in found for problem in told} | reading.warnings
+    name, scenarios = file.name.removesuffix(file.suffix), [one for one, _ in found]
+    asked = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
+    reading.stop_if_wrong()
+    return Definition(
+        name, first_comment(text), tuple(replace(one, name=name) for one in scenarios), given.precision, asked, tuple(sorted(warnings)),
+    )  # fmt: skip
+
+
+def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
+    values: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        for axis, value in scenario.axes:
+            values.setdefault(axis, set()).add(value)
+    assert given.answer is not None  # noqa: S101 - else nobody asks
+    return question(given.answer, list(values), values, reading, labels=labels)
+
+
+def _points(given: Sweep, reading: Reading) -> list[Point]:
+    """Every combination of `vary`, of what changes together, and of the sampled points."""
+    groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
+    groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
+    varied = given.vary or {}
+    keys = [*varied, *(key for group in groups if group for key in group[0])]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        reading.wrong((), f"'{key}' is varied twice")
+    for key in set(keys) & set(given.set_ or {}):
+        reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
+    if (count := prod(map(len, groups)) * prod(map(len, varied.values()))) > MAX_CELLS:
+        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
+        return []
+    points = combinations(varied)
+    for group in groups:
+        points = [point | other for point in points for other in group]
+    return points
+
+
+def _scenarios(
+    file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: Window, point: Point
+) -> Iterator[tuple[Scenario, tuple[Problem, ...]]]:
+    written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
+    if given.replications:
+        written[override("run.replications", given.replications)] = "replications"
+    try:
+        study = load(file, [*written, *overrides])
+    except ScenarioError as error:
+        told = {f"--set {text}": key for text, key in written.items()}
+        raise ScenarioError(_placed(problem, told.get(problem.file), reading) for problem in error.problems) from None
+    named = ((_WINDOW, window.name), *window.labels) if window.name else ()
+    chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
+    for scenario in study.scenarios:
+        yield replace(scenario, axes=(*chosen, *scenario.axes)), study.warnings
+
+
+def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
+    """A mistake in a value that stands in the sweep file is told where it stands there."""
+    if key is None:
+        return problem
+    places = [path for path in reading.marks if path and path[-1] == key]
+    mark = reading.marks[places[0] if places else ("windows",)]
+    return Problem(reading.file, mark.line, mark.column, problem.path, problem.message)

@@ -1,0 +1,122 @@
+"""A sweep file, run: all rows, what they answer, and a picture of it.  For the command line and for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from sim.analysis.answer_picture import answer_picture
+from sim.analysis.stored import Section
+from sim.cells.cell import Row
+from sim.cells.folder_name import run_folder
+from sim.cells.local import Watch, nobody_watches
+from sim.cells.plan import Cell, cells, with_baselines
+from sim.sweep.answer import groups, sections, sentence
+from sim.sweep.file.definition import Definition, define
+from sim.sweep.precision import more
+from sim.sweep.runners import nobody_looks, sweep
+from sim.sweep.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+__all__ = ["Swept", "Watching", "run_sweep"]
+
+Seen: TypeAlias = Callable[[Row], object]
+Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
+"""Told what is planned and what is there already before cells run: who is told how far they are, and of every row."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep gave; shows itself as its answer, or as its rows if nothing was asked."""
+
+    definition: Definition
+    results: pd.DataFrame  # one row per cell, failed ones too; columns: README.md of the folder's sweep, `sim.cells.columns`
+    folder: Path
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """Tables of the answer; none if nothing was asked."""
+        return [] if self.definition.question is None else sections(self.definition.question, self._fine)
+
+    @cached_property
+    def sentence(self) -> str:
+        """The recommendation; empty if none was asked for."""
+        return "" if self.definition.question is None else sentence(self.definition.question, self._fine)
+
+    def picture(self) -> Figure | None:
+        """The columns shown against the settings, with confidence and limits; None: nothing was asked, or no cell has a value."""
+        question = self.definition.question
+        if question is None or not self.sections:
+            return None
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self._fine)}
+        return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
+
+    @property
+    def _fine(self) -> pd.DataFrame:
+        return self.results[self.results["status"] == "ok"]
+
+    def __str__(self) -> str:
+        if not self.sections:
+            return str(self.results)
+        tables = (f"{one.title}\n" + "\n".join("  ".join(row) for row in (one.header, *one.rows)) for one in self.sections)
+        return "\n\n".join(filter(None, [*tables, self.sentence]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        if not self.sections:
+            return str(self.results.to_html(index=False, max_rows=20))
+        tables = (f"<p>{escape(one.title)}</p>{pd.DataFrame(one.rows, columns=one.header).to_html(index=False)}" for one in self.sections)
+        return "".join([*tables, f"<p>{escape(self.sentence)}</p>"])
+
+
+def run_sweep(
+    asked: str | Path | Definition,
+    folder: str | Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    watching: Watching | None = None,
+    check: bool = True,
+    max_failures: int | None = None,
+) -> Swept:
+    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; run again, it goes on where it was.
+
+    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: of a Spark cluster instead, with
+    `conf` for Spark's own settings.  With a precision asked for, of as many replications as that takes.  ScenarioError: what is wrong
+    with the file.  TooManyFailuresError: more than `max_failures` cells failed.
+    """
+    definition = asked if isinstance(asked, Definition) else define(Path(asked), overrides)
+    store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
+    scenarios: Sequence[Scenario] = definition.scenarios
+    while True:
+        planned = with_baselines(cells(scenarios))
+        with (watching or _unwatched)(planned, store) as (watch, seen):
+            rows = sweep(
+                planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
+                seen=seen,
+            )  # fmt: skip
+        if definition.precision is None or (wanted := tuple(more(scenarios, rows, definition.precision))) == tuple(scenarios):
+            return Swept(definition, rows, store.folder)
+        scenarios = wanted
+
+
+@contextmanager
+def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
+    yield nobody_watches, nobody_looks

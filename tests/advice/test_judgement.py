@@ -1,0 +1,166 @@
+"""From the results of trials to a choice, on results made by hand."""
+
+import math
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from sim.advice.against import differences
+from sim.advice.judgement import Limits, choose, judged, measured, redrawn
+
+DAY_S = 86_400.0
+DURATION = {"aligned": 6000.0, "aligned, debloating": 2500.0, "unaligned": 60.0}
+COST = {"aligned": 0.0, "aligned, debloating": 0.01, "unaligned": 0.0}
+
+
+def results(duration=DURATION, cost=COST, noise=0.0, visible=math.nan, intervals=("10 s", "60 s", "600 s"), catch_up=2.0, worlds=("",)):
+    """Recovery is a downtime of 5 s and twice the interval; `noise`: of durations, from run to run."""
+    rows = []
+    for k, interval, protocol, trial, world in product(range(3), intervals, duration, ("undisturbed", "failure"), worlds):
+        seconds, wobble = float(interval.split()[0]), noise * (k - 1)
+        rows.append({
+            "status": "ok", "strategy": "aligned", "interval": interval, "protocol": protocol, "trial": trial, "replication": k,
+            "throughput_per_second": 1000 * (1 - cost[protocol]), "throughput_change": -cost[protocol], "failed": 0, "interrupted": 0,
+            "end_to_end_p99_ms": duration[protocol] * (1 + wobble), "end_to_end_p50_ms": duration[protocol], "visible_p99_ms": visible,
+            "end_to_end_max_ms": duration[protocol], "checkpointed_bytes": 2e6, "completed": 4, "persisted_bytes": 1e6,
+            "downtime_ms": 5000.0, "replayed_records": 1000 * seconds, "caught_up_ms": 5000 + 1000 * catch_up * seconds, "world": world,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def changes(trials, today):
+    """Interval and protocol are one thing each."""
+    return {name: 0 if today is None else (name[0] != today[0]) + (name[1] != today[1]) for name in trials}
+
+
+def chosen(table, *, today=("600 s", "aligned"), mtbf_s=DAY_S, unlimited=False, patience_ms=math.inf, **limits):
+    trials = measured(table, now="aligned", unlimited=unlimited)
+    return choose(judged(trials, Limits(**limits), mtbf_s, patience_ms=patience_ms), changes(trials, today))
+
+
+def again(table, *, today=("600 s", "aligned"), **limits):
+    trials = measured(table, now="aligned", unlimited=False)
+    return redrawn(trials, Limits(**limits), DAY_S, changes(trials, today))
+
+
+def test_what_keeps_all_limits_and_changes_least():
+    """Checkpoints of at most 3 s leave two protocols; the recovery of at most a minute leaves intervals; today's protocol keeps neither."""
+    assert ("10 s", "unaligned") == chosen(results(), checkpoint_ms=3000, recovery_ms=60_000).name  # debloating loses a per cent
+
+
+def test_today_is_good_enough():
+    """Nobody changes a job for nothing: a setting that loses a per mille more is as good."""
+    assert ("60 s", "aligned") == chosen(results(), today=("60 s", "aligned"), mtbf_s=3 * DAY_S).name
+
+
+def test_one_thing_is_changed_rather_than_two():
+    """The interval stays if another protocol is enough."""
+    assert ("10 s", "unaligned") == chosen(results(), today=("10 s", "aligned"), checkpoint_ms=100, mtbf_s=30 * DAY_S).name
+
+
+def test_fewer_checkpoints_rather_than_more():
+    """Of settings that lose as much, the longest interval; of those the simplest protocol."""
+    assert ("60 s", "aligned") == chosen(results(intervals=("10 s", "60 s")), today=None, mtbf_s=3 * DAY_S).name
+
+
+def test_how_often_the_job_fails_decides_the_interval():
+    """A failure every ten minutes makes long intervals costly, one a year does not."""
+    assert "10 s" == chosen(results(), mtbf_s=600, today=None).interval
+    assert "600 s" == chosen(results(), mtbf_s=365 * DAY_S, today=None).interval
+
+
+def test_a_failure_of_any_day_finds_half_of_an_interval_to_be_done_again():
+    """5 s of downtime and (1200 s, late in the interval) x 10/9 / 2, once a day; nothing else is lost."""
+    trials = measured(results(duration={"aligned": 60.0}, intervals=("600 s",)), now="aligned", unlimited=False)
+    (setting,) = judged(trials, Limits(), DAY_S)
+
+    assert (5 + 1200 * 10 / 9 / 2) / DAY_S == pytest.approx(setting.lost)
+
+
+def test_no_setting_keeps_the_limits():
+    """Each says which it breaks."""
+    settings = judged(measured(results(), now="aligned", unlimited=False), Limits(checkpoint_ms=10, loss=0.005), DAY_S)
+
+    assert choose(settings, {}) is None
+    assert {("checkpoint_ms",), ("checkpoint_ms", "loss")} == {setting.breaks for setting in settings}
+
+
+def test_checkpoints_that_expire_are_not_short():
+    table = results(duration={**DURATION, "unaligned": 60.0})
+    table.loc[table["protocol"] == "unaligned", "failed"] = 1
+
+    assert "aligned, debloating" == chosen(table, checkpoint_ms=3000).protocol
+
+
+def test_a_recovery_nobody_saw_keeps_no_limit():
+    """The run ended before the job had caught up: it took longer than that, which is what it costs at least."""
+    table = results()
+    table.loc[table["interval"] == "600 s", "caught_up_ms"] = math.nan
+
+    assert "60 s" == chosen(table, recovery_ms=600_000, mtbf_s=365 * DAY_S, today=None).interval
+    assert "600 s" == chosen(table, mtbf_s=365 * DAY_S, today=None, patience_ms=700_000).interval
+    assert "60 s" == chosen(table, mtbf_s=DAY_S, today=None, patience_ms=7_000_000).interval
+
+
+def test_a_source_without_end_never_catches_up():
+    """What is replayed counts at the job's own pace: 5 s and one interval."""
+    setting = judged(measured(results(), now="aligned", unlimited=True), Limits(), DAY_S)[0]
+
+    assert 15_000 == setting.recovery_ms
+
+
+def test_output_counts_where_sinks_are_transactional():
+    assert chosen(results(), visible_ms=1.0) is not None
+    assert chosen(results(visible=2.0), visible_ms=1.0) is None
+
+
+def test_of_several_worlds_the_worst_keeps_the_limit():
+    """Checkpoints that are short on most days are not short."""
+    table = results(worlds=("usual", "busiest"))
+    busy = (table["world"] == "busiest") & (table["protocol"] == "unaligned")
+    table.loc[busy, "end_to_end_p99_ms"] = 5000.0
+
+    assert "aligned, debloating" == chosen(table, checkpoint_ms=3000).protocol
+    assert "unaligned" == chosen(table[table["world"] == "usual"], checkpoint_ms=3000).protocol
+
+
+def test_debloating_has_a_price():
+    """Throughput is held against that of today's network without checkpoints, not against that of a debloated one."""
+    table = results()
+    debloated = table["protocol"] == "aligned, debloating"
+    table.loc[debloated, "throughput_change"] = 0.0  # checkpoints cost nothing there
+
+    settings = judged(measured(table, now="aligned", unlimited=False), Limits(), DAY_S)
+
+    assert [0.01] == pytest.approx([one.loss for one in settings if one.name == ("10 s", "aligned, debloating")])
+
+
+def test_confidence_is_what_replications_give():
+    """A limit that is kept in two of three is kept by chance."""
+    close = {"aligned": 2990.0, "unaligned": 60.0}
+    unsure = again(results(duration=close, cost=dict.fromkeys(close, 0.0), noise=0.05), checkpoint_ms=3000)
+
+    assert 1.0 == again(results(), checkpoint_ms=3000).sure
+    assert "aligned" == unsure.chosen[1]
+    assert 0.3 < unsure.sure < 0.95
+    assert "unaligned" == unsure.others[0][0][1]
+
+
+def test_a_single_run_says_little():
+    """A setting that ran once and keeps a limit by 5 % is not sure to keep it."""
+    table = results(duration={"aligned": 2850.0, "unaligned": 60.0}, cost={"aligned": 0.0, "unaligned": 0.0})
+    once = again(table[table["replication"] == 0], checkpoint_ms=3000)
+
+    assert 0.5 < once.same_protocol < 0.9
+
+
+def test_what_the_change_costs_is_told_run_by_run():
+    """Noise that both settings met cancels."""
+    table = results(noise=0.05)
+    trials = measured(table, now="aligned", unlimited=False)
+    told = {one.quantity: one.row() for one in differences(trials, ("60 s", "aligned"), ("60 s", "unaligned"))}
+
+    assert ["checkpoint p99", "6 s", "60 ms", "-5.9 s ± 738 ms"] == told["checkpoint p99"]
+    assert ["written per hour", "240 MB", "240 MB", "0 B ± 0 B"] == told["written per hour"]
+    assert "output visible p99" not in told  # no sink is transactional

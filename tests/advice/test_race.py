@@ -1,0 +1,176 @@
+"""Few runs of all settings, more of those that may still be the one: on a job that is not simulated but made up."""
+
+import pandas as pd
+import pytest
+
+from sim.advice.bench import prepared
+from sim.advice.judgement import Limits
+from sim.advice.needs import needs
+from sim.advice.race import Race
+from sim.advice.sensitivity import section, sensitivity
+from sim.advice.trials import Bench
+from sim.advice.unknowns import Unknown
+from sim.scenario import ScenarioError
+from sim.units import parse_duration
+
+JOB = """\
+# A job.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 30 s}
+run: {duration: 3 s}
+"""
+DAY_S = 86_400.0
+
+
+class MadeUp:
+    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
+
+    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job.
+    """
+
+    def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0):
+        self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
+        self.asked = {}
+
+    def __call__(self, steady, failing):
+        rows = []
+        for scenario in (*steady, *failing):
+            self.asked[dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]] = scenario.run.replications
+            more_ms = scenario.job.vertices[-1].state.bytes / 1e3 if self.state else 0.0
+            rows += [self.row(dict(scenario.axes), k, more_ms) for k in range(scenario.run.replications)]
+        return pd.DataFrame(rows)
+
+    def row(self, axes, k, more_ms):
+        seconds = parse_duration(axes["interval"]) / 1e9
+        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
+        return axes | {
+            "status": "ok", "strategy": "x", "replication": k, "failed": 0,
+            "throughput_per_second": 400.0 * (1 - self.cost_s / seconds), "throughput_change": -self.cost_s / seconds,
+            "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
+            "checkpointed_bytes": 1.0, "completed": 2, "persisted_bytes": 0.0, "downtime_ms": 5000.0,
+            "replayed_records": 400 * seconds, "caught_up_ms": 5000 + 1000 * seconds,
+        }  # fmt: skip
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+def race(job, run, most=12, mtbf_s=DAY_S, **limits):
+    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most)
+    found.whole()
+    return found
+
+
+def test_longer_intervals_are_not_run_for_nothing(job):
+    """A limit on recovery that one minute breaks is broken by ten as well."""
+    run = MadeUp({"aligned": 100.0})
+    found = race(job, run, recovery_ms=40_000)
+
+    assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.asked}
+    assert ["intervals of 3 min and more: recovery takes too long at 1 min already"] == found.given_up
+    assert ("30 s", "aligned") == found.chosen.name == found.today.name
+
+
+def test_long_intervals_are_run_where_nothing_speaks_against_them(job):
+    run = MadeUp({"aligned": 100.0})
+
+    assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.asked}
+
+
+def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
+    """A checkpoint takes half a second of processing and the job fails every 5 h: 136 s by renewal, so 2 min are tried."""
+    run = MadeUp({"aligned": 100.0}, cost_s=0.5)
+    found = race(job, run, mtbf_s=18_000.0, recovery_ms=200_000)
+
+    assert 0.5 == pytest.approx(found.cost_s)
+    assert "2 min" in {interval for interval, _ in run.asked}
+    assert 0.0 == race(job, MadeUp({"aligned": 100.0})).cost_s
+
+
+def test_what_is_beaten_runs_once(job):
+    """Settings far from being chosen get no more runs; the choice and today's do."""
+    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0})
+    found = race(job, run, checkpoint_ms=1000)
+
+    assert ("30 s", "unaligned") == found.chosen.name
+    assert 3 == run.asked["30 s", "unaligned"] == run.asked["30 s", "aligned"]
+    assert 1 == run.asked["30 s", "aligned-timeout 1 s"]
+
+
+def test_a_close_race_goes_on_to_the_end(job):
+    """A limit that is kept by chance is not sure after any number of runs: they end where the user wants."""
+    run = MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
+    found = race(job, run, most=8, checkpoint_ms=1000)
+
+    assert 8 == run.asked["30 s", "aligned"]
+    assert found.choice().sure < 0.95
+
+
+def test_nothing_keeps_the_limits(job):
+    """What comes nearest is tried with one thing more."""
+    run = MadeUp({"aligned": 9000.0, "unaligned": 2000.0, "unaligned, segments of 8 KiB": 900.0})
+    found = race(job, run, checkpoint_ms=1000)
+
+    assert "unaligned, segments of 8 KiB" == found.chosen.protocol
+
+
+def test_what_nobody_knows_is_varied(job):
+    """With 1 MB of state aligned checkpoints take 2 s; 3 s are allowed: from 2 MB on unaligned ones, which take 1 s less, are advised."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck"))
+    run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
+    found = race(job, run, checkpoint_ms=3000)
+    size, service = Unknown(("job", "sink", "state", "size"), "1 MB", "How much?"), Unknown(("job", "sink", "service"), "1 ms", "How long?")
+    planned = {}
+    first, second = sensitivity(found, [service, size], {}, planned)
+
+    assert ("sink: state size", True, "above about 2.4 MB") == (first.name, first.changes, first.threshold)
+    assert ["100 kB", "10 MB"] == [value for value, _, _ in first.ends]
+    assert ("sink: service", False, "") == (second.name, second.changes, second.threshold)
+    assert ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"] == section([first, second]).rows[0][:4]
+    assert "holds" == section([first, second]).rows[1][-1]
+    assert planned
+
+
+def test_nobody_advises_a_detour(job):
+    """Of settings that are as far from the limits, the one that changes least is the nearest."""
+    run = MadeUp(dict.fromkeys(("aligned", "unaligned", "aligned-timeout 1 s"), 4000.0))
+
+    assert ("30 s", "aligned") == race(job, run, checkpoint_ms=1000).nearest.name
+
+
+def test_what_it_would_take(job):
+    """Storage and operators, by factors; a thing that has no quantity is not named."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
+    found, assumed = race(job, slow, checkpoint_ms=1000), {}
+
+    assert [
+        "Even with checkpoint storage 10 times as fast none of the nearest settings would.",
+        "Even with operators 10 times as fast none of the nearest settings would.",
+    ] == needs(found, {}, assumed)
+    assert {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"} == assumed
+
+
+def test_what_makes_no_job_to_advise_on(job):
+    """One message each, before anything runs."""
+    job.write_text(JOB.replace("interval: 30 s", "interval: [30 s, 1 min]"))
+    with pytest.raises(ScenarioError, match=r"lists several values of checkpoint\.interval: give the one that is set today"):
+        prepared(job, (), (), recovery_ms=None)
+
+
+def test_ends_and_actions_are_left_out(job):
+    """A bounded source goes on, a savepoint is nobody's setting; what the user sets stays set."""
+    bounded = JOB.replace("rate: 200/s", "rate: 200/s, records: 100")
+    job.write_text(f"{bounded}actions: [{{savepoint: canonical, at: 1 s}}]\nexpect: {{checkpoints.completed: '> 1'}}\n")
+    bench = prepared(job, ["checkpoint.min-pause=2 s"], (), recovery_ms=None)
+    scenario = bench.load(bench.common)
+
+    assert scenario.job.vertices[0].source.total > 10**11
+    assert ((), (), 2 * 10**9) == (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns)

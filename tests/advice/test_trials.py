@@ -1,0 +1,105 @@
+"""What is tried to advise on a job: settings, and the two runs of each."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.advice.settings import PROTOCOLS, candidate, extras, intervals, patient, todays
+from sim.advice.sweep_file import write_sweep
+from sim.advice.trials import FAILURE, UNDISTURBED, Bench
+from sim.model.cluster import Debloat
+from sim.runtime.run.manifest import identity
+from sim.sweep.file.definition import define
+
+S = 1_000_000_000
+JOB = """\
+# A job with a configuration in Flink's own words.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2, state: {size: 1 MB, backend: rocksdb}}
+checkpoint: {}
+flink: {execution.checkpointing.interval: 20 s, execution.checkpointing.timeout: 1 min}
+faults: [{kill: sink, at: 1 s}]
+run: {duration: 3 s}
+"""
+
+
+@pytest.fixture
+def bench(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB.replace("checkpoint: {}\n", "checkpoint: {min-pause: 1 s}\n"))
+    return Bench(file, {}, patience_ns=240 * S)
+
+
+def runs(bench, interval_s, protocol):
+    one = candidate(bench.load({}), interval_s * S, protocol)
+    return {trial.kind: bench.scenario(trial) for trial in bench.trials(one)}
+
+
+def test_todays_setting_changes_nothing(bench):
+    now = bench.load({})
+
+    assert {} == candidate(now, 20 * S, PROTOCOLS[0]).point
+    assert {"checkpoint.interval": "10 s", "checkpoint.timeout": "10 min"} == candidate(now, 10 * S, PROTOCOLS[0]).point
+    assert {"checkpoint.barriers", "checkpoint.timeout"} == set(candidate(now, 20 * S, PROTOCOLS[-1]).point)
+
+
+def test_grid_of_intervals(study):
+    """Today's is among them, and what the limits leave room for."""
+    scenario = study.scenarios[0]
+
+    assert [1 * S, 10 * S, 30 * S, 60 * S, 180 * S, 600 * S] == intervals(scenario, recovery_ms=None, visible_ms=None)
+    assert {2 * S, 120 * S} < set(intervals(scenario, recovery_ms=240_000, visible_ms=5000))
+
+
+def test_a_failure_comes_late_in_an_interval_and_leaves_time_to_recover(bench):
+    """After a minute, and after a checkpoint could complete; what was to happen to the job is no part of its setting."""
+    for interval_s in (4, 30, 60, 600):
+        found = runs(bench, interval_s, PROTOCOLS[0])
+        (fault,), steady = found[FAILURE].faults, found[UNDISTURBED]
+        (at_ns,) = fault.when.at_ns
+
+        assert at_ns >= max(60, interval_s) * S
+        assert 0.9 == pytest.approx(at_ns % (interval_s * S) / (interval_s * S))
+        assert 240 * S == found[FAILURE].run.duration_ns - at_ns
+        assert () == steady.faults
+        assert steady.run.duration_ns - steady.run.warmup_ns >= max(60, 2 * interval_s) * S
+
+
+def test_a_protocol_of_ones_own_stays(study):
+    """Its target of debloating is kept wherever debloating stays on."""
+    scenario = study.scenarios[1]
+    own = replace(scenario, cluster=replace(scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloat(target_ns=S // 2))))
+
+    assert "unaligned" == todays(scenario)[1].name
+    assert "unaligned, debloating" == todays(own)[1].name
+    assert {"checkpoint.barriers": "aligned"} == candidate(own, S, PROTOCOLS[1]).point
+    assert {"cluster.network.debloat": "off"} == candidate(own, S, PROTOCOLS[-1]).point
+
+
+def test_one_thing_more(bench):
+    """What could help beside barriers and intervals, as far as this job has it."""
+    names = [one.name for one in extras(bench.load({}), PROTOCOLS[0])]
+
+    assert ["aligned, segments of 8 KiB", "aligned, incremental", "aligned, local recovery"] == names
+    assert "aligned, timeout 10 min" == patient(bench.load({}), PROTOCOLS[0]).name
+    assert "aligned, 2 floating buffers" in [one.name for one in extras(bench.load({"cluster.profile": "1.20"}), PROTOCOLS[0])]
+
+
+def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
+    """`ckptsim sweep` finds every row that is there: same scenarios, same seeds, same names of cells."""
+    now = bench.load({})
+    settings = [candidate(now, 20 * S, protocol) for protocol in PROTOCOLS] + [candidate(now, 60 * S, PROTOCOLS[2])]
+    trials = {trial: i + 1 for i, one in enumerate(settings) for trial in bench.trials(one)}
+    varied = dict.fromkeys(bench.trials(settings[0], {"job.sink.state.size": "10 MB"}), 1)
+    folder = tmp_path / "out"
+    folder.mkdir()
+
+    write_sweep(folder / "sweep.yaml", bench, trials | varied, {"job.sink.state.size": "1 MB"})
+    written = define(folder / "sweep.yaml").scenarios
+
+    assert [identity(bench.scenario(trial)) for trial in (*trials, *varied)] == [
+        identity(replace(one, run=replace(one.run, replications=1))) for one in written
+    ]
+    assert [*trials.values(), 1, 1] == [one.run.replications for one in written]

@@ -1,0 +1,49 @@
+"""One cell, one row."""
+
+import math
+import re
+
+from sim.cells.cell import outcome
+from sim.cells.plan import cells, with_baselines
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.run import simulate as module
+
+
+def test_a_row_says_what_came_out(study):
+    """The baseline has a throughput and no durations."""
+    bare, aligned, _ = [outcome(cell) for cell in with_baselines(cells(study.scenarios))]
+
+    assert ("ok", "ok") == (bare["status"], aligned["status"])
+    assert aligned["completed"] >= 2
+    assert math.isnan(bare["end_to_end_p50_ms"])
+    assert abs(aligned["throughput_per_second"] / bare["throughput_per_second"] - 1) < 0.05
+
+
+def test_an_error_is_a_row(study, monkeypatch):
+    """First line only; the cell can be told from it."""
+
+    def broken(scenario, **_):
+        raise ArithmeticError("negative credit\nwith a story")
+
+    monkeypatch.setattr(module, "simulate", broken)
+    cell = cells(study.scenarios)[0]
+
+    told = outcome(cell)
+
+    assert (cell.id, "error") == (told["cell"], told["status"])
+    assert re.fullmatch(r"ArithmeticError: negative credit \(sim/cells/cell\.py:\d+\)", told["error"]), told["error"]
+
+
+def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
+    """The innermost line of ours, and the simulated time: what it takes to look for it."""
+
+    def broken(self, *_):
+        if self.now >= 1_000_000_000:
+            raise ValueError("no credit")
+        return step(self)
+
+    step = TwoPlaneEnvironment.step
+    monkeypatch.setattr(TwoPlaneEnvironment, "step", broken)
+    told = outcome(cells(study.scenarios)[0])["error"]
+
+    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_/]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", told), told

@@ -1,0 +1,17 @@
+"""The columns of a sweep's rows, and what is said about them."""
+
+from sim.analysis.measure import unit
+from sim.cells.columns import MEANING, MEASURED, OUTCOME, PROVENANCE
+
+
+def test_every_column_is_described():
+    """In the order of the tables; nothing is described that does not exist."""
+    assert [*OUTCOME, "throughput_change", *PROVENANCE] == list(MEANING)
+    assert [] == [name for name, meaning in MEANING.items() if not meaning.strip()]
+    assert set(MEASURED) <= set(MEANING)
+
+
+def test_the_end_of_a_name_is_its_unit():
+    assert ["ms", "s", "bytes", "records/s", ""] == [
+        unit(name) for name in ("downtime_ms", "lag_s", "persisted_bytes", "throughput_per_second", "completed")
+    ]

@@ -1,0 +1,83 @@
+"""Work side by side on one machine."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from sim.cells.local import WorkerDiedError, cores, each
+
+
+def square(item, progress):
+    progress(item * 10)
+    return item * item
+
+
+def fail_at_two(item, progress):
+    if item == 2:
+        raise OSError(28, "No space left on device")
+    return item
+
+
+def die(item, progress):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep(item, progress):
+    time.sleep(60 if item else 0)
+    return item
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_every_item_once(jobs):
+    """With its index, in any order; what was watched is complete at the end."""
+    seen = []
+
+    outcomes = dict(each(square, [3, 1, 2], jobs=jobs, watch=lambda finished, ns: seen.append((finished, ns))))
+
+    assert {0: 9, 1: 1, 2: 4} == outcomes
+    assert (3, 60) == seen[-1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_exception_ends_all(jobs):
+    """It is raised where the outcomes are taken."""
+    with pytest.raises(OSError, match="No space left"):
+        list(each(fail_at_two, [1, 2, 3], jobs=jobs))
+
+
+def test_a_killed_worker_is_told():
+    """In words that help, not as a broken pool."""
+    with pytest.raises(WorkerDiedError, match="too little memory"):
+        list(each(die, [1, 2], jobs=2))
+
+
+def die_at_two(item, progress):
+    return die(item, progress) if item == 2 else item
+
+
+def test_a_killed_worker_may_be_survived():
+    """The item that does it has the outcome of the dead, all others their own."""
+    outcomes = dict(each(die_at_two, [1, 2, 3, 4, 5], jobs=2, died=lambda item: -item))
+
+    assert {0: 1, 1: -2, 2: 3, 3: 4, 4: 5} == outcomes
+
+
+def test_an_interrupt_leaves_no_worker_behind():
+    """What was taken before is kept; running work is stopped at once."""
+    before, taken, begun = set(multiprocessing.active_children()), [], time.monotonic()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        taken.extend(outcome for _, outcome in each(sleep, [0, 1], jobs=2))
+
+    assert time.monotonic() - begun < 20
+    assert set() == {worker for worker in multiprocessing.active_children() if worker.is_alive()} - before
+    assert taken in ([], [0])
+
+
+def test_cores_are_those_we_may_use():
+    assert 1 <= cores() <= (os.cpu_count() or 1)

@@ -1,0 +1,67 @@
+"""Scenarios become cells: what is the same runs once, what is compared shares its workload."""
+
+from dataclasses import replace
+
+from sim.cells.plan import baseline, cells, distinct, replicated, with_baselines
+from sim.runtime.run.manifest import identity
+from sim.scenario import loads
+
+
+def test_one_baseline_for_all_strategies(study):
+    """Aligned and unaligned are held against the same run without checkpoints."""
+    planned = with_baselines(cells(study.scenarios))
+
+    assert [True, False, False] == [cell.is_baseline for cell in planned]
+
+
+def test_a_baseline_per_workload(study):
+    """Another rate is another job; another storage is not: nothing is written without checkpoints."""
+    text = "version: 1\njob:\n  a: {source: {rate: [100/s, 200/s], record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\n"
+    both = loads(text + "checkpoint: {interval: 1 s}\nstorage: {bandwidth: [1 MB/s, 2 MB/s]}\nrun: {duration: 2 s}\n")
+
+    assert 4 == len(cells(both.scenarios))
+    assert 2 == len({identity(baseline(scenario)) for scenario in both.scenarios})
+
+
+def test_a_baseline_is_its_own(study):
+    """A cell without checkpoints is not run twice."""
+    bare = baseline(study.scenarios[0])
+
+    assert 1 == len(with_baselines(cells([bare])))
+
+
+def test_replications_have_seeds_of_their_own(study):
+    """Strategies share them, neighbouring seeds do not meet them, the first is the run as written."""
+
+    def seeds(seed):
+        scenario = study.scenarios[0]
+        return [single.run.seed for single in replicated(replace(scenario, run=replace(scenario.run, seed=seed, replications=20)))]
+
+    assert 7 == seeds(7)[0]
+    assert 20 == len(set(seeds(7)))
+    assert set() == set(seeds(7)) & set(seeds(8))
+    assert seeds(7) == seeds(7)
+
+
+def test_equal_cells_share_a_run(study):
+    """Named by content, not by place; both keep their own axes."""
+    planned = cells([*study.scenarios, *study.scenarios])
+
+    assert (4, 2) == (len(planned), len({cell.id for cell in planned}))
+    assert planned[:2] == distinct(planned)
+
+
+def test_what_is_sure_to_fail_is_held_against_nothing(study):
+    """Without checkpoints it would read its whole past again.  A failure after the end, or one that may not come, is none."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 2 s}\n"
+
+    def baselines(fault):
+        return sum(cell.is_baseline for cell in with_baselines(cells(loads(text + f"checkpoint: {{interval: 1 s}}\n{fault}").scenarios)))
+
+    assert 0 == baselines("faults: [{task-manager: 0, at: 1 s}]\n")
+    assert 0 == baselines("faults: [{kill: b, at: 1 s}]\n")
+    assert 1 == baselines("faults: [{task-manager: 0, at: 3 s}]\n")
+    assert 1 == baselines("faults: [{kill: b, every: {exponential: 1 h}}]\n")
+    assert 0 == baselines("faults: [{network: 0, lasts: 50 s, at: 1 s}]\n")
+    assert 1 == baselines("faults: [{network: 0, lasts: 49 s, at: 1 s}]\n")
+    assert 1 == baselines("faults: [{storage: outage, lasts: 1 s, at: 1 s}]\n")

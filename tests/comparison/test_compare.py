@@ -1,0 +1,60 @@
+"""`sim.compare`: from a study, a file, or results."""
+
+import math
+
+import sim
+from sim.comparison.compare import label
+from sim.scenario import loads
+
+
+def test_a_study_compares_itself_with_no_checkpoints(study):
+    """One row per strategy; results stay at hand by its label."""
+    comparison = sim.compare(study, jobs=1)
+
+    assert ["aligned", "unaligned"] == list(comparison.table["strategy"])
+    assert (comparison.table["throughput_change"].abs() < 0.05).all()
+    assert (comparison.table["completed"] >= 2).all()
+    assert 1 == len(comparison.results["aligned"])
+    assert comparison.verdict in str(comparison)
+    assert "<table" in comparison._repr_html_()
+
+
+def test_a_notebook_shows_names_as_text(study):
+    """A vertex may be called anything, and the sentence names it."""
+    comparison = sim.compare(study, jobs=1)
+    comparison.__dict__["verdict"] = "Barriers wait at <script>alert(1)</script>."
+
+    assert "<script>" not in comparison._repr_html_()
+    assert "Barriers wait at &lt;script&gt;" in comparison._repr_html_()
+
+
+def test_results_compare_without_a_baseline(study):
+    """As they are; nothing is run."""
+    comparison = sim.compare([sim.simulate(scenario) for scenario in study.scenarios])
+
+    assert ["aligned", "unaligned"] == list(comparison.table["strategy"])
+    assert all(math.isnan(change) for change in comparison.table["throughput_change"])
+
+
+def test_replications_are_pooled(study):
+    """Twice the checkpoints, one row."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: {exponential: 1 ms}}\n"
+    once, twice = (
+        sim.compare(loads(f"{text}checkpoint: {{interval: 1 s}}\nrun: {{duration: 3 s, replications: {n}}}\n"), jobs=1) for n in (1, 2)
+    )
+
+    assert [1, 1] == [len(comparison.table) for comparison in (once, twice)]
+    assert 2 * once.table["completed"][0] == twice.table["completed"][0]
+    assert 2 == len({result.scenario.run.seed for result in twice.results["aligned"]})
+
+
+def test_labels(study):
+    """Barriers need no name, other axes do."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 1 s}\n"
+    both = loads(text + "checkpoint: {interval: [1 s, 2 s], barriers: [aligned, {aligned-timeout: 1 s}]}\n")
+
+    labels = [label(scenario) for scenario in both.scenarios]
+
+    assert "interval 1 s, aligned" == labels[0]
+    assert "interval 2 s, aligned-timeout 1 s" == labels[-1]
+    assert ["aligned"] == [label(scenario) for scenario in loads(text + "checkpoint: {interval: 1 s}\n").scenarios]

@@ -1,0 +1,95 @@
+"""Expectations of a scenario."""
+
+import math
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sim.comparison.expect import ExpectationError, check, expectation
+
+
+def result(warmup_s=0):
+    """Five checkpoints, one failed, one pending; two subtasks of one checkpoint; two seconds of one vertex."""
+    checkpoints = pd.DataFrame({
+        "id": [1, 2, 3, 4, 5],
+        "status": ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "IN_PROGRESS"],
+        "trigger_timestamp": [0.0, 1000, 2000, 3000, 4000],
+        "end_to_end_duration": [900.0, 100, 300, 60_000, -1],
+    })  # fmt: skip
+    subtasks = pd.DataFrame({"id": [1, 2, 2], "start_delay": [500.0, 7, -1]})
+    series = pd.DataFrame({"time": [1.0, 2.0], "busy": [1.0, 0.5]})
+    tables = {"checkpoints": checkpoints, "subtasks": subtasks, "series": series}
+    run = SimpleNamespace(warmup_ns=int(warmup_s * 1e9))
+    return SimpleNamespace(tables=tables, checkpoints=checkpoints, scenario=SimpleNamespace(run=run))
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "condition"),
+    [
+        (900, "checkpoints.end_to_end_duration.max", "< 1 s"),
+        (300, "checkpoints.end_to_end_duration.p50", "<= 300 ms"),
+        (3, "checkpoints.completed", "== 3"),
+        (1, "checkpoints.failed", "> 0"),
+        (3, "checkpoints.id.count", ">= 3"),
+        (253.5, "subtasks.start_delay.mean", "!= 1 s"),
+        (0.75, "series.busy.mean", "< 80 %"),
+    ],
+)
+def test_metrics_and_conditions(value, metric, condition):
+    """Completed checkpoints, times that happened; the bound in its own unit."""
+    line = expectation(metric, condition)
+
+    assert value == line.value([result()])
+    assert line.holds(value)
+
+
+def test_the_warm_up_is_left_out():
+    """In every table that has a time."""
+    values = {
+        metric: expectation(metric, condition).value([result(warmup_s=1)])
+        for metric, condition in (
+            ("checkpoints.completed", "> 0"), ("checkpoints.end_to_end_duration.max", "< 1 s"), ("subtasks.start_delay.max", "< 1 s"),
+            ("series.busy.mean", "< 1 %"),
+        )
+    }  # fmt: skip
+
+    assert [2, 300, 7, 0.5] == list(values.values())
+
+
+def test_replications_are_one_sample():
+    assert 6 == expectation("checkpoints.completed", "== 6").value([result(), result()])
+
+
+def test_nothing_measured_meets_no_bound():
+    """An expectation that cannot be judged has failed."""
+    for condition in ("< 1 h", "!= 1 h"):
+        line = expectation("checkpoints.end_to_end_duration.p99", condition)
+        value = line.value([result(warmup_s=100)])
+
+        assert math.isnan(value)
+        assert not line.holds(value)
+
+
+@pytest.mark.parametrize(
+    ("told", "metric", "condition"),
+    [
+        ("unknown table 'checkpoint' (did you mean 'checkpoints'?)", "checkpoint.end_to_end_duration.p99", "< 1 s"),
+        ("unknown column 'duration'", "checkpoints.duration.p99", "< 1 s"),
+        ("unknown column 'end_to_end_durations' (did you mean 'end_to_end_duration'?)", "checkpoints.end_to_end_durations.p99", "< 1 s"),
+        ("unknown statistic 'p101'", "checkpoints.end_to_end_duration.p101", "< 1 s"),
+        ("unknown statistic 'median'", "checkpoints.end_to_end_duration.median", "< 1 s"),
+        ("is no condition", "checkpoints.end_to_end_duration.p99", "60 s"),
+        ("needs a unit", "checkpoints.end_to_end_duration.p99", "< 60"),
+        ("a size was expected", "checkpoints.persisted_data.max", "< 60 MB/s"),
+        ("unknown column 'finished'", "checkpoints.finished", "== 1"),
+    ],
+)
+def test_what_cannot_be_judged_is_an_error(told, metric, condition):
+    """Never a pass; one line that names the metric."""
+    with pytest.raises(ExpectationError) as error:
+        check([(metric, condition)])
+
+    assert told in str(error.value)
+    assert metric in str(error.value)
+    assert "\n" not in str(error.value)
