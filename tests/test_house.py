@@ -16,6 +16,7 @@ LEAVES = {"foreign", "model", "units", "whole_file"}
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis"}
 MAY_IMPORT: dict[str, set[str]] = {
+    "folder_lock": {"foreign"},
     "foreign": set(),
     "units": set(),
     "whole_file": set(),
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "sweep"},  # what `run` does
-    "sweep": BELOW_CLI | {"cells"},
+    "sweep": BELOW_CLI | {"cells", "folder_lock"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
     "cli": BELOW_CLI | {"recordings", "calibration", "cells", "comparison", "sweep", "advice", "traces"},

@@ -18,6 +18,7 @@ from sim.foreign import Readable, printable
 __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say", "speaking", "stoppable"]
 
 NAMED = {
+    "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.problems.ScenarioError": 3,
     "sim.recordings.reader.RecordingError": 3,
     "sim.comparison.expect.ExpectationError": 3,

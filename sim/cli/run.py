@@ -83,7 +83,7 @@ def _one(
     from sim.sweep.run_folder import replacing
 
     nobody_reads: BrokenPipeError | None = None
-    with replacing(folder) as place:
+    with replacing(folder, say) as place:
         comparison = _compared(study, place, engine, jobs, checks)
         checked = _checked(comparison, expected)
         try:

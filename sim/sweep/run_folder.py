@@ -6,15 +6,15 @@ is killed while files change places has left a list of them; the next one begins
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sim.cells.ending import held
+from sim.folder_lock import locked
 from sim.sweep.store import NotKeptError
 from sim.whole_file import remove_partials, replace_text
 
@@ -27,25 +27,23 @@ TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
 RUNS = "runs"
 """In the summary: the folders of runs beside it."""
 _MOVES = ".moves.json"
-_LOCK = ".lock"
+_OURS = ".ours"
+"""In the place for new results: a folder without it is somebody else's."""
 
 
 @contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
+def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
     """A place for new results, which replace those in `folder` at the end; however else the block ends, those in `folder` stay.
 
-    NotKeptError: somebody else is at it, or what is in the way is no result.
+    NotKeptError: what is in the way is no result.  FolderInUseError: another command is at it.
     """
     place = folder / UNFINISHED
-    place.mkdir(exist_ok=True)
-    remove_partials(folder)
-    if not (place / _LOCK).is_file() and any(place.iterdir()):
-        raise NotKeptError(f"{place} is in the way: nothing of it is ours; give another --out")
-    with (place / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise NotKeptError(f"another command writes its results to {folder}: wait for it, or give another --out") from None
+    with locked(folder, warn):
+        place.mkdir(exist_ok=True)
+        remove_partials(folder)
+        if not (place / _OURS).is_file() and any(place.iterdir()):
+            raise NotKeptError(f"{place} is in the way: nothing of it is ours; give another --out")
+        (place / _OURS).touch()
         if (place / _MOVES).is_file():
             _move(folder, place)
         for left in _content(place):
@@ -76,7 +74,7 @@ def _move(folder: Path, place: Path) -> None:
 
 
 def _content(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.name not in (_LOCK, _MOVES))
+    return sorted(path for path in place.iterdir() if path.name not in (_OURS, _MOVES))
 
 
 def _old(folder: Path) -> list[str]:

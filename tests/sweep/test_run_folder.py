@@ -1,11 +1,12 @@
 """Results of one command at a time: old ones until the new are complete."""
 
-import fcntl
 import json
+import os
 from contextlib import suppress
 
 import pytest
 
+from sim.folder_lock import FolderInUseError
 from sim.sweep import run_folder as room
 from sim.sweep.run_folder import PICTURE, SHEET, SUMMARY, TABLE, UNFINISHED, replacing
 from sim.sweep.store import NotKeptError
@@ -28,7 +29,7 @@ def content(folder):
 
 def interrupted(folder, name, runs):
     """A command that ends before it is done."""
-    with suppress(KeyboardInterrupt), replacing(folder) as place:
+    with suppress(KeyboardInterrupt), replacing(folder, print) as place:
         write(place, name, runs)
         raise KeyboardInterrupt
 
@@ -40,7 +41,7 @@ NEW = {SUMMARY: "new", "scenario.yaml": "new", "b/manifest.json": "new", "c/mani
 @pytest.fixture
 def used(tmp_path):
     """A folder with results, and a file of somebody's."""
-    with replacing(tmp_path) as place:
+    with replacing(tmp_path, print) as place:
         write(place, "old", ["a", "b"])
     (tmp_path / "notes.txt").write_text("mine")
     return tmp_path
@@ -48,7 +49,7 @@ def used(tmp_path):
 
 def test_new_results_take_the_place_of_old_ones(used):
     """Of all of them, also of runs that are not made any more; what is somebody else's stays."""
-    with replacing(used) as place:
+    with replacing(used, print) as place:
         write(place, "new", ["b", "c"])
         assert OLD.items() <= content(used).items()
 
@@ -60,7 +61,7 @@ def test_tables_of_old_results_go_where_new_ones_have_none(used):
     for name in (TABLE, SHEET, PICTURE):
         (used / name).write_text("old")
 
-    with replacing(used) as place:
+    with replacing(used, print) as place:
         write(place, "new", ["b", "c"])
 
     assert NEW | {"notes.txt": "mine"} == content(used)
@@ -72,7 +73,7 @@ def test_old_results_stay_until_the_new_are_complete(used):
 
     assert OLD.items() <= content(used).items()
     assert "half" == (used / UNFINISHED / "b" / "manifest.json").read_text()
-    with replacing(used) as place:
+    with replacing(used, print) as place:
         write(place, "new", ["b", "c"])
     assert NEW | {"notes.txt": "mine"} == content(used)
 
@@ -95,7 +96,7 @@ def test_a_command_killed_while_files_change_places(used, monkeypatch, steps):
         for kind, name in ((room, "_remove"), (room.Path, "rename"), (room.Path, "unlink"), (room.shutil, "rmtree")):
             patch.setattr(kind, name, counted(getattr(kind, name)))
         try:
-            with replacing(used) as place:
+            with replacing(used, print) as place:
                 write(place, "new", ["b", "c"])
         except SystemExit:
             found = content(used)
@@ -108,11 +109,15 @@ def test_a_command_killed_while_files_change_places(used, monkeypatch, steps):
 
 
 def test_two_commands_do_not_share_a_folder(used):
-    with (used / UNFINISHED).mkdir() or (used / UNFINISHED / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-
-        with pytest.raises(NotKeptError, match="another command writes its results"), replacing(used):
+    """The second one says so and changes nothing; once the first has ended it may."""
+    with replacing(used, print) as place:
+        write(place, "new", ["b", "c"])
+        with pytest.raises(FolderInUseError, match=rf"another command writes to .* \(process {os.getpid()} on"), replacing(used, print):
             pass
+        assert "new" == (place / "b" / "manifest.json").read_text()
+
+    assert NEW | {"notes.txt": "mine"} == content(used)
+    interrupted(used, "half", [])
 
 
 @pytest.mark.parametrize("name", ["c", UNFINISHED])
@@ -121,7 +126,7 @@ def test_what_is_somebody_elses_is_not_removed(used, name):
     (used / name).mkdir()
     (used / name / "thesis.tex").write_text("mine")
 
-    with pytest.raises(NotKeptError, match="in the way"), replacing(used) as place:
+    with pytest.raises(NotKeptError, match="in the way"), replacing(used, print) as place:
         write(place, "new", ["b", "c"])
 
     assert "mine" == (used / name / "thesis.tex").read_text()
@@ -137,7 +142,7 @@ def test_a_summary_from_elsewhere_removes_nothing(tmp_path, runs):
     folder.mkdir()
     (folder / SUMMARY).write_text(json.dumps({"runs": runs}))
 
-    with replacing(folder) as place:
+    with replacing(folder, print) as place:
         write(place, "new", ["b"])
 
     assert "mine" == (tmp_path / "outside" / "manifest.json").read_text()
