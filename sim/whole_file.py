@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["remove_partials", "replace_file", "replace_text"]
+__all__ = ["is_abandoned", "partial_of", "remove_partials", "replace_file", "replace_text"]
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
 _ABANDONED_S = 60.0  # nothing was added for so long: whoever writes there may be on another machine, where we see no process
@@ -26,7 +27,7 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         write(path)
         return
     target = Path(os.path.realpath(path))
-    partial = target.with_name(f".{target.name[:LONGEST_NAME]}.{os.getpid()}.tmp")
+    partial = partial_of(target)
     try:
         write(partial)
         if target.exists():
@@ -48,13 +49,26 @@ def replace_text(path: Path, text: str) -> None:
     replace_file(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
+def partial_of(path: Path) -> Path:
+    """Beside a file or folder: where this process prepares it."""
+    return path.with_name(f".{path.name[:LONGEST_NAME]}.{os.getpid()}.tmp")
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether it was prepared by a process that is gone from this machine."""
+    match = _PARTIAL.fullmatch(path.name)
+    return match is not None and not _runs(int(match[1]))
+
+
 def remove_partials(folder: Path) -> None:
-    """What killed processes left in a folder when they could not rename it any more."""
+    """What killed processes left in a folder when they could not rename it any more: files, and folders of files."""
     for path in folder.glob(".*.tmp"):
-        match = _PARTIAL.fullmatch(path.name)
         with suppress(OSError):
-            if match and not _runs(int(match[1])) and time.time() - path.stat().st_mtime > _ABANDONED_S:
-                path.unlink()
+            if is_abandoned(path) and time.time() - path.lstat().st_mtime > _ABANDONED_S:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
 
 
 def _runs(process: int) -> bool:

@@ -104,9 +104,11 @@ def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
 
 
 def _is_new(folder: Path) -> None:
+    from sim.recordings.rest.saved import is_free
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        empty = not any(folder.iterdir())
+        empty = is_free(folder)
     except OSError as error:
         raise UserError(f"--save: {folder}: {error.strerror}", Code.USAGE) from None
     if not empty:

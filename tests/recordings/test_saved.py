@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -65,6 +67,48 @@ def test_answers_saved_by_hand(folder):
 def test_a_folder_that_is_in_use_is_left_alone(folder):
     with pytest.raises(FileExistsError):
         save(read_saved(folder), folder)
+
+
+def test_what_a_killed_import_left_is_no_content(tmp_path):
+    """The next one saves beside it; what is a minute old is removed."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for name in ("young", "old"):
+        begun = tmp_path / f".{name}.{gone.pid}.tmp" / "jobs"
+        begun.mkdir(parents=True)
+        (begun / "half.json").write_text("{")
+    os.utime(tmp_path / f".old.{gone.pid}.tmp", (1, 1))
+
+    save(read_saved(REST / "pressed.zip"), tmp_path)
+
+    assert read_saved(REST / "pressed.zip") == read_saved(tmp_path)
+    assert [f".young.{gone.pid}.tmp"] == [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_an_import_that_is_interrupted_while_it_moves_files_leaves_none(tmp_path, monkeypatch, steps):
+    """Else the folder would be refused, and half of the answers be taken for all."""
+    moves = iter([True] * steps)
+    rename = Path.rename
+
+    def interrupted(path, target):
+        if path.parent != tmp_path and next(moves, None) is None:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            save(read_saved(REST / "pressed.zip"), tmp_path)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_what_a_running_import_prepares_is_left_alone(tmp_path):
+    (tmp_path / f".answers.{os.getppid()}.tmp").mkdir()
+
+    with pytest.raises(FileExistsError):
+        save(read_saved(REST / "pressed.zip"), tmp_path)
 
 
 def test_several_jobs(folder):

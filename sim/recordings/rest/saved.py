@@ -25,9 +25,9 @@ from sim.recordings.reader import LARGEST_BYTES, RecordingError
 from sim.recordings.rest.paths import climbs, is_path
 from sim.recordings.rest.secrets import masked
 from sim.recordings.rest.snapshot import Snapshot, choose
-from sim.whole_file import replace_text
+from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
 
-__all__ = ["is_answer", "is_saved", "read_saved", "save"]
+__all__ = ["is_answer", "is_free", "is_saved", "read_saved", "save"]
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MOST_FILES = 200_000
@@ -40,24 +40,42 @@ def save(snapshot: Snapshot, folder: Path, *, keep_secrets: bool = False) -> int
 
     OSError: it cannot be written.  FileExistsError: something else is there.  RecordingError: a path is none of Flink's.
     """
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
     snapshot, secrets = (snapshot, 0) if keep_secrets else masked(snapshot)
     source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
     files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
     for time_ms, sample in snapshot.samples.items():
         files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": answer for path, answer in sample.items()}
-    partial = folder / f".{os.getpid()}.tmp"
+    partial = partial_of(folder / "answers")
     try:
         for name, answer in files.items():
             file = partial / name
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_text(file, json.dumps(answer, indent=1) + "\n")
-        for part in sorted(partial.iterdir(), key=lambda part: part.name == SOURCE):
-            part.rename(folder / part.name)
+        _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return secrets
+
+
+def _move(partial: Path, folder: Path) -> None:
+    """All parts, or none: half of them would look like answers that somebody saved by hand."""
+    parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
+    try:
+        for part in parts:
+            part.rename(folder / part.name)
+    except BaseException:
+        for part in parts:
+            if not part.exists():  # back to where all of it is removed
+                (folder / part.name).rename(part)
+        raise
+
+
+def is_free(folder: Path) -> bool:
+    """Whether nothing is in it but what killed processes began to save."""
+    remove_partials(folder)
+    return all(is_abandoned(path) for path in folder.iterdir())
 
 
 def is_saved(path: Path) -> bool:
