@@ -22,13 +22,13 @@ from sim.advice.report import report
 from sim.advice.tries import Tries
 from sim.advice.words import limits_text, name_of
 from sim.analysis.words import bytes_text, ms_text, per_second_text
-from sim.calibration.predicted import predicted
 from sim.cells.local import Watch, nobody_watches
 from sim.cli.shown import plain
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.units import format_duration
+from sim.validation.predicted import predicted
 
 __all__ = ["PAIRS", "Pair", "main", "told"]
 

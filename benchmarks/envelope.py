@@ -1,4 +1,4 @@
-"""What predictions are worth, from this project's recordings: writes sim/calibration/envelope.json and the block of the README.
+"""What predictions are worth, from this project's recordings: writes sim/envelope/envelope.json and the block of the README.
 
 `python -m benchmarks.envelope [FOLDER...]`; without folders, `make envelope`, all recordings in tests/data.
 """
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.calibration.envelope import FILE, read_envelope
-from sim.calibration.envelope_made import block, document, envelope_text, judge, replaced
+from sim.envelope.build import block, document, envelope_text, judge, replaced
+from sim.envelope.validity import FILE, read_envelope
 from sim.recordings import read_any
 
 __all__ = ["FOLDERS", "README", "made", "main"]

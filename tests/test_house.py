@@ -31,13 +31,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": BELOW_RUNTIME,
     "analysis": {"foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
-    "calibration": BELOW_CLI | {"recordings"},  # predicted against observed
+    "validation": BELOW_CLI | {"recordings"},  # predicted against observed
+    "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
+    "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "sweep"},  # what `run` does
     "sweep": BELOW_CLI | {"cells", "folder_lock"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
-    "cli": BELOW_CLI | {"recordings", "calibration", "cells", "comparison", "sweep", "advice", "traces"},
+    "cli": BELOW_CLI | {"recordings", "validation", "calibration", "envelope", "cells", "comparison", "sweep", "advice", "traces"},
     "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.calibration.predicted_series import of_series
 from sim.recordings.inferred.flows import flows
 from sim.recordings.observed.quantities import values_of
 from sim.recordings.observed.table import of_checkpoints
 from sim.recordings.recording import checkpoints_table, subtasks_table
+from sim.validation.predicted_series import of_series
 
 if TYPE_CHECKING:
     from sim.recordings.rest.job import RestJob

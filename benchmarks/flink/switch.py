@@ -15,7 +15,6 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import Protocol
-from sim.calibration.truth import beside
 from sim.model.scenario import Scenario
 from sim.recordings.inferred.scenario import infer_scenario
 from sim.recordings.rest.fetching import fetch
@@ -24,6 +23,7 @@ from sim.recordings.rest.snapshot import Snapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write
+from sim.validation.truth import beside
 
 __all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]
 
@@ -49,7 +49,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    table: pd.DataFrame  # protocol, then the columns of sim.calibration.truth from `quantity` on
+    table: pd.DataFrame  # protocol, then the columns of sim.validation.truth from `quantity` on
     scenario: str  # as imported: a YAML file
     snapshots: dict[str, Snapshot]  # by protocol
 

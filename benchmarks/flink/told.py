@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
-from sim.calibration.truth import NEGLIGIBLE_MS
 from sim.recordings.observed.quantities import DURATIONS
+from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["QUANTITIES", "chosen", "decision", "told"]
 

@@ -1,1 +1,4 @@
-"""Recording -> scenario -> simulation, and the two held side by side."""
+"""Recordings -> the constants of their environment, and whether these hold for recordings they were not estimated from.
+
+The command `calibrate` calls it.  It simulates nothing: who calls it does.
+"""

@@ -16,8 +16,8 @@ import pandas as pd
 
 from sim.calibration.estimate import Votes, calibrated, estimates
 from sim.calibration.estimators import CONSTANTS
-from sim.calibration.judgement import summary
 from sim.model.scenario import Overheads
+from sim.validation.summary import summary
 
 __all__ = ["WAYS", "Fit", "Heard", "Run", "errors", "fits", "runs", "sources"]
 

@@ -114,7 +114,7 @@ def _interval(one: Estimate) -> str:
 def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | None, as_json: bool) -> None:
     from sim.calibration.cross_validation import Heard, errors, fits, runs, sources
     from sim.calibration.estimate import votes
-    from sim.calibration.truth import unmodelled
+    from sim.validation.truth import unmodelled
 
     if len(recordings) < 2:
         raise UserError("--cross-validate needs two recordings at least: what is left of one without it is nothing", Code.INVALID_INPUT)
@@ -150,7 +150,7 @@ def _predictions(recordings: Sequence[Recording], wanted: Sequence[Run], seeds: 
 
 
 def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
-    from sim.calibration.truth import truth
+    from sim.validation.truth import truth
 
     progress(0)
     return truth(recordings[run.place], seeds=range(1, seeds + 1), overheads=run.overheads)

@@ -34,8 +34,8 @@ def _known(number: float) -> float | None:
 
 
 def _unit(quantity: str) -> str:
-    from sim.calibration.truth import FIRST
     from sim.recordings.observed.quantities import UNITS
+    from sim.validation.truth import FIRST
 
     return UNITS[quantity.removesuffix(FIRST)]
 
@@ -56,7 +56,7 @@ def show_table(table: pd.DataFrame) -> None:
 
 def show_summaries(table: pd.DataFrame) -> None:
     """Per quantity, per family, and per quantity within families."""
-    from sim.calibration.judgement import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY, summary
+    from sim.validation.summary import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY, summary
 
     for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
         off = summary(table, by)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sim.calibration.settings import Settings
     from sim.cells.local import Progress
     from sim.model.scenario import Overheads
     from sim.recordings.configured.config import Configuration
+    from sim.validation.settings import Settings
 
 __all__ = ["validate_recordings"]
 
@@ -116,10 +116,10 @@ def _impatient(limit_s: float) -> Progress:
 
 def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> _Outcome:
     """The truth table of one file.  Nothing in one file keeps the others from being judged."""
-    from sim.calibration.settings import settings_of
-    from sim.calibration.truth import truth, unmodelled
     from sim.recordings import RecordingError, read_any
     from sim.scenario import ScenarioError
+    from sim.validation.settings import settings_of
+    from sim.validation.truth import truth, unmodelled
 
     progress(0)
     try:
@@ -142,9 +142,9 @@ def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, o
 def _show(judged: dict[str, _Outcome], counted: dict[str, _Outcome], as_json: bool) -> None:
     import pandas as pd
 
-    from sim.calibration.bars import bars
-    from sim.calibration.orderings import orderings
     from sim.cli.truth_shown import as_records, show_bars, show_orderings, show_summaries, show_table
+    from sim.validation.bars import bars
+    from sim.validation.orderings import orderings
 
     tables = [outcome.table for outcome in judged.values() if outcome.table is not None]
     if as_json:

@@ -15,7 +15,7 @@ __all__ = ["warn_outside"]
 
 
 def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
-    from sim.calibration.envelope import warning
+    from sim.envelope.validity import warning
 
     if told := warning(scenarios):
         say(f"warning: {name}: {told}")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sim.calibration.truth import scenario_of
 from sim.model.scenario import Overheads
 from sim.recordings import Recording, read
 from sim.runtime.run.simulate import simulate
+from sim.validation.truth import scenario_of
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 STARTUP_MS = 1000

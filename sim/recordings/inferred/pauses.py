@@ -20,7 +20,7 @@ from sim.units import format_duration, format_share
 __all__ = ["NOISE_MS", "busy_in_snapshots_ms", "infer_pauses", "settled"]
 
 NOISE_MS = 60
-"""Differences of durations below this are scheduling noise of a machine at work (`sim.calibration.truth.NEGLIGIBLE_MS`)."""
+"""Differences of durations below this are scheduling noise of a machine at work (`sim.validation.truth.NEGLIGIBLE_MS`)."""
 
 
 def settled(job: RestJob) -> list[Checkpoint]:

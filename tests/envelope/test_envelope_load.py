@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.calibration.envelope_load import loads_of, utilisation
+from sim.envelope.load import loads_of, utilisation
 from sim.scenario import loads
 
 JOB = """\

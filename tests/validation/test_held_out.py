@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sim.calibration.judgement import judged
-from sim.calibration.truth import truth, unmodelled
 from sim.recordings import read
+from sim.validation.summary import judged
+from sim.validation.truth import truth, unmodelled
 
 HELD_OUT = Path(__file__).parents[1] / "data" / "held-out"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in HELD_OUT.glob("*.json.gz"))

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from sim.calibration.settings import Settings, differences
-from sim.calibration.truth import NEGLIGIBLE_MS
 from sim.recordings.observed.quantities import DURATIONS
+from sim.validation.settings import Settings, differences
+from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["COLUMNS", "REPEATS", "orderings", "spreads"]
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sim.calibration.envelope_features import FEATURES, Feature, Value, features
+from sim.envelope.features import FEATURES, Feature, Value, features
 from sim.model.scenario import Scenario
 
 __all__ = ["FILE", "QUANTITIES", "Envelope", "Error", "Seen", "envelope", "read_envelope", "warning"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.calibration.truth import FIRST
+from sim.validation.truth import FIRST
 
 __all__ = ["PER_FAMILY", "PER_FAMILY_AND_QUANTITY", "PER_QUANTITY", "far_off", "judged", "summary"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.calibration.envelope_features import FEATURES, features
+from sim.envelope.features import FEATURES, features
 from sim.scenario import loads
 
 PLAIN = """\

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.calibration.predicted_ends import of_ends_and_failures
-from sim.calibration.predicted_series import of_series
 from sim.recordings.observed.quantities import values_of
 from sim.recordings.observed.table import of_checkpoints
+from sim.validation.predicted_ends import of_ends_and_failures
+from sim.validation.predicted_series import of_series
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sim.calibration.judgement import PER_FAMILY, far_off, judged, summary
-from sim.calibration.predicted import predicted
-from sim.calibration.truth import beside, covered, relative_errors, scenario_of, truth
 from sim.cli import app
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
 from sim.recordings.observed.quantities import table_of
 from sim.runtime.run.simulate import simulate
+from sim.validation.predicted import predicted
+from sim.validation.summary import PER_FAMILY, far_off, judged, summary
+from sim.validation.truth import beside, covered, relative_errors, scenario_of, truth
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 NAN = float("nan")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sim.calibration.settings import differences, settings_of
 from sim.recordings.configured.config import Configuration
+from sim.validation.settings import differences, settings_of
 
 OP = {"id": "op", "inputs": [{"from": "src"}]}
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.calibration.predicted import predicted
 from sim.recordings import Recording, RecordingError, observed, read_any, to_document
 from sim.recordings.observed.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
 from sim.scenario.text import write
+from sim.validation.predicted import predicted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.calibration.envelope_load import loads_of
+from sim.envelope.load import loads_of
 from sim.model.faults import JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
 from sim.model.job import Job, Vertex
 from sim.model.scenario import Scenario

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sim
-from sim.calibration.predicted_ends import of_ends_and_failures
 from sim.scenario import loads
+from sim.validation.predicted_ends import of_ends_and_failures
 
 JOB = """
 version: 1

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from sim.calibration.truth import NEGLIGIBLE_MS
 from sim.recordings.configured.config import Configuration
 from sim.recordings.observed.quantities import DURATIONS
+from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["BARS", "Bar", "back_pressured", "bars"]
 

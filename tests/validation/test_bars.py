@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.calibration.bars import bars
-from sim.calibration.truth import covered, relative_errors
 from sim.recordings.configured.config import Configuration
+from sim.validation.bars import bars
+from sim.validation.truth import covered, relative_errors
 
 CONFIG = Configuration.model_validate({
     "name": "any", "duration_s": 60,

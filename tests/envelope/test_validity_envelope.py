@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.calibration.envelope import FILE, QUANTITIES, envelope, read_envelope, warning
-from sim.calibration.envelope_features import FEATURES
+from sim.envelope.features import FEATURES
+from sim.envelope.validity import FILE, QUANTITIES, envelope, read_envelope, warning
 from sim.scenario import loads
 
 ROOT = Path(__file__).parents[2]

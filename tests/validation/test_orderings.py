@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.calibration.orderings import REPEATS, orderings, spreads
+from sim.validation.orderings import REPEATS, orderings, spreads
 
 ALIGNED, UNALIGNED, SHORT = {"barriers": "aligned"}, {"barriers": "unaligned"}, {"barriers": "aligned", "interval": "1 s"}
 

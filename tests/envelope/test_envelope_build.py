@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.envelope import FOLDERS, README, made
-from sim.calibration.envelope import FILE, envelope, read_envelope
-from sim.calibration.envelope_features import features
-from sim.calibration.envelope_made import Judged, block, document, envelope_text, replaced
-from sim.calibration.truth import scenario_of
+from sim.envelope.build import Judged, block, document, envelope_text, replaced
+from sim.envelope.features import features
+from sim.envelope.validity import FILE, envelope, read_envelope
 from sim.recordings import read_any
+from sim.validation.truth import scenario_of
 
 POINTS = 0.02
 """A median or a 90 % quantile may move by so much (share) before the file has to be written anew: `make envelope`."""

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.calibration.envelope import QUANTITIES, Envelope, Seen
-from sim.calibration.envelope_features import FEATURES, Value, features
-from sim.calibration.judgement import summary
-from sim.calibration.truth import scenario_of, truth
+from sim.envelope.features import FEATURES, Value, features
+from sim.envelope.validity import QUANTITIES, Envelope, Seen
 from sim.recordings import Recording
+from sim.validation.summary import summary
+from sim.validation.truth import scenario_of, truth
 
 __all__ = ["BEGIN", "END", "Judged", "block", "document", "envelope_text", "judge", "replaced"]
 
