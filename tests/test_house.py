@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-SIM = ROOT / "sim"
+from docs.house import ROOT, SIM, imports, modules, room
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
 LEAVES = {"foreign", "model", "units", "whole_file"}
@@ -69,29 +68,6 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
 NO_ROOM = {"benchmarks", "fuzz", "laws", "live", "mutations", "worlds"}
 
 MAX_LINES = 400
-
-
-def modules() -> Iterator[Path]:
-    yield from sorted(SIM.rglob("*.py"))
-
-
-def room(path: Path) -> str:
-    return path.relative_to(SIM).parts[0].removesuffix(".py")
-
-
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of everything a module imports, relative imports resolved, `from sim import units` as sim.units."""
-    package = ("sim", *path.relative_to(SIM).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            source = ".".join(filter(None, (base, node.module)))
-            if source == "sim":
-                yield from ((node.lineno, f"sim.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, source
 
 
 def words(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,46 @@
+"""Pages in docs/ and CONTRIBUTING: what they name is there, what is drawn is drawn from today's code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.house import PAGE, ROOT, circles, page
+
+PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LONGEST_SENTENCE = 30
+
+
+def test_the_house_is_drawn_as_it_is():
+    """`python -m docs.house` was called after the last move."""
+    assert page(PAGE.read_text()) == PAGE.read_text()
+
+
+def test_circles_are_found():
+    """Strongly connected modules form one group; a module that only leads there does not belong to it."""
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": {"f"}, "f": {"d", "a"}}
+
+    assert [["d", "e", "f"], ["b", "c"]] == circles(edges)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_a_page_names_is_there(path: Path):
+    """Links, files and modules of the repository."""
+    text = path.read_text()
+    links = [path.parent / link for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+    files = [ROOT / name for name in re.findall(r"`((?:sim|tests|benchmarks|scenarios|docs|notebooks)/[\w./-]+)`", text)]
+    commands = [ROOT / f"{name.replace('.', '/')}" for name in re.findall(r"python -m ((?:tests|benchmarks|docs)[\w.]*)", text)]
+
+    missing = [name for name in [*links, *files] if not name.exists()]
+    missing += [name for name in commands if not name.with_suffix(".py").exists() and not (name / "__main__.py").exists()]
+
+    assert [] == missing
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_sentences_are_short(path: Path):
+    """At most 30 words; code, tables and lists of links end a sentence too."""
+    prose = re.sub(r"```.*?```", ".", path.read_text(), flags=re.DOTALL)
+    sentences = re.split(r"(?<=[.:;?!])\s|\n\n|\n(?=[#|*>\d-])", prose)
+
+    assert [] == [sentence for sentence in sentences if len(sentence.split()) > LONGEST_SENTENCE]
