@@ -11,11 +11,12 @@ from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts,
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, worlds
 
-many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+shapes = pytest.mark.parametrize("shape", SHAPES)
+some = settings(max_examples=13, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@settings(many, max_examples=13)
+@shapes
+@some
 @given(data=st.data())
 def test_engines_agree_through_failures(shape, data):
     """Equal notices, positions, digests and tables after every advance, and everything accounted for."""
@@ -29,18 +30,22 @@ def test_engines_agree_through_failures(shape, data):
         assert expected == actual, parting(spec, script, engine)
 
 
-@many
-@given(spec=worlds(), script=failing_scripts())
-def test_conservation_holds_through_failures(spec, script):
+@shapes
+@some
+@given(data=st.data())
+def test_conservation_holds_through_failures(shape, data):
     """Credits, buffers, segments and bytes add up after every halt, start and advance."""
+    spec, script = data.draw(worlds(shape)), data.draw(failing_scripts())
     plane = ReferencePlane(spec, identities=True)
     drive_failing(plane, spec, script, after=plane.check)
 
 
-@many
-@given(spec=worlds(live=True), script=cutting_scripts())
-def test_a_job_restored_at_a_cut_serves_every_record_once(spec, script):
+@shapes
+@some
+@given(data=st.data())
+def test_a_job_restored_at_a_cut_serves_every_record_once(shape, data):
     """Whatever failed when: at the end every source record has been served, every copy exactly once, and every task has recovered."""
+    spec, script = data.draw(worlds(shape, live=True)), data.draw(cutting_scripts())
     plane = ReferencePlane(spec, identities=True)
     driver = recover(plane, spec, script, after=plane.check)
     plan = layout(spec)

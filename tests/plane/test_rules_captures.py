@@ -269,6 +269,17 @@ def test_C4_a_new_capture_or_priority_forward_releases_the_old_one(build, again)
     assert 0 < channel(plane, 0, "credit")
 
 
+def test_C4_an_ordinary_forward_releases_nothing(build):
+    plane = filled(build)
+    plane.capture(1, 1)
+    plane.release(1)
+    run(plane, 200)
+    plane.forward(1, Marker(2, Trait.BLOCKING | Trait.ANNOUNCED))
+    run(plane, 300)
+
+    assert 0 == channel(plane, 0, "credit")
+
+
 def test_C5_a_missing_marker_counts_what_has_arrived_so_far(build):
     plane = build(world([source(parallelism=2, total=2), vertex()], [edge(ship=Ship.GLOBAL)]))
     plane.hold(2)

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from sim.model.random import draw, stream
 from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, task, vertex, world
 
@@ -62,6 +63,25 @@ def test_S2_a_slice_clears_the_flush(build):
 
     assert 90 == sent[-1]
     assert all(later - earlier == 25 for earlier, later in pairwise(times))
+
+
+def test_S2_an_emptied_queue_forgets_the_flush(build):
+    """A buffer that a marker closed is blocked when the timer comes.  Later a full buffer goes, the open one behind it stays."""
+    plane = build(world([source(every=1000), vertex()], [edge(size=30)], buffer_timeout_ns=100_000))
+    flush = 1 + ((draw(stream(0, "flush", "a", 0), 0) * 100_000) >> 32)
+    run(plane, flush // 1000 * 1000 - 500)
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    run(plane, flush - 1)
+    before = channel(plane, 0, "sent")
+    plane.forward(0, Marker(2))
+    run(plane, flush + 1)
+
+    assert (before, before + 30, 2) == channel(plane, 0, "sent", "written", "queued")
+
+    plane.resume(1)
+    run(plane, flush + 5500)
+
+    assert (before + 130, before + 180) == channel(plane, 0, "sent", "written")
 
 
 def test_S2_a_blocking_marker_blocks_before_the_next_offer(build):

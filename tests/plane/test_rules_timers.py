@@ -186,6 +186,19 @@ def test_W1_the_last_segment_that_has_begun_counts(build):
     assert [5, 105, 205, 2000, 2333, 2666] == begun
 
 
+def test_W1_each_source_has_its_own_segments(build):
+    """One every 100 ns from 5 on, the other every 300 ns from 50 on, and after its second record every 10 ns from 1000 on."""
+    segments = ((RateSegment(0, 5, 1, 100),), (RateSegment(0, 50, 1, 300), RateSegment(2, 1000, 1, 10)))
+    vertices = [Vertex(name, 1, ((1,),), Source(rates)) for name, rates in zip("ab", segments, strict=True)]
+    plane = build(world([*vertices, vertex("c", service=(1, 1))], [edge(0, 2), edge(1, 2)]))
+    served = []
+    for until in (5, 51, 106, 351, 999, 1001, 1011, 1021):
+        run(plane, until + 1)
+        served.append(tuple(column(plane.tasks(), "served")[:2]))
+
+    assert [(0, 0), (1, 1), (2, 1), (4, 2), (10, 2), (10, 3), (11, 4), (11, 5)] == served
+
+
 def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
     """Two sources with an open buffer each: each is flushed at its own phase."""
     spec = world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(size=30)], buffer_timeout_ns=100_000)

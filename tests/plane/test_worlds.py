@@ -2,15 +2,18 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sim.plane
 from sim.plane.interface import PlaneSpec, Ship
 from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
-from tests.plane.worlds import drive, scripts, worlds
+from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
-many = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+shapes = pytest.mark.parametrize("shape", SHAPES)
+some = settings(max_examples=13, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
 
 
 def emitted(plane: ReferencePlane, spec: PlaneSpec, edge: int) -> Counter:
@@ -39,10 +42,12 @@ def owed(plane: ReferencePlane, spec: PlaneSpec, vertex: int) -> Counter:
     return records
 
 
-@many
-@given(worlds(), scripts())
-def test_conservation_holds_after_every_advance(spec, script):
+@shapes
+@some
+@given(data=st.data())
+def test_conservation_holds_after_every_advance(shape, data):
     """Credits, buffers, segments and bytes add up at every notice, and nobody serves a record that was not sent to it."""
+    spec, script = data.draw(worlds(shape)), data.draw(scripts())
     plane = ReferencePlane(spec, identities=True)
     drive(plane, spec, script, after=plane.check)
 
@@ -51,10 +56,12 @@ def test_conservation_holds_after_every_advance(spec, script):
             assert served(plane, spec, v) <= owed(plane, spec, v)
 
 
-@many
-@given(worlds(live=True), scripts())
-def test_bounded_worlds_end_with_every_record_served(spec, script):
+@shapes
+@some
+@given(data=st.data())
+def test_bounded_worlds_end_with_every_record_served(shape, data):
     """Whatever the script did: every source record has been served, and every copy of it exactly once."""
+    spec, script = data.draw(worlds(shape, live=True)), data.draw(scripts())
     plane = ReferencePlane(spec, identities=True)
     drive(plane, spec, script, after=plane.check, to_the_end=True)
     plan = layout(spec)
@@ -74,10 +81,12 @@ def first_difference(expected, actual):
     return next(((i, a, b) for i, (a, b) in enumerate(pairs) if a != b), None) or (len(expected) != len(actual) or None)
 
 
-@many
-@given(spec=worlds(), script=scripts())
-def test_engines_agree_step_by_step(engine, spec, script):
+@shapes
+@some
+@given(data=st.data())
+def test_engines_agree_step_by_step(engine, shape, data):
     """Equal notices, answers and tables (digests included) after every advance."""
+    spec, script = data.draw(worlds(shape)), data.draw(scripts())
     expected = drive(ReferencePlane(spec), spec, script)
     plane = ReferencePlane(spec, identities=True) if engine == "reference" else sim.plane.build(spec, engine)
     actual = drive(plane, spec, script)
