@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.recordings.inferred.flows import flows
-from sim.recordings.observed.quantities import values_of
-from sim.recordings.observed.table import of_checkpoints
-from sim.recordings.recording import checkpoints_table, subtasks_table
+from sim.recordings.infer.flows import flows
+from sim.recordings.observe.quantities import values_of
+from sim.recordings.observe.table import of_checkpoints
+from sim.recordings.source.recording import checkpoints_table, subtasks_table
 from sim.validation.predicted_series import of_series
 
 if TYPE_CHECKING:
-    from sim.recordings.rest.job import RestJob
+    from sim.recordings.source.rest.job import RestJob
     from sim.runtime.run.result import Result
 
 __all__ = ["PER_MINUTE", "measured", "simulated"]
@@ -22,7 +22,7 @@ PER_MINUTE = "completed_per_minute"
 
 
 def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
-    """Observations (`sim.recordings.observed`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
+    """Observations (`sim.recordings.observe`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
     settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
     checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
     over = flows(job)

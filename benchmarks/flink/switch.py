@@ -16,10 +16,10 @@ from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import Protocol
 from sim.model.scenario import Scenario
-from sim.recordings.inferred.scenario import infer_scenario
-from sim.recordings.rest.fetching import fetch
-from sim.recordings.rest.job import RestJob
-from sim.recordings.rest.snapshot import Snapshot
+from sim.recordings.infer.scenario import infer_scenario
+from sim.recordings.source.rest.fetching import fetch
+from sim.recordings.source.rest.job import RestJob
+from sim.recordings.source.rest.snapshot import Snapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text import write

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
-from sim.recordings.observed.quantities import DURATIONS
+from sim.recordings.observe.quantities import DURATIONS
 from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["QUANTITIES", "chosen", "decision", "told"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
-from sim.recordings.recording import Recording
+from sim.recordings.source.recording import Recording
 
 __all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_ms", "votes"]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from sim.recordings.configured.config import Configuration, Node
-from sim.recordings.configured.scenario import FIXED_OPTIONS, RESTART_OPTIONS
-from sim.recordings.configured.startup import startup_ms
-from sim.recordings.recording import Checkpoint, Recording
+from sim.recordings.infer.lab.scenario import FIXED_OPTIONS, RESTART_OPTIONS
+from sim.recordings.infer.lab.startup import startup_ms
+from sim.recordings.source.lab.config import Configuration, Node
+from sim.recordings.source.recording import Checkpoint, Recording
 from sim.units import parse_flink_duration
 
 __all__ = ["CONSTANTS", "Constant"]

@@ -104,7 +104,7 @@ def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
 
 
 def _is_new(folder: Path) -> None:
-    from sim.recordings.rest.saved import is_free
+    from sim.recordings.source.rest.saved import is_free
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

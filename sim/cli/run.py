@@ -80,7 +80,7 @@ def _one(
         say(f"warning: {path}: {told}")
     warn_outside(study.name, study.scenarios)
     from sim.comparison.folder import keep, plain
-    from sim.sweep.run_folder import replacing
+    from sim.comparison.run_folder import replacing
 
     nobody_reads: BrokenPipeError | None = None
     with replacing(folder, say) as place:

@@ -76,7 +76,7 @@ def cut_windows(
     with speaking():
         on_spark = spark_settings(master, conf)
         from sim.cli.shown import put
-        from sim.sweep.sheet import write_csv
+        from sim.sheet import write_csv
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration

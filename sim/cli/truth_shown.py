@@ -34,7 +34,7 @@ def _known(number: float) -> float | None:
 
 
 def _unit(quantity: str) -> str:
-    from sim.recordings.observed.quantities import UNITS
+    from sim.recordings.observe.quantities import UNITS
     from sim.validation.truth import FIRST
 
     return UNITS[quantity.removesuffix(FIRST)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sim.cells.local import Progress
     from sim.model.scenario import Overheads
-    from sim.recordings.configured.config import Configuration
+    from sim.recordings.source.lab.config import Configuration
     from sim.validation.settings import Settings
 
 __all__ = ["validate_recordings"]

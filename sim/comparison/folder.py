@@ -11,8 +11,8 @@ from typing import Any
 
 from sim.analysis.picture import through_time
 from sim.comparison.compare import Comparison
-from sim.sweep.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
-from sim.sweep.sheet import write_csv
+from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+from sim.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
 
 __all__ = ["keep", "plain"]

@@ -2,19 +2,19 @@
 calibration's business.
 """
 
-from sim.recordings.configured.scenario import Import
-from sim.recordings.inferred.draft import Inference
-from sim.recordings.inferred.measured import Measured, compared
-from sim.recordings.inferred.scenario import infer_scenario
-from sim.recordings.logs.reading import JobLog
-from sim.recordings.observed.table import observed
-from sim.recordings.reader import RecordingError, read
-from sim.recordings.recording import Recording
-from sim.recordings.rest.fetching import fetch
-from sim.recordings.rest.recording import to_recording
-from sim.recordings.rest.saved import read_saved, save
-from sim.recordings.rest.snapshot import Snapshot
-from sim.recordings.sources import infer, read_any, read_source, to_document
+from sim.recordings.infer.draft import Inference
+from sim.recordings.infer.lab.scenario import Import
+from sim.recordings.infer.scenario import infer_scenario
+from sim.recordings.observe.from_rest import to_recording
+from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.observe.table import observed
+from sim.recordings.reading import infer, read_any, read_source, to_document
+from sim.recordings.source.logs.reading import JobLog
+from sim.recordings.source.reader import RecordingError, read
+from sim.recordings.source.recording import Recording
+from sim.recordings.source.rest.fetching import fetch
+from sim.recordings.source.rest.saved import read_saved, save
+from sim.recordings.source.rest.snapshot import Snapshot
 
 __all__ = [
     "Import", "Inference", "JobLog", "Measured", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer", "infer_scenario",

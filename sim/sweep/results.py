@@ -16,7 +16,7 @@ from sim.cells.cell import Row
 from sim.cells.columns import OUTCOME, PROVENANCE, table
 from sim.cells.plan import Cell, baseline
 from sim.runtime.run.manifest import identity
-from sim.sweep.sheet import write_csv
+from sim.sheet import write_csv
 from sim.sweep.store import Store, kept_in
 from sim.whole_file import replace_file
 

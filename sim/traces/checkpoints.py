@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.recordings import RecordingError, read_any
-from sim.recordings.budget import Budget
-from sim.recordings.logs.reading import JobLog, read_jobs
+from sim.recordings.source.budget import Budget
+from sim.recordings.source.logs.reading import JobLog, read_jobs
 from sim.traces.reading import Source, quarantined, rows_batch
 
 __all__ = ["labelled_windows", "log_rows", "recording_rows"]

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sim.recordings.rest.saved import is_answer
+from sim.recordings.source.rest.saved import is_answer
 from sim.sweep.spark.staging import staging
 from sim.traces.asked import Asked
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from sim.recordings.configured.config import Configuration
-from sim.recordings.observed.quantities import DURATIONS
+from sim.recordings.observe.quantities import DURATIONS
+from sim.recordings.source.lab.config import Configuration
 from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["BARS", "Bar", "back_pressured", "bars"]

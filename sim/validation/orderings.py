@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from sim.recordings.observed.quantities import DURATIONS
+from sim.recordings.observe.quantities import DURATIONS
 from sim.validation.settings import Settings, differences
 from sim.validation.truth import NEGLIGIBLE_MS
 

@@ -1,4 +1,4 @@
-"""What a simulated run shows, in the same tidy rows as `sim.recordings.observed.table` makes from a recording."""
+"""What a simulated run shows, in the same tidy rows as `sim.recordings.observe.table` makes from a recording."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.recordings.observed.quantities import values_of
-from sim.recordings.observed.table import of_checkpoints
+from sim.recordings.observe.quantities import values_of
+from sim.recordings.observe.table import of_checkpoints
 from sim.validation.predicted_ends import of_ends_and_failures
 from sim.validation.predicted_series import of_series
 
@@ -18,7 +18,7 @@ __all__ = ["predicted"]
 
 
 def predicted(result: Result) -> pd.DataFrame:
-    """The observations of a simulated run (columns of `sim.recordings.observed.quantities.COLUMNS`)."""
+    """The observations of a simulated run (columns of `sim.recordings.observe.quantities.COLUMNS`)."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
     parts = [of_checkpoints(periodic, result.subtasks), values_of([*of_series(result), *of_ends_and_failures(result)])]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)

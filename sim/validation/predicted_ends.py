@@ -1,4 +1,4 @@
-"""What a simulated run shows of ends and failures, in the rows `sim.recordings.observed` makes from a recording."""
+"""What a simulated run shows of ends and failures, in the rows `sim.recordings.observe` makes from a recording."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.metrics.journal import Happening
-from sim.recordings.observed.ends import completed_between, stopped_ms
-from sim.recordings.observed.failures import caught_up_ms
-from sim.recordings.observed.quantities import Value
+from sim.recordings.observe.ends import completed_between, stopped_ms
+from sim.recordings.observe.failures import caught_up_ms
+from sim.recordings.observe.quantities import Value
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result

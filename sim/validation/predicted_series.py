@@ -1,4 +1,4 @@
-"""What a simulated run shows between its checkpoints, in the rows `sim.recordings.observed.series` makes from a recording."""
+"""What a simulated run shows between its checkpoints, in the rows `sim.recordings.observe.series` makes from a recording."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observed.quantities import Value
-from sim.recordings.observed.steady import SETTLED_AFTER, growth, steady
+from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result

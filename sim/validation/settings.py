@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sim.recordings.configured.config import Configuration, Node
+from sim.recordings.source.lab.config import Configuration, Node
 
 __all__ = ["Settings", "differences", "settings_of"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.recordings import Recording, RecordingError, observed, read_any, to_document
-from sim.recordings.observed.quantities import DURATIONS
+from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
 from sim.scenario.text import write
@@ -78,7 +78,7 @@ def unmodelled(recording: Recording | Path | str) -> list[str]:
 
 
 def beside(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Two tables of observations (`sim.recordings.observed`) as one: `COLUMNS` from `quantity` on, in the order of the first."""
+    """Two tables of observations (`sim.recordings.observe`) as one: `COLUMNS` from `quantity` on, in the order of the first."""
     table = _percentiles(observations, "observed").merge(_percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left")
     table["relative_error"] = relative_errors(table)
     table["covered"] = covered(table)

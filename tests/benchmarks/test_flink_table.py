@@ -12,7 +12,7 @@ from benchmarks.flink.protocols import PROTOCOLS
 from benchmarks.flink.switch import imported, predict
 from benchmarks.flink.told import decision, told
 from sim.recordings import read_saved
-from sim.recordings.rest.job import RestJob
+from sim.recordings.source.rest.job import RestJob
 
 REST = Path(__file__).parent.parent / "data" / "rest"
 

@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content,
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("sim.recordings.rest.saved.LARGEST_BYTES", 2 << 20)
+    monkeypatch.setattr("sim.recordings.source.rest.saved.LARGEST_BYTES", 2 << 20)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open(ANSWER, "w") as stream:
         for _ in range(3):
             stream.write(b" " * (1 << 20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.recordings.configured.config import Configuration
+from sim.recordings.source.lab.config import Configuration
 from sim.validation.bars import bars
 from sim.validation.truth import covered, relative_errors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.recordings.configured.config import Configuration
+from sim.recordings.source.lab.config import Configuration
 from sim.validation.settings import differences, settings_of
 
 OP = {"id": "op", "inputs": [{"from": "src"}]}

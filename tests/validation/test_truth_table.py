@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sim.cli import app
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
-from sim.recordings.observed.quantities import table_of
+from sim.recordings.observe.quantities import table_of
 from sim.runtime.run.simulate import simulate
 from sim.validation.predicted import predicted
 from sim.validation.summary import PER_FAMILY, far_off, judged, summary

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from sim.scenario.problems import Reading, did_you_mean
 from sim.scenario.trace import TraceError, columns_and_rows, length_ns
+from sim.sheet import unescaped
 from sim.sweep.file.design import Point, text_of
 from sim.sweep.file.document import Windows
-from sim.sweep.sheet import unescaped
 from sim.units import format_duration, format_number
 
 __all__ = ["Window", "windows"]

@@ -1,1 +1,0 @@
-"""A scenario from the configuration of a recorded job."""

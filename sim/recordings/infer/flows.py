@@ -1,0 +1,210 @@
+"""What flowed through each subtask over a while, and what its thread did meanwhile: differences of Flink's counters.
+
+Two sources, one shape.  Samples of metrics: from the first to the last *change* (Flink caches metrics for some seconds), since the
+last restart within them.  Without samples, the totals of a subtask since it was started.
+
+The averages Flink offers (`busyTimeMsPerSecond`, `*PerSecond`) reach back 60 s and are refreshed every 5 s; differences of
+`accumulate*TimeMs` and of counters do neither.  These three times add up to the time that passed in the subtask itself, whenever
+its metrics were fetched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.rest.answers import SubtaskPlace
+from sim.recordings.source.rest.job import RestJob, RestVertex, Series
+
+__all__ = ["Flow", "Flows", "flows", "series"]
+
+COUNTERS = {
+    "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
+    "busy_ms": "accumulateBusyTimeMs", "idle_ms": "accumulateIdleTimeMs", "backpressured_ms": "accumulateBackPressuredTimeMs",
+}  # fmt: skip
+AT_ONCE_MS = 500  # no two fetches of metrics are so near to each other
+SHORTEST_MS = 5000  # a wait that lasts is added to a subtask's times every 5 s (TimerGauge): less is no measurement
+AVERAGES = {"busy_ms": "busyTimeMsPerSecond", "idle_ms": "idleTimeMsPerSecond", "backpressured_ms": "backPressuredTimeMsPerSecond"}
+
+_Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One subtask; NaN: not measured."""
+
+    elapsed_ms: float
+    records_in: float = math.nan
+    records_out: float = math.nan
+    bytes_in: float = math.nan
+    bytes_out: float = math.nan
+    busy_ms: float = math.nan
+    idle_ms: float = math.nan
+    backpressured_ms: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """The subtasks of one vertex."""
+
+    subtasks: tuple[Flow, ...]
+    source: str  # where from, for people
+    begun_ms: int = 0  # epoch; of the window
+    ended_ms: int = 0
+
+    def total(self, quantity: str) -> float:
+        """Sum over the subtasks; NaN if one is not known."""
+        return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
+
+    def share(self, quantity: str) -> float:
+        """Of the time, mean over the subtasks."""
+        elapsed = self.total("elapsed_ms")
+        return self.total(quantity) / elapsed if elapsed > 0 else math.nan
+
+    def per_second(self, quantity: str) -> float:
+        """Sum of the rates of the subtasks."""
+        if not self.subtasks or any(flow.elapsed_ms <= 0 for flow in self.subtasks):
+            return math.nan
+        return math.fsum(getattr(flow, quantity) / flow.elapsed_ms * 1000 for flow in self.subtasks)
+
+
+def flows(job: RestJob) -> dict[str, Flows]:
+    """By vertex: over the samples if there are two that differ, else since each subtask was started."""
+    return {vertex.name: _over_samples(vertex, series(job, vertex)) or _since_started(job, vertex) for vertex in job.vertices}
+
+
+def series(job: RestJob, vertex: RestVertex) -> Series:
+    """The sampled metrics of a vertex, whenever they changed; a metric of an operator is found under its last word, with a dot before it.
+
+    Dated by the subtasks' own clocks, which say how long ago the one sample was taken before the other; else by when they were read.
+    """
+    path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
+    if vertex.name in job.known:
+        return job.known[vertex.name]
+    told = [(time_ms, _told(vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
+    changed = _changed(told)
+    clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
+    if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
+        dated = changed[1:]  # the first may have been old already
+    else:
+        late = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
+        dated = [(round(clock + late), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
+    found = job.known.setdefault(vertex.name, {})
+    for time_ms, metrics in dated:
+        for name, values in metrics.items():
+            found.setdefault(name, []).append((time_ms, values))
+    return found
+
+
+def _told(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+    """Read by hand: a job of thousands of subtasks has millions of these."""
+    if not isinstance(answer, list):
+        raise RecordingError(f"{path}: is no list of metrics")
+    told: dict[str, list[float]] = {}
+    for metric in answer:
+        if not isinstance(metric, dict):
+            raise RecordingError(f"{path}: a metric is no object")
+        number, _, name = str(metric.get("id")).partition(".")
+        if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
+            short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
+            told.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
+    return told
+
+
+def _changed(samples: list[_Sample]) -> list[_Sample]:
+    """Those that say something new of every subtask: each task manager is asked by itself, and a sample may fall in between."""
+    kept: list[_Sample] = []
+    for time_ms, metrics in samples:
+        if kept:
+            steps = [now - before for before, now in zip(_clocks_ms(kept[-1][1]), _clocks_ms(metrics), strict=False)]
+            if metrics == kept[-1][1] or (steps and all(step > -AT_ONCE_MS for step in steps) and any(step < AT_ONCE_MS for step in steps)):
+                continue
+        if metrics:
+            kept.append((time_ms, metrics))
+    return kept
+
+
+def _clocks_ms(metrics: Mapping[str, list[float]]) -> list[float]:
+    """How long each subtask has been running, by what its thread did; NaN: not measured."""
+    times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
+    return [sum(values) for values in zip(*times, strict=False)]
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _over_samples(vertex: RestVertex, told: Series) -> Flows | None:
+    counters = {quantity: told[name] for quantity, name in COUNTERS.items() if name in told}
+    by_time: dict[int, dict[str, list[float]]] = {}
+    for quantity, measured in counters.items():
+        for time_ms, values in measured:
+            by_time.setdefault(time_ms, {})[quantity] = values
+    whole = [(t, sample) for t, sample in sorted(by_time.items()) if not any(map(math.isnan, sample.get("records_in", [math.nan])))]
+    samples = _since_restart(whole)
+    if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
+        return None
+    (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
+    averages = {} if "busy_ms" in counters else _averages(told, ended_ms - begun_ms)
+    subtasks = tuple(
+        _flow({key: last[key][i] - first[key][i] for key in first.keys() & last.keys()} | averages.get(i, {}), ended_ms - begun_ms)
+        for i in range(vertex.parallelism)
+    )
+    return Flows(subtasks, f"metrics that changed {len(samples) - 1} times in {(ended_ms - begun_ms) / 1000:.0f} s", begun_ms, ended_ms)
+
+
+def _since_restart(samples: list[_Sample]) -> list[_Sample]:
+    """Counters of a restarted task begin at 0 again."""
+    begin = 0
+    for i, ((_, before), (_, after)) in enumerate(pairwise(samples)):
+        pairs = (pair for key in ("records_in", "records_out") for pair in zip(before.get(key, ()), after.get(key, ()), strict=False))
+        begin = i + 1 if any(new < old for old, new in pairs) else begin
+    return samples[begin:]
+
+
+def _averages(told: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
+    """Flink before 1.16 accumulates nothing: the mean of its averages has to do."""
+    shares: dict[int, dict[str, float]] = {}
+    for quantity, name in AVERAGES.items():
+        samples = [values for _, values in told.get(name, ())]
+        for i in range(len(samples[0]) if samples else 0):
+            known = [values[i] for values in samples if not math.isnan(values[i])]
+            if known:
+                shares.setdefault(i, {})[quantity] = sum(known) / len(known) / 1000 * elapsed_ms
+    return shares
+
+
+def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
+    times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
+    own_ms = sum(times)  # NaN if one is missing
+    # A thread's own account is off by no more than its last wait; a sum far from the time that passed is none.
+    return Flow(own_ms if passed_ms / 2 < own_ms < passed_ms * 2 else passed_ms, **grown)
+
+
+def _since_started(job: RestJob, vertex: RestVertex) -> Flows:
+    places = sorted(job.details[vertex.name].subtasks, key=lambda place: place.subtask)
+    subtasks = tuple(_life(place) for place in places)
+    return Flows(subtasks, "totals since its start (/jobs/:id/vertices/:id)", job.job.start_time, job.job.start_time + job.job.duration)
+
+
+def _life(place: SubtaskPlace) -> Flow:
+    done = place.metrics
+    told = {
+        "records_in": done.read_records, "records_out": done.write_records, "bytes_in": done.read_bytes, "bytes_out": done.write_bytes,
+        "busy_ms": done.busy_ms, "idle_ms": done.idle_ms, "backpressured_ms": done.backpressured_ms,
+    }  # fmt: skip
+    return _flow({quantity: value for quantity, value in told.items() if value is not None and value >= 0}, max(place.duration, 1))
+
+
+def _number(value: object) -> float:
+    """Metrics are texts."""
+    if not isinstance(value, str) or not value:
+        return math.nan
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,44 @@
+"""Task managers that a recorded run lost on purpose: what a scenario says of their loss, and of those that took their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.recordings.infer.lab.not_modelled import known
+from sim.recordings.source.lab.config import Configuration
+from sim.units import format_duration
+
+__all__ = ["kills", "replacement"]
+
+
+def kills(config: Configuration) -> list[tuple[int, float]]:
+    """(number of the task manager, s since submission) of each loss.
+
+    With one task manager per subtask the number is the recorder's: which subtask ran there it does not say, and as the
+    whole job restarts it makes no difference.
+    """
+    lost = [action for action in config.actions if action["do"] == "killtm" and known(action)]
+    return [(int(str(action["index"])) % _task_managers(config), _at_s(action)) for action in lost]
+
+
+def replacement(config: Configuration) -> dict[str, Any]:
+    """The `restart:` section.  A task manager is told to end and says so, thus its loss is noticed at once; without a spare one the
+    job waits until another is started, or for the rest of the run.
+    """
+    if not (lost := kills(config)):
+        return {}
+    lost_s = lost[0][1]
+    started = [_at_s(action) for action in config.actions if action["do"] == "starttm" and known(action)]
+    later = [at_s for at_s in started if at_s >= lost_s]
+    wait_s = 0.0 if any(at_s < lost_s for at_s in started) else min(later, default=lost_s + config.duration_s) - lost_s
+    noticed = {"connection-reset": "0 s"}
+    return noticed | ({"replacement": format_duration(round(wait_s * 10**9))} if wait_s else {})
+
+
+def _at_s(action: dict[str, object]) -> float:
+    return float(str(action["at_s"]))
+
+
+def _task_managers(config: Configuration) -> int:
+    subtasks = [node.parallelism for node in config.nodes]
+    return {"isolated": sum(subtasks), "single": 1, "spread": max(subtasks)}[config.placement]

@@ -1,0 +1,50 @@
+"""What a recorded job did that a scenario cannot say yet: phrases for people, so that nothing is dropped in silence."""
+
+from __future__ import annotations
+
+from sim.recordings.source.lab.config import Configuration, Node
+
+__all__ = ["TASK_MANAGERS", "known", "not_modelled"]
+
+# How the recorder ran, not what it ran.
+RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
+
+
+TASK_MANAGERS = ("killtm", "starttm")  # what is done to task managers
+
+
+def known(action: dict[str, object]) -> bool:
+    """Whether a scenario can ask for this."""
+    if not isinstance(action.get("at_s"), int | float):
+        return False
+    return action.get("do") in ("savepoint", "stop", *TASK_MANAGERS) and (action["do"] != "killtm" or isinstance(action.get("index"), int))
+
+
+def not_modelled(config: Configuration) -> list[str]:
+    """One phrase per feature, in the order of the configuration."""
+    phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
+    unknown = [action for action in config.actions if not known(action)]
+    phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in unknown]
+    kills = [action for action in config.actions if action.get("do") == "killtm" and known(action)]
+    if len(kills) > 1:
+        phrases.append("task managers lost one after the other: each is replaced as the first one was")
+    phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
+    if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
+        phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")
+    for node in config.nodes:
+        phrases += [f"'{node.id}': {phrase}" for phrase in _of_node(config, node)]
+    return phrases
+
+
+def _of_node(config: Configuration, node: Node) -> list[str]:
+    phrases = [f"key '{key}'" for key in node.model_extra or {}]
+    phrases += [f"key '{key}' of an input" for edge in node.inputs for key in edge.model_extra or {}]
+    if len({edge.upstream for edge in node.inputs}) < len(node.inputs):
+        phrases.append("two edges from the same node: one is kept")
+    if node.commit_ms and node.commit == "none":
+        phrases.append(f"{node.commit_ms:g} ms of work per commit")
+    if len(config.emitted_bytes()[node.id]) > 1 and config.is_read(node.id):
+        phrases.append("records of several sizes passed on: each is given the mean size")
+    if node.out_weights and len({other.parallelism for other in config.nodes for edge in other.inputs if edge.upstream == node.id}) > 1:
+        phrases.append("one skew for consumers of different parallelism")
+    return phrases

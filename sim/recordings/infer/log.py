@@ -1,0 +1,178 @@
+"""The checkpoints of a log -> a scenario that is mostly questions.
+
+A log tells when checkpoints were triggered, how long they took and how large they were, which vertices were scheduled and what the
+cluster is configured to.  It tells neither how records travel nor how fast.  Checkpoints that follow one another without a pause, each as
+late as the last, mean that barriers wait behind data: the job is saturated, and only that much is put into the workload that is assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from sim.recordings.infer.draft import Draft, Inference
+from sim.recordings.infer.options import SHORTEST_MS, infer_options
+from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.source.rest.names import operators, short_names
+from sim.units import format_byte_rate, format_duration, format_size
+
+__all__ = ["Rhythm", "infer_log", "rhythm"]
+
+AT_ONCE_MS = 100  # completion -> next trigger, if nothing but the coordinator is in between
+IN_FLIGHT_BYTES = 20 * 32768  # of one saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
+RECORD_BYTES = 1000
+LONGEST_MS = 10**11  # three years: whoever writes more means never
+ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
+LONGEST_RUN_MS = 3_600_000
+CHECKPOINTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """When periodic checkpoints are triggered [ms]; 0: not seen."""
+
+    gaps: tuple[int, ...]  # trigger -> next trigger
+    interval: int = 0
+    min_pause: int = 0
+    at_once: int = 0  # how many gaps ended as soon as their checkpoint was complete
+
+    @property
+    def is_saturated(self) -> bool:
+        return self.at_once * 2 > len(self.gaps) > 0
+
+
+def rhythm(points: list[LogCheckpoint]) -> Rhythm:
+    """A grid shows in gaps that are alike, a pause in what remains of them after the checkpoint."""
+    pairs = [(a, b) for a, b in pairwise(points) if b.id == a.id + 1 and a.triggered_ms >= 0 and b.triggered_ms > a.triggered_ms]
+    gaps = tuple(b.triggered_ms - a.triggered_ms for a, b in pairs)
+    rests = [gap - a.duration_ms for gap, (a, _) in zip(gaps, pairs, strict=True) if a.duration_ms >= 0]
+    at_once = sum(rest < AT_ONCE_MS for rest in rests)
+    if not gaps or at_once * 2 > len(gaps):
+        return Rhythm(gaps, at_once=at_once)
+    free = [gap for gap, (a, _) in zip(gaps, pairs, strict=True) if gap - max(a.duration_ms, 0) >= AT_ONCE_MS]
+    if len(rests) >= 3 and _spread(rests) < _spread(free) / 2:
+        return Rhythm(gaps, min_pause=round(median(rests)), at_once=at_once)
+    return Rhythm(gaps, interval=_rounded(median(free)), at_once=at_once)
+
+
+def infer_log(log: JobLog) -> Inference:
+    """Runs as it is, on assumptions it names."""
+    draft = Draft()
+    draft.put("version", 1)
+    points = [point for _, point in sorted(log.checkpoints.items()) if not point.is_savepoint]
+    done = [point for point in points if point.status == "COMPLETED"]
+    failed = [point for point in points if point.status == "FAILED"]
+    beat = rhythm(points)
+    took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
+    draft.head.append(f"Imported from the log {log.source}, job {log.job}: a log tells of checkpoints, not of records.")
+    counts = f"{len(done)} completed, {len(failed)} failed, {log.refused} refused, {log.restored} restores"
+    durations = f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
+    draft.head.append(f"Checkpoints: {counts}{durations}.")
+    _job(draft, log, beat, done, took_ms)
+    _checkpoint(draft, beat, points, failed)
+    if log.version:
+        draft.put("cluster.profile", "1.20" if log.version.startswith("1.") else "2.x", f"version {log.version} in the log")
+    else:
+        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+    infer_options(draft, log.options, log.version)
+    _storage(draft, beat, done, took_ms)
+    each_ms = max(beat.interval, beat.min_pause + round(took_ms), 5_000)
+    draft.put("run.duration", format_duration(min(max(CHECKPOINTS * each_ms, 60_000), LONGEST_RUN_MS) * 10**6))
+    return draft.finished("How would the job of this log checkpoint otherwise?")
+
+
+def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
+    """The vertices of the log one after the other, or a source and one operator."""
+    told = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
+    names = short_names(list(told))
+    unread: list[str] = []
+    for (vertex, parallelism), name in zip(told.items(), names, strict=True):
+        draft.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed", job=name)
+        reads = [] if vertex.startswith("Source") or not unread else unread
+        for upstream in reads:
+            question = "What does it read, and how are records sent?"
+            draft.ask(f"input.{upstream}", "hash", question, "what comes before it, by key.", job=name)
+        unread = [*([] if reads else unread), name]
+        if not reads:
+            rate, why = ("unlimited", "its checkpoints wait behind data") if beat.is_saturated else ("1k/s", "nothing tells")
+            draft.ask("source.rate", rate, "How many records per second arrive?", f"{rate}: {why}.", job=name)
+            draft.ask("source.record", format_size(RECORD_BYTES), "How large are its records on the wire?", "1 kB.", job=name)
+        if log.vertices:
+            draft.put("parallelism", parallelism, "subtasks scheduled in the log", job=name)
+        else:
+            draft.ask("parallelism", parallelism, "How many subtasks has it?", "1.", job=name)
+    last = names[-1]
+    if beat.is_saturated:
+        hops = max(len(names) - 1, 1)
+        each = round(float(f"{min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
+        why = f"that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} hops."
+        draft.ask("service", format_duration(each), "How long does one record keep the slowest operator busy?", why, job=last)
+    else:
+        draft.ask("service", "1 us", "How long does one record keep it busy?", "next to nothing: checkpoints have pauses.", job=last)
+    if done and done[-1].size_bytes > 0:
+        size = format_size(done[-1].size_bytes)
+        kept = f"all of the {size} of checkpoint {done[-1].id} is kept here."
+        draft.ask("state.size", size, "Which vertices keep how much of the state?", kept, job=last)
+
+
+def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed: list[LogCheckpoint]) -> None:
+    found = f"{len(beat.gaps)} gaps between triggers"
+    question = "Which execution.checkpointing.interval is configured?"
+    if beat.interval:
+        draft.put("checkpoint.interval", _allowed(beat.interval), f"median of {found} that no late checkpoint ended")
+    elif beat.gaps:
+        shortest = _rounded(min(beat.gaps))
+        what = "checkpoints follow one another at once" if beat.is_saturated else "a pause follows each checkpoint"
+        why = f"the shortest of {found}: {what}, so it is no longer."
+        draft.ask("checkpoint.interval", _allowed(shortest), question, why)
+    else:
+        draft.ask("checkpoint.interval", "1 min", question, "every minute: the log has too few checkpoints.")
+    if beat.min_pause:
+        draft.put("checkpoint.min-pause", _written(_rounded(beat.min_pause)), f"median pause after a checkpoint, {found}")
+    expired = [point.duration_ms for point in failed if point.reason == "expired" and point.duration_ms > 0]
+    if expired:
+        timeout = _rounded(median(expired))
+        draft.put("checkpoint.timeout", _allowed(timeout), f"trigger to expiry of {len(expired)} checkpoints")
+    else:
+        longest = max((point.duration_ms for point in points), default=0)
+        timeout = max(ASSUMED_TIMEOUT_MS, longest)
+        why = f"{_written(timeout)}: none expired, the longest took {max(longest, 0):,} ms."
+        draft.ask("checkpoint.timeout", _written(timeout), "Which execution.checkpointing.timeout is configured?", why)
+    draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
+
+
+def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
+    """If barriers don't wait for data, the time of a checkpoint is storage's."""
+    question = "How fast does checkpoint storage write, in bytes per second?"
+    size = done[-1].size_bytes if done else 0
+    if beat.is_saturated or not size or not took_ms:
+        draft.ask("storage.bandwidth", "100 MB/s", question, "100 MB/s: the log does not tell.")
+    else:
+        rate = format_byte_rate(max(int(float(f"{size / took_ms * 1000:.3g}")), 1))
+        why = f"{rate}: {size:,} bytes in the {took_ms:,.0f} ms that a checkpoint takes, as if one task wrote them all."
+        draft.ask("storage.bandwidth", rate, question, why)
+
+
+def _allowed(ms: int) -> str:
+    """An interval or timeout that Flink takes: what is seen may be shorter by chance."""
+    return _written(max(ms, SHORTEST_MS))
+
+
+def _written(ms: int) -> str:
+    return format_duration(min(ms, LONGEST_MS) * 10**6)
+
+
+def _spread(values: list[int]) -> float:
+    """Median absolute deviation."""
+    middle = median(values)
+    return median(abs(value - middle) for value in values)
+
+
+def _rounded(ms: float) -> int:
+    """As a person would have written it: 4998 -> 5000, if it is within 2 %."""
+    for unit in (60_000, 10_000, 5_000, 1_000, 500, 100, 10):
+        nearest = round(ms / unit) * unit
+        if nearest and abs(nearest - ms) <= ms / 50:
+            return nearest
+    return max(round(ms), 1)

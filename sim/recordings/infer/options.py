@@ -1,0 +1,160 @@
+"""How the job checkpoints and where it runs: what Flink says about both in so many words.
+
+The effective checkpoint configuration of a job has an answer of its own.  For everything else there is the configuration of the cluster;
+what a program sets itself beside it is told nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from sim.recordings.infer.draft import Draft
+from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.rest.answers import CheckpointConfig
+from sim.recordings.source.rest.job import RestJob
+from sim.scenario.flink_keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
+from sim.units import format_duration
+
+__all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]
+
+SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
+NEVER_MS = 10**12  # Long.MAX_VALUE, or whatever a program writes for "never"
+TOLD_ELSEWHERE = frozenset({
+    "execution.checkpointing.interval", "execution.checkpointing.timeout", "execution.checkpointing.min-pause",
+    "execution.checkpointing.max-concurrent-checkpoints", "execution.checkpointing.tolerable-failed-checkpoints",
+    "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout",
+    "execution.checkpointing.checkpoints-after-tasks-finish", "state.backend.type", "parallelism.default", "pipeline.max-parallelism",
+    "state.changelog.enabled", "execution.checkpointing.incremental", "state.changelog.periodic-materialize.interval",
+})  # fmt: skip
+"""Options with an effective value in another answer."""
+ONLY_WITH = {
+    "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
+    "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
+}
+"""Details that say nothing unless their switch is on."""
+
+
+def infer_checkpoint(draft: Draft, job: RestJob) -> None:
+    """`checkpoint:`"""
+    config = job.checkpoint_config
+    if config is None:
+        why = "every minute: /jobs/:id/checkpoints/config is missing."
+        draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
+        return
+    for name, told in (("interval", config.interval), ("timeout", config.timeout)):
+        if told is not None and 0 < told < SHORTEST_MS:
+            raise RecordingError(f"{job.snapshot.source}: /checkpoints/config: {name} is {told} ms; Flink takes {SHORTEST_MS} ms or more")
+    draft.inferred += 1
+    draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
+    draft.put("checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off")
+    draft.put("checkpoint.barriers", _barriers(config))
+    if config.timeout is not None and 0 < config.timeout < NEVER_MS:
+        draft.put("checkpoint.timeout", format_duration(config.timeout * 10**6))
+    if config.min_pause:
+        draft.put("checkpoint.min-pause", format_duration(config.min_pause * 10**6))
+    if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
+        draft.put("checkpoint.max-concurrent", min(config.max_concurrent, 10**6))
+    if config.tolerable_failed_checkpoints is not None:
+        draft.put("checkpoint.tolerable-failed", min(max(config.tolerable_failed_checkpoints, 0), 2**31 - 1))
+    if config.checkpoints_after_tasks_finish is False:
+        draft.put("checkpoint.finish", "off")
+
+
+def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
+    if config.mode.lower() == "at_least_once":
+        return "at-least-once"
+    if not config.unaligned_checkpoints:
+        return "aligned"
+    timeout = config.aligned_checkpoint_timeout or 0
+    return {"aligned-timeout": format_duration(timeout * 10**6)} if timeout > 0 else "unaligned"
+
+
+def infer_cluster(draft: Draft, job: RestJob) -> None:
+    """`cluster:` and `flink:`"""
+    version = job.flink_version
+    if version:
+        draft.put("cluster.profile", "1.20" if version.startswith("1.") else "2.x", f"Flink {version[:20]} in /config")
+    else:
+        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+    _placement(draft, job)
+    infer_options(draft, job.options, version)
+    restart = _restart(job.job_config.execution_config.restart_strategy)
+    if restart:
+        flink = draft.document.setdefault("flink", {})
+        for key in [key for key in flink if ALIASES.get(key, key).startswith("restart-strategy")]:
+            del flink[key]
+        flink.update(restart)
+        draft.inferred += 1
+        draft.comments["flink.restart-strategy.type"] = "from /jobs/:id/config"
+
+
+def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
+    """`flink:`, from the configuration of a cluster."""
+    known = dict(_known(options, version))
+    if known:
+        draft.document.setdefault("flink", {}).update(known)
+        draft.inferred += len(known)
+        draft.comments["flink"] = "from the configuration of the cluster; what the program sets itself is told nowhere"
+
+
+def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
+    """What a scenario understands and no other answer tells better."""
+    current = {ALIASES.get(key, key): value for key, value in options.items()}
+    for key, value in sorted(current.items()):
+        if key in TOLD_ELSEWHERE or not (key in SIMPLE or key in SPECIAL):
+            continue
+        if not version.startswith("1.") and key in SIMPLE and SIMPLE[key][0] in CONSTANT_IN_2:
+            continue
+        switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
+        if str(current.get(switch, "")).lower() != "false" and switch in current:
+            yield key, {"true": True, "false": False}.get(value.lower(), value)
+
+
+def _restart(told: str) -> dict[str, str | int]:
+    """Flink describes the strategy in a sentence; empty: it is the cluster's."""
+    if "deactivated" in told.lower():
+        return {"restart-strategy.type": "none"}
+    fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", told)
+    if fixed is None:
+        return {}
+    delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
+    return {
+        "restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": min(int(fixed[3]), 10**9 - 1),
+        "restart-strategy.fixed-delay.delay": f"{delay_ms} ms",
+    }  # fmt: skip
+
+
+def _iso_ms(text: str) -> int:
+    """``1H2M3.5S`` (java.time.Duration, without PT)."""
+    scale = {"H": 3_600_000, "M": 60_000, "S": 1000}
+    return round(sum(float(number) * scale[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([HMS])", text)))
+
+
+def _placement(draft: Draft, job: RestJob) -> None:
+    """Channels between tasks of one task manager are local: the placement whose share of local channels is nearest."""
+    places = {
+        vertex.name: {place.subtask: place.taskmanager_id or place.endpoint or place.host for place in job.details[vertex.name].subtasks}
+        for vertex in job.vertices
+    }
+    told = {place for subtasks in places.values() for place in subtasks.values()}
+    if not told or "" in told:
+        draft.ask("cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index.")
+        return
+    local, spread, all_channels = 0, 0, 0
+    for vertex in job.vertices:
+        for edge in vertex.inputs:
+            here, there = places[edge.upstream], places[vertex.name]
+            all_channels += len(here) * len(there)
+            senders = Counter(here.values())
+            local += sum(senders[place] for place in there.values())
+            spread += len(here.keys() & there.keys())
+    if not all_channels:
+        return
+    shares = {"isolated": 0.0, "spread": spread / all_channels, "single": 1.0}
+    share = local / all_channels
+    nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
+    exact = "" if abs(shares[nearest] - share) < 0.005 else f", {shares[nearest]:.0%} with the nearest placement there is"
+    managers = f"{len(told)} task managers" if len(told) > 1 else "one task manager"
+    draft.put("cluster.placement", nearest, f"{managers}; {share:.0%} of the pairs of tasks share one{exact} (/jobs/:id/vertices/:id)")

@@ -1,0 +1,122 @@
+"""What each vertex keeps, read off its latest checkpoint: how much, in which backend, and how much of it changes.
+
+`state_size` less what was in flight.  Behind a hash it is taken as keyed state, elsewhere as operator state: the history does not tell
+them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from statistics import median
+
+from sim.recordings.infer.draft import MARK, Draft
+from sim.recordings.infer.flows import Flows
+from sim.recordings.infer.pauses import infer_pauses, settled
+from sim.recordings.source.recording import Checkpoint, Subtask
+from sim.recordings.source.rest.job import RestJob, RestVertex
+from sim.units import format_duration, format_share, format_size
+
+__all__ = ["infer_state", "own_bytes", "written_bytes"]
+
+
+def own_bytes(subtask: Subtask) -> int:
+    """All the state it refers to, without in-flight data."""
+    return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
+
+
+def written_bytes(subtask: Subtask) -> int:
+    """Written for this checkpoint, without in-flight data."""
+    return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
+
+
+def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+    """`state:` and `snapshot:` of every vertex, `checkpoint: {incremental}`."""
+    points, incremental = settled(job), _is_incremental(job)
+    for vertex in job.vertices:
+        infer_pauses(draft, job, vertex)
+        latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
+        if latest is None:
+            draft.unknown.append(f"{vertex.name}: How much state does it keep?")
+            asked = f"{MARK}: How much state does it keep? Assumed: none, because no completed checkpoint tells."
+            draft.remark(asked, job=vertex.name)
+        elif sum(_sizes(latest, vertex)) > 0:
+            _of_vertex(draft, job, vertex, latest, points)
+            if _is_written_in_parts(draft, vertex, incremental=incremental):
+                _update(draft, vertex, points, flowed[vertex.name])
+    if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
+        draft.put("checkpoint.incremental", True, "from the configuration of the cluster, or because less is written than referred to")
+
+
+def _is_written_in_parts(draft: Draft, vertex: RestVertex, *, incremental: bool) -> bool:
+    state = draft.document["job"][vertex.name].get("state", {})
+    return "changelog" in state or (incremental and "backend" in state)
+
+
+def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
+    backend, keyed = _backend(job), any(edge.ship == "HASH" for edge in vertex.inputs)
+    if keyed and backend != "hashmap":  # files hold what was overwritten since, too: right after a compaction they are nearest to the state
+        latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
+    sizes = _sizes(latest, vertex)
+    which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
+    told = f"state of {which} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
+    first = next(point for point in points if _sizes(point, vertex))
+    if first is not latest and (before := sum(_sizes(first, vertex))) and abs(sum(sizes) / before - 1) > 0.1:
+        told += f"; {before:,} bytes in checkpoint {first.id}"
+    if not keyed:
+        draft.put("snapshot.operator-state", format_size(round(median(sizes))), told, job=vertex.name)
+        return
+    draft.put("state.size", format_size(sum(sizes)), told, job=vertex.name)
+    if backend != "hashmap":
+        named = job.checkpoint_config.state_backend if job.checkpoint_config else None
+        draft.put("state.backend", "rocksdb", f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
+    if backend == "other":
+        draft.not_modelled.append(f"the state backend of '{vertex.name}': taken as rocksdb")
+    changelog = job.checkpoint_config is not None and bool(job.checkpoint_config.state_changelog_enabled)
+    if changelog:
+        every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
+        every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
+        draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
+
+
+def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+    """Entries rewritten between two checkpoints, as bytes: only their product with the size of an entry can be seen."""
+    tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
+    written = [sum(written_bytes(subtask) for subtask in task.subtasks) for task in tasks]
+    gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
+    per_second = flow.per_second("records_in")
+    in_bytes, in_records = flow.total("bytes_in"), flow.total("records_in")
+    value = round(in_bytes / in_records) if in_records > 0 and in_bytes > 0 else 0
+    if not (written and gaps and per_second > 0 and value):
+        draft.ask("state.update", "10 %", "Which share of the records rewrites an entry?", "one in ten.", job=vertex.name)
+        return
+    records = per_second * median(gaps) / 1000
+    share = min(1.0, median(written) / (records * value))
+    draft.put("state.update", format_share(Fraction(f"{share:.3f}")), (
+        f"median of {median(written):,.0f} bytes written per checkpoint / ({records:,.0f} records between two x {value} bytes)"
+    ), job=vertex.name)  # fmt: skip
+    question = "How large is an entry of its state?"
+    draft.ask("state.value", format_size(value), question, "as large as the records it reads.", job=vertex.name)
+
+
+def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
+    task = point.tasks.get(vertex.name)
+    return [own_bytes(subtask) for subtask in task.subtasks if subtask.status == "completed"] if task else []
+
+
+def _backend(job: RestJob) -> str:
+    named = job.checkpoint_config.state_backend if job.checkpoint_config else None
+    told = named or job.options.get("state.backend.type") or "hashmap"
+    known = {"rocksdb": "rocksdb", "hashmap": "hashmap", "fsstate": "hashmap", "memory": "hashmap", "filesystem": "hashmap"}
+    return next((backend for word, backend in known.items() if word in told.lower()), "other")
+
+
+def _is_incremental(job: RestJob) -> bool:
+    """So configured, or seen in the history: less than nine tenths of what checkpoints refer to was written for them."""
+    if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
+        return True
+    subtasks = [subtask for point in settled(job) for task in point.tasks.values() for subtask in task.subtasks]
+    own, written = math.fsum(map(own_bytes, subtasks)), math.fsum(map(written_bytes, subtasks))
+    return written < 0.9 * own

@@ -1,1 +1,0 @@
-"""A scenario from what was measured of a job, with a word on where each value comes from."""

@@ -1,1 +1,0 @@
-"""What the log of a JobManager tells of a job's checkpoints."""

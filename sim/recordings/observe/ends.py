@@ -1,0 +1,76 @@
+"""What a recording shows of savepoints and of the end of its job.
+
+=====================  ==================================================================================================
+quantity               meaning
+=====================  ==================================================================================================
+savepoint_duration     trigger -> last acknowledgement, of a savepoint (also one that stops the job)
+tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex in a job that came to its end
+checkpoints_to_commit  completed from the end of a vertex's input (without drain: from the request to stop) up to that one
+tail_commit_delay      end of input at a vertex that commits -> that completion is heard there; latest subtask
+job_end_delay          last end of input anywhere -> the last task is closed
+committed              records confirmed by a completed checkpoint, per vertex that commits; all attempts
+=====================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from sim.recordings.observe.quantities import Value
+from sim.recordings.source.recording import Checkpoint, Recording
+
+__all__ = ["completed_between", "of_ends", "stopped_ms"]
+
+
+def of_ends(recording: Recording) -> Iterator[Value]:
+    """What was asked for by hand, and what happened at the end of the job."""
+    yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
+    yield from _of_the_end(recording)
+
+
+def _savepoints(recording: Recording) -> list[Checkpoint]:
+    return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
+
+
+def _of_the_end(recording: Recording) -> Iterator[Value]:
+    """Ends of input, the completion that commits what they left, and the end of the job."""
+    heard, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
+    if not heard.empty:
+        for vertex, rows in heard.groupby("node", sort=False):
+            if _commits(recording, str(vertex)):
+                yield "committed", str(vertex), rows["committed_now"].sum()
+    if closes.empty or recording.final_state != "FINISHED":
+        return
+    final = heard[heard["committed_now"] > 0].groupby(["node", "sub"], sort=False).last()
+    if ends.empty:  # a job stopped without drain: its inputs never end
+        final["end"] = math.nan
+    else:
+        last_end = ends.groupby(["node", "sub"])["t"].max().rename("end")
+        final = final.join(last_end)
+        yield "job_end_delay", "", closes["t"].max() - last_end.max()
+    checkpoints = recording.checkpoints_table()
+    for vertex, rows in final.groupby("node", sort=False):
+        if _commits(recording, str(vertex)):
+            yield "tail_checkpoint", str(vertex), rows["chk"].max()
+            ended_ms = rows["end"].max() if rows["end"].notna().any() else stopped_ms(checkpoints)
+            yield "checkpoints_to_commit", str(vertex), completed_between(checkpoints, ended_ms, rows["chk"].max())
+            if rows["end"].notna().any():
+                yield "tail_commit_delay", str(vertex), (rows["t"] - rows["end"]).max()
+
+
+def stopped_ms(checkpoints: pd.DataFrame) -> float:
+    """When the savepoint that stops a job was triggered; NaN: none did."""
+    return float(checkpoints[checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]["trigger_timestamp"].max())
+
+
+def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> int:
+    """How many checkpoints, savepoints included, completed from a time on up to the one of number `last`."""
+    done = checkpoints[(checkpoints["status"] == "COMPLETED") & (checkpoints["latest_ack_timestamp"] >= since_ms)]
+    return int((done["id"] <= last).sum())
+
+
+def _commits(recording: Recording, vertex: str) -> bool:
+    return any(node.id == vertex and node.commit != "none" for node in recording.config.nodes)

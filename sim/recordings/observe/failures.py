@@ -1,0 +1,114 @@
+"""What a recording shows of its first failure and of the way back.
+
+====================  ===================================================================================================
+quantity              meaning
+====================  ===================================================================================================
+downtime              failure -> all tasks run again: what they had in flight is read back, too
+time_to_first_record  failure -> any of the tasks serves a record again
+recovery_time         failure -> the vertices nobody reads have served what they had, and what came due since
+restored_checkpoint   what the job went back to
+replayed_records      records the sources had emitted since, summed over subtasks
+====================  ===================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sim.recordings.observe.quantities import Value
+from sim.recordings.source.recording import Recording
+
+__all__ = ["caught_up_ms", "of_failures"]
+
+Numbers = npt.NDArray[np.float64]
+_CLOSED_MS = 500.0
+"""What the failed attempt had served in its last second is logged when its tasks are closed."""
+_REST = 0.02
+
+
+def of_failures(recording: Recording) -> Iterator[Value]:
+    failures = [table for kind in ("fail_injected", "kill_tm") if len(table := recording.event_table(kind))]
+    starts = recording.event_table("init_state")
+    if not failures or starts.empty:
+        return
+    failed_ms = min(float(table["t"].min()) for table in failures)
+    restored = starts[starts["attempt"] == 1]
+    if restored.empty:
+        return
+    number = int(restored["chk"].max())
+    yield "restored_checkpoint", "", number
+    first, closed, started = (_after(recording, kind, failed_ms) for kind in ("first_record", "source_close", "source_start"))
+    if not first.empty:
+        yield "time_to_first_record", "", first["t"].min() - failed_ms
+    if (runs_ms := _all_run_ms(recording, failed_ms)) is not None:
+        yield "downtime", "", runs_ms - failed_ms
+    reached, resumed = (rows.groupby(["node", "sub"])["emitted"].first() for rows in (closed, started))
+    yield "replayed_records", "", (reached - resumed).sum()
+    if (caught_up_ms := _caught_up_ms(recording, failed_ms, number)) is not None:
+        yield "recovery_time", "", caught_up_ms - failed_ms
+
+
+def _after(recording: Recording, kind: str, since_ms: float) -> pd.DataFrame:
+    rows = recording.event_table(kind)
+    return rows if rows.empty else rows[rows["t"] > since_ms]
+
+
+def _all_run_ms(recording: Recording, failed_ms: float) -> float | None:
+    """When the last task left INITIALIZING.
+
+    Flink tells how long each was in it.  They enter it together, and none leaves it before its operators are open: the
+    latest beginning that allows is the beginning.
+    """
+    opened = pd.concat([_after(recording, kind, failed_ms) for kind in ("open", "source_start")])
+    if opened.empty:
+        return None
+    open_ms = opened.groupby(["node", "sub"])["t"].min()
+    spent: dict[tuple[str, int], float] = {}
+    for node in recording.config.nodes:
+        samples = recording.metric(node.id, "initializationTime")
+        settled = samples[samples.index > open_ms.max()].dropna(how="any")
+        if len(settled):
+            spent |= {(node.id, sub): float(ms) for sub, ms in enumerate(settled.iloc[-1])}
+    begun_ms = max((float(ms) - spent[key] for key, ms in open_ms.to_dict().items() if key in spent), default=None)
+    return float(open_ms.max()) if begun_ms is None else max(float(open_ms.max()), begun_ms + max(spent.values()))
+
+
+def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> float | None:
+    """None: not within the recording, or its records are not counted one by one."""
+    config = recording.config
+    ends = {node.id for node in config.nodes if not config.is_read(node.id)}
+    served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")
+    multiplied = any(node.selectivity != 1 or any(edge.exchange == "broadcast" for edge in node.inputs) for node in config.nodes)
+    if served.empty or snapshots.empty or multiplied:
+        return None
+    ours = served[served["node"].isin(ends)]
+    restored = float(snapshots[snapshots["node"].isin(ends) & (snapshots["chk"] == checkpoint)]["in"].sum())
+    before = ours["t"] <= failed_ms + _CLOSED_MS
+    each = ours[~before].groupby("second")["n"].sum()
+    sources = [node for node in config.nodes if node.kind == "source"]
+    rate = sum(node.rate * node.parallelism for node in sources) if all(node.rate for node in sources) else 0.0
+    seconds_ms = (each.index.to_numpy(dtype=float) + 1) * 1000
+    return caught_up_ms(failed_ms, seconds_ms, each.to_numpy(dtype=float), float(ours[before]["n"].sum()) - restored, rate)
+
+
+def caught_up_ms(failed_ms: float, times_ms: Numbers, served: Numbers, again: float, per_second: float) -> float | None:
+    """When the ends of a job have served what they had (`again` records of it again), and what came due since; None: not yet.
+
+    `served`: records of each interval that ends at `times_ms`.  What comes due is known of sources with a rate; of unlimited
+    ones nothing (0).  Done is when 98 % of the way is: there are always some records between the sources and the ends.
+    """
+    missing = again + per_second * (times_ms - failed_ms) / 1000 - served.cumsum()
+    if not len(missing):
+        return None
+    left = missing - _REST * missing.max()
+    done = np.flatnonzero(left <= 0)
+    if not len(done):
+        return None
+    i = int(done[0])
+    if i == 0:
+        return float(times_ms[0])
+    return float(np.interp(0.0, [left[i], left[i - 1]], [times_ms[i], times_ms[i - 1]]))

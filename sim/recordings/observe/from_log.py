@@ -1,0 +1,47 @@
+"""The checkpoints of a log as a recording: the same table of checkpoints, without subtasks and metrics, for whoever compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.recordings.infer.log import infer_log
+from sim.recordings.observe.measured import Measured
+from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.source.recording import FORMAT
+from sim.recordings.source.rest.answers import parsed
+
+__all__ = ["to_log_recording"]
+
+
+def to_log_recording(log: JobLog, name: str = "") -> Measured:
+    """The durations include the writing of metadata: the log tells no others."""
+    inference = infer_log(log)
+    points = [point for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0]
+    ends = [point.triggered_ms + max(point.duration_ms, 0) for point in points] or [0]
+    begun_ms, ended_ms = min((point.triggered_ms for point in points), default=0), max(ends)
+    config = {
+        "name": (name or log.job)[:200],
+        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "nodes": [_node(vertex, details) for vertex, details in inference.document["job"].items()],
+    }
+    counts = {status.lower(): sum(point.status == status for point in points) for status in ("COMPLETED", "FAILED", "IN_PROGRESS")}
+    told = {
+        "format": FORMAT, "name": config["name"], "flink_version": log.version, "config": config,
+        "started_ms": begun_ms, "ended_ms": ended_ms, "inference": inference,
+        "checkpoints": {"counts": counts, "list": [_checkpoint(point) for point in points]},
+    }  # fmt: skip
+    return parsed(Measured, told, log.source, "the checkpoints of the log")
+
+
+def _node(vertex: str, details: dict[str, Any]) -> dict[str, Any]:
+    inputs = [{"from": upstream} for upstream in details.get("input", ())]
+    return {"id": vertex, "kind": "op" if inputs else "source", "parallelism": details["parallelism"], "inputs": inputs}
+
+
+def _checkpoint(point: LogCheckpoint) -> dict[str, Any]:
+    acknowledged = point.triggered_ms + point.duration_ms if point.status == "COMPLETED" else -1
+    return {
+        "id": point.id, "status": point.status, "is_savepoint": point.is_savepoint, "trigger_timestamp": point.triggered_ms,
+        "latest_ack_timestamp": acknowledged, "end_to_end_duration": point.duration_ms, "state_size": point.size_bytes,
+        "failure_message": point.reason,
+    }  # fmt: skip

@@ -1,0 +1,121 @@
+"""What a recording shows between its checkpoints: rates, shares of time, queues, latency.
+
+============================  ===================================================================================================
+quantity                      meaning
+============================  ===================================================================================================
+numRecordsInPerSecond         of each vertex that reads, the sum of its subtasks; numRecordsOutPerSecond of each source
+busyTimeMsPerSecond           mean of the subtasks of a vertex; so are idleTimeMsPerSecond and backPressuredTimeMsPerSecond (soft, hard)
+latency                       a record leaves its source -> a vertex nobody reads has served it; mean of each second
+outputQueueLength             buffers in the result partitions, mean of the subtasks, sample by sample; outputQueueSize: bytes
+inputQueueLength              buffers received and not consumed, mean of the subtasks; inputQueueSize: bytes
+============================  ===================================================================================================
+
+All of it after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`; Flink's own meters look
+back 60 s), so they are numbers of the whole run; the others have a row per sample.  What the job counts itself, each second at its
+ends and in every snapshot elsewhere, is exact and comes first; Flink's counters are sampled, and may be seconds old when they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
+from sim.recordings.source.recording import Recording
+
+__all__ = ["of_series"]
+
+_SHARES = {
+    "busyTimeMsPerSecond": "accumulateBusyTimeMs",
+    "idleTimeMsPerSecond": "accumulateIdleTimeMs",
+    "backPressuredTimeMsPerSecond": "accumulateBackPressuredTimeMs",
+}
+_QUEUES = {
+    "outputQueueLength": "Output.Buffers.outputQueueLength",
+    "outputQueueSize": "Output.Buffers.outputQueueSize",
+    "inputQueueLength": "Input.Buffers.inputQueueLength",
+    "inputQueueSize": "Input.Buffers.inputQueueSize",
+}
+
+
+def of_series(recording: Recording) -> Iterator[Value]:
+    """Values of the whole run and of its samples."""
+    served = recording.event_table("sink_second")
+    for node in recording.config.nodes:
+        source = node.kind == "source"
+        rate = _served(recording, served[served["node"] == node.id]) if len(served) else None
+        if rate is None:
+            rate = _passed(recording, node.id, "source_snapshot" if source else "snapshot", "emitted" if source else "in")
+        if rate is None:
+            rate = _growth(recording, recording.metric(node.id, "numRecordsOut" if source else "numRecordsIn"))
+        if rate is not None:
+            yield "numRecordsOutPerSecond" if source else "numRecordsInPerSecond", node.id, rate * 1000
+        for quantity, counter in _SHARES.items():
+            if (spent := _growth(recording, recording.metric(node.id, counter))) is not None:
+                yield quantity, node.id, 1000 * spent / node.parallelism
+        for quantity, metric in _QUEUES.items():
+            if source if quantity.startswith("input") else not recording.config.is_read(node.id):
+                continue
+            samples = _settled(recording.metric(node.id, metric))
+            yield from ((quantity, node.id, float(value)) for value in samples.mean(axis=1))
+    yield from _latencies(served)
+
+
+def _latencies(served: pd.DataFrame) -> Iterator[Value]:
+    """Mean over the records of each second, all subtasks together; the last second is not complete."""
+    if served.empty:
+        return
+    for vertex, ours in served.groupby("node", sort=False):
+        begun, ended = ours["second"].min(), ours["second"].max()
+        settled = ours[(ours["second"] >= begun + SETTLED_AFTER * (ended - begun)) & (ours["second"] < ended)]
+        total = (settled["n"] * settled["lat_mean"]).groupby(settled["second"]).sum()
+        yield from (("latency", str(vertex), float(value)) for value in total / settled.groupby("second")["n"].sum())
+
+
+def _settled(samples: pd.DataFrame) -> pd.DataFrame:
+    complete = samples.dropna(how="any")
+    return complete.iloc[int(len(complete) * SETTLED_AFTER) :]
+
+
+def _served(recording: Recording, seconds: pd.DataFrame) -> float | None:
+    """Records per ms that a vertex served, from its own count of each second."""
+    each = seconds.groupby("second")["n"].sum()
+    if len(each) < 2:
+        return None
+    times_ms = 1000 * (each.index.to_numpy(dtype=float) + 1)
+    return growth(times_ms, each.to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
+
+
+def _passed(recording: Recording, vertex: str, kind: str, counted: str) -> float | None:
+    """Records per ms, from where each subtask stood in its snapshots; not of one that was restored, which stands where it stood before."""
+    rows = recording.event_table(kind)
+    if rows.empty:
+        return None
+    rates = []
+    for _, ours in rows[rows["node"] == vertex].groupby("sub"):
+        times_ms, positions = ours["t"].to_numpy(dtype=float), ours[counted].to_numpy(dtype=float)
+        if len(ours) < 2 or (np.diff(positions) < 0).any():
+            return None
+        rates.append(growth(times_ms, positions, _window(recording, times_ms[0], times_ms[-1])))
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known and len(known) == len(rates) else None
+
+
+def _growth(recording: Recording, samples: pd.DataFrame) -> float | None:
+    """Growth of a sampled counter per ms, summed over subtasks; a restarted counter counts from 0 again."""
+    complete = samples.dropna(how="any")
+    if len(complete) < 2:
+        return None
+    steps = complete.diff()
+    steps.iloc[0] = 0
+    grown = steps.where(steps >= 0, complete)
+    times_ms = complete.index.to_numpy(dtype=float)
+    return growth(times_ms, grown.sum(axis=1).to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
+
+
+def _window(recording: Recording, begin_ms: float, end_ms: float) -> tuple[float, float]:
+    done = (point for point in recording.checkpoints.list if not point.is_savepoint and point.status == "COMPLETED")
+    return steady(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))

@@ -1,1 +1,0 @@
-"""What a recording shows, as tidy tables."""

@@ -1,0 +1,97 @@
+"""A file or folder of any kind that we can read -> what is in it, told apart by content and not by name.
+
+A recording of ours, saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.recordings.infer.draft import Inference
+from sim.recordings.infer.lab import scenario as to_scenario
+from sim.recordings.infer.lab.scenario import Import
+from sim.recordings.infer.log import infer_log
+from sim.recordings.infer.scenario import infer_scenario
+from sim.recordings.observe.from_log import to_log_recording
+from sim.recordings.observe.from_rest import to_recording
+from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.source.logs.reading import JobLog, read_logs
+from sim.recordings.source.reader import RecordingError, parse, recording_of, refuse_special
+from sim.recordings.source.recording import Recording
+from sim.recordings.source.rest.history import is_archive, read_archive
+from sim.recordings.source.rest.saved import is_saved, read_saved
+from sim.recordings.source.rest.snapshot import Snapshot
+from sim.units import format_duration
+
+__all__ = ["Source", "infer", "read_any", "read_source", "to_document"]
+
+Source = Recording | Snapshot | JobLog
+
+
+def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
+    """RecordingError: nothing we know, or damaged.  Several paths are the parts of one log; `job`: the id of the one that is meant."""
+    for path in paths:
+        refuse_special(path)
+    if len(paths) > 1:
+        return read_logs(paths, job)
+    path = paths[0]
+    if logs := _logs_in(path):
+        return read_logs(logs, job)
+    if is_saved(path):
+        return read_saved(path, job)
+    if _begins_like_text(path):
+        return read_logs([path], job)
+    try:
+        document = parse(path)
+    except RecordingError as damaged:
+        try:
+            return read_logs([path], job)  # whose lines may be JSON, too
+        except RecordingError:
+            raise damaged from None
+    return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
+
+
+def read_any(path: str | Path, job: str | None = None) -> Recording:
+    """Checkpoints and metrics of whatever it is, as tables."""
+    path = Path(path)
+    source = read_source([path], job)
+    if isinstance(source, Recording):
+        return source
+    name = path.name or str(path)
+    return to_recording(source, name) if isinstance(source, Snapshot) else to_log_recording(source, name)
+
+
+def infer(source: Snapshot | JobLog) -> Inference:
+    """The scenario of what was measured."""
+    return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
+
+
+def to_document(recording: Recording, *, compare: bool = False) -> Import:
+    """The scenario of a recorded run: from its configuration or, where it has none, as it was inferred."""
+    if not isinstance(recording, Measured):
+        return to_scenario.to_document(recording, compare=compare)
+    inference = compared(recording.inference) if compare else recording.inference
+    run = {"duration": format_duration(round(recording.config.duration_s) * 10**9)}  # as long as it was watched
+    return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
+
+
+def _logs_in(path: Path) -> list[Path]:
+    """The logs in a folder that holds nothing else for us."""
+    if not path.is_dir() or any(path.rglob("*.json")):
+        return []
+    return [file for file in sorted(path.iterdir()) if ".log" in file.name and file.is_file() and not file.name.startswith(".")]
+
+
+def _begins_like_text(path: Path) -> bool:
+    """The first character that is not blank begins no JSON document and is no control character."""
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+            start = file.read(200).lstrip()
+    except (OSError, EOFError, ValueError, zlib.error):
+        return False  # told by whoever reads it
+    return bool(start) and start[:1] not in b"{[" and all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)

@@ -1,0 +1,104 @@
+"""Read a recording file, plain or compressed.  Whatever is wrong with it, the caller gets one `RecordingError` that says so."""
+
+from __future__ import annotations
+
+import gzip
+import stat
+import zlib
+from json import JSONDecodeError
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sim.foreign import Readable, shown
+from sim.recordings.source.budget import Budget, BudgetError
+from sim.recordings.source.recording import FORMAT, Recording
+
+__all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "refuse_special", "summary"]
+
+LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
+_GZIP = b"\x1f\x8b"
+_SHOWN = 5  # mistakes named in one message
+
+
+class RecordingError(Readable, ValueError):
+    """The file is no recording we can read; the message names the file and what is wrong with it."""
+
+
+def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """The recording in a `.json` or `.json.gz` file (told apart by content, not by name)."""
+    path = Path(path)
+    return recording_of(parse(path, largest_bytes=largest_bytes), path)
+
+
+def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
+    """The JSON in a file, compressed or not."""
+    return _parse(path, _content(path, largest_bytes))
+
+
+def refuse_special(path: Path) -> None:
+    """RecordingError: a pipe or a device, which may keep its reader waiting, or never end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # told by whoever reads it
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise RecordingError(f"{path}: is a pipe or a device: write what it says into a file")
+
+
+def recording_of(document: Any, path: Path) -> Recording:
+    """What a recording says, checked; `path` is for messages."""
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
+    if document["format"] != FORMAT:
+        raise RecordingError(f"{path}: has the format {shown(repr(document['format']), 60)}; this version reads '{FORMAT}'")
+    try:
+        return Recording.model_validate(document)
+    except ValidationError as error:
+        raise RecordingError(f"{path}: {summary(error)}") from None
+
+
+def _content(path: Path, largest_bytes: int) -> bytes:
+    """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+    refuse_special(path)
+    if path.is_dir():
+        raise RecordingError(f"{path}: is a directory; name one recording in it")
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == _GZIP
+        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+            content = file.read(largest_bytes + 1)
+    except EOFError:
+        raise RecordingError(f"{path}: the compressed file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
+    except (OSError, ValueError) as error:  # ValueError: a name no file can have
+        raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if len(content) > largest_bytes:
+        raise RecordingError(f"{path}: holds more than {largest_bytes} bytes; no recording does")
+    return content
+
+
+def _parse(path: Path, content: bytes) -> Any:
+    if not content.strip():
+        raise RecordingError(f"{path}: is empty")
+    try:
+        return Budget().parse(content, path.name)
+    except BudgetError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    except UnicodeDecodeError:
+        raise RecordingError(f"{path}: is not JSON: it is no text") from None
+    except JSONDecodeError as error:
+        raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists in lists without end
+        raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
+
+
+def summary(error: ValidationError) -> str:
+    """``checkpoints.list.3.id: Input should be a valid integer; ...``: the first few mistakes, and how many more."""
+    mistakes = error.errors(include_url=False)
+    named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
+    more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
+    return "; ".join(named) + more
+

@@ -1,0 +1,192 @@
+"""One recorded run of a real Flink job: configuration, checkpoints, metrics, events.
+
+Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks): times are
+epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  What does not concern us is ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sim.recordings.source.lab.config import Configuration
+
+__all__ = ["Alignment", "Checkpoint", "Events", "Job", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
+
+FORMAT = "flink-lab/1"
+Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
+_Sample = int | float  # NaN where nothing was sampled
+Known = Annotated[int, Field(ge=-1, le=10**16)]
+"""A time, duration, size or count; -1: unknown."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Alignment(_Part):
+    duration: Known = -1
+    processed: Known = 0
+    persisted: Known = 0
+
+
+class Phases(_Part):
+    """Phases of one subtask's snapshot."""
+
+    sync: Known = -1
+    async_: Known = Field(default=-1, alias="async")
+
+
+class Subtask(_Part):
+    """One acknowledgement, or its absence (`pending_or_failed`)."""
+
+    index: Known
+    status: Literal["completed", "pending_or_failed"]
+    ack_timestamp: Known = -1
+    end_to_end_duration: Known = -1
+    start_delay: Known = -1
+    alignment: Alignment = Alignment()
+    checkpoint: Phases = Phases()
+    checkpointed_size: Known = -1
+    state_size: Known = -1
+    unaligned_checkpoint: bool = False
+    aborted: bool = False
+
+
+class Task(_Part):
+    """One vertex within one checkpoint."""
+
+    subtasks: tuple[Subtask, ...] = ()
+
+
+class Checkpoint(_Part):
+    id: Known
+    status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
+    is_savepoint: bool = False
+    checkpoint_type: str = "CHECKPOINT"
+    trigger_timestamp: Known
+    latest_ack_timestamp: Known = -1
+    end_to_end_duration: Known = -1  # last acknowledgement - trigger; failed: failure - trigger
+    checkpointed_size: Known = -1
+    state_size: Known = -1
+    processed_data: Known = 0
+    persisted_data: Known = 0
+    alignment_buffered: Known = 0
+    num_subtasks: Known = 0
+    num_acknowledged_subtasks: Known = 0
+    failure_message: str = ""
+    tasks: dict[str, Task] = Field(default_factory=dict)  # by vertex
+
+
+class Checkpoints(_Part):
+    """`counts` includes triggers that were refused before they got an id; `list` does not."""
+
+    counts: dict[str, int]
+    list: tuple[Checkpoint, ...]
+
+
+class Job(_Part):
+    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> when the job last took it; 0: never
+
+
+class Events(_Part):
+    """Events of one kind, logged by the job itself."""
+
+    cols: tuple[str, ...]
+    rows: tuple[tuple[str | bool | Number | None, ...], ...]
+
+    @model_validator(mode="after")
+    def _is_rectangular(self) -> Self:
+        if any(len(row) != len(self.cols) for row in self.rows):
+            raise ValueError("a row has not as many values as there are columns")
+        return self
+
+
+class Recording(_Part):
+    format: Literal["flink-lab/1"]
+    name: str
+    family: str = ""
+    flink_version: str
+    config: Configuration
+    started_ms: Number
+    ended_ms: Number
+    final_state: str = ""
+    checkpoints: Checkpoints
+    job: Job = Job()
+    metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(default_factory=dict)
+    events: dict[str, Events] = Field(default_factory=dict)
+
+    def checkpoints_table(self) -> pd.DataFrame:
+        """One row per checkpoint, savepoints included; Flink's columns."""
+        return checkpoints_table(self.checkpoints.list)
+
+    def subtasks_table(self) -> pd.DataFrame:
+        """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+        return subtasks_table(self.checkpoints.list)
+
+    def metric(self, vertex: str, name: str) -> pd.DataFrame:
+        """Samples of one metric: index is the time [ms], one column per subtask; NaN where nothing was sampled.  Empty if unknown."""
+        table = self.metrics.get(vertex, {})
+        times, samples = table.get("t", ()), table.get(name, ())
+        rows = [sample if isinstance(sample, tuple) else () for sample in samples]
+        width = max((len(row) for row in rows), default=0)
+        rows += [()] * (len(times) - len(rows))  # a metric that vanished with its tasks
+        padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
+        numbers = [[_number(value) for value in row] for row in padded]
+        samples_of = pd.DataFrame(numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float)
+        return samples_of[samples_of.index.notna()]
+
+    def event_table(self, kind: str) -> pd.DataFrame:
+        """Events of one kind in the order they were logged; empty if there were none."""
+        events = self.events.get(kind, Events(cols=(), rows=()))
+        return pd.DataFrame(list(events.rows), columns=list(events.cols))
+
+
+def checkpoints_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+    """One row per checkpoint, savepoints included; Flink's columns."""
+    columns = [name for name in Checkpoint.model_fields if name != "tasks"]
+    return pd.DataFrame([[getattr(row, name) for name in columns] for row in checkpoints], columns=columns)
+
+
+def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+    """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+    rows = [
+        {
+            "id": checkpoint.id,
+            "vertex": vertex,
+            "index": subtask.index,
+            "status": subtask.status,
+            "ack_timestamp": subtask.ack_timestamp,
+            "end_to_end_duration": subtask.end_to_end_duration,
+            "start_delay": subtask.start_delay,
+            "alignment_duration": subtask.alignment.duration,
+            "alignment_processed": subtask.alignment.processed,
+            "alignment_persisted": subtask.alignment.persisted,
+            "sync_duration": subtask.checkpoint.sync,
+            "async_duration": subtask.checkpoint.async_,
+            "checkpointed_size": subtask.checkpointed_size,
+            "state_size": subtask.state_size,
+            "unaligned_checkpoint": subtask.unaligned_checkpoint,
+            "aborted": subtask.aborted,
+        }
+        for checkpoint in checkpoints
+        for vertex, task in checkpoint.tasks.items()
+        for subtask in task.subtasks
+    ]
+    return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
+
+
+def _number(value: object) -> float:
+    """NaN: none that could be one."""
+    return float(value) if isinstance(value, int | float) and abs(value) < _LARGEST else math.nan
+
+
+_LARGEST = 1e30
+SUBTASK_COLUMNS = [
+    "id", "vertex", "index", "status", "ack_timestamp", "end_to_end_duration", "start_delay", "alignment_duration", "alignment_processed",
+    "alignment_persisted", "sync_duration", "async_duration", "checkpointed_size", "state_size", "unaligned_checkpoint", "aborted",
+]  # fmt: skip

@@ -1,0 +1,194 @@
+"""The answers of Flink's REST API that we read, as typed values.  Field names are Flink's; what does not concern us is ignored.
+
+Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3: what came later has a default.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from sim.recordings.source.reader import RecordingError, summary
+from sim.recordings.source.recording import Subtask
+from sim.recordings.source.rest.paths import ID
+
+__all__ = [
+    "LARGEST_ID", "MOST_VERTICES",
+    "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Option", "Plan", "SubtaskPlace", "TaskDetails",
+    "Version", "VertexDetails", "parsed",
+]  # fmt: skip
+
+MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
+MOST_VERTICES = 1000  # a job has tens
+LARGEST_ID = 10**12  # of a checkpoint
+Parallelism = Annotated[int, Field(ge=1, le=MOST)]
+Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
+Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
+Bytes = Annotated[int, Field(ge=-1, le=10**16)]
+Count = Annotated[int, Field(ge=-1, le=10**9)]
+Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance(value, str) else value)]  # "NaN" of what is not measured
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Version(_Answer):
+    """/config."""
+
+    flink_version: str = Field(alias="flink-version")
+
+
+class Totals(_Answer):
+    """What a vertex or a subtask has done since it was started; -1: not known."""
+
+    read_records: Maybe = Field(default=None, alias="read-records")
+    write_records: Maybe = Field(default=None, alias="write-records")
+    read_bytes: Maybe = Field(default=None, alias="read-bytes")
+    write_bytes: Maybe = Field(default=None, alias="write-bytes")
+    busy_ms: Maybe = Field(default=None, alias="accumulated-busy-time")
+    idle_ms: Maybe = Field(default=None, alias="accumulated-idle-time")
+    backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")
+
+
+class JobVertex(_Answer):
+    id: Id
+    name: str
+    parallelism: Parallelism
+    max_parallelism: int = Field(default=-1, alias="maxParallelism")
+    metrics: Totals = Totals()
+
+
+class Job(_Answer):
+    """/jobs/:id."""
+
+    jid: Id
+    name: str = ""
+    state: str = ""
+    start_time: Ms = Field(default=-1, alias="start-time")
+    end_time: Ms = Field(default=-1, alias="end-time")
+    duration: Ms = -1
+    now: Ms = -1
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+    plan: dict[str, Any] | None = None
+
+
+class PlanInput(_Answer):
+    id: Id
+    ship_strategy: str | None = None
+    exchange: str = ""
+
+
+class PlanNode(_Answer):
+    id: Id
+    parallelism: int = -1
+    inputs: tuple[PlanInput, ...] = ()
+
+
+class Plan(_Answer):
+    """`plan` of /jobs/:id/plan."""
+
+    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+
+
+class ExecutionConfig(_Answer):
+    restart_strategy: str = Field(default="", alias="restart-strategy")
+
+
+class JobConfig(_Answer):
+    """/jobs/:id/config."""
+
+    execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
+
+
+class Option(_Answer):
+    """One line of /jobmanager/config."""
+
+    key: str
+    value: str
+
+
+class CheckpointConfig(_Answer):
+    """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
+
+    mode: str = "exactly_once"
+    interval: int = -1
+    timeout: int | None = None
+    min_pause: int | None = None
+    max_concurrent: int | None = None
+    tolerable_failed_checkpoints: int | None = None
+    unaligned_checkpoints: bool | None = None
+    aligned_checkpoint_timeout: int | None = None
+    checkpoints_after_tasks_finish: bool | None = None
+    state_backend: str | None = None
+    checkpoint_storage: str | None = None
+    state_changelog_enabled: bool | None = None
+    changelog_periodic_materialization_interval: int | None = None
+
+
+class Checkpoints(_Answer):
+    """/jobs/:id/checkpoints, without what the details tell better."""
+
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
+class CheckpointDetails(_Answer):
+    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recording.Checkpoint`."""
+
+    id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
+    status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
+    is_savepoint: bool = False
+    checkpoint_type: str = "CHECKPOINT"
+    trigger_timestamp: Ms
+    latest_ack_timestamp: Ms = -1
+    end_to_end_duration: Ms = -1
+    checkpointed_size: Bytes = -1
+    state_size: Bytes = -1
+    processed_data: Bytes = 0
+    persisted_data: Bytes = 0
+    num_subtasks: Count = 0
+    num_acknowledged_subtasks: Count = 0
+    failure_message: str | None = None
+
+
+class TaskDetails(_Answer):
+    """/jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
+
+    subtasks: tuple[Subtask, ...] = ()
+
+
+class SubtaskPlace(_Answer):
+    subtask: int
+    status: str = ""
+    host: str = ""
+    endpoint: str = ""
+    taskmanager_id: str = Field(default="", alias="taskmanager-id")
+    duration: Ms = -1
+    metrics: Totals = Totals()
+
+
+class VertexDetails(_Answer):
+    """/jobs/:id/vertices/:vertex."""
+
+    subtasks: tuple[SubtaskPlace, ...] = ()
+
+
+T = TypeVar("T")
+
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made once per kind: making one takes longer than using it
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return _ADAPTERS.setdefault(kind, _ADAPTERS.get(kind) or TypeAdapter(kind))
+
+
+def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
+    """RecordingError: the answer is not what Flink says there."""
+    try:
+        return _adapter(kind).validate_python(answer)
+    except (ValidationError, RecursionError) as error:
+        told = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
+        raise RecordingError(f"{source}: {path}: {told}") from None
+

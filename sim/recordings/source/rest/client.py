@@ -1,0 +1,210 @@
+"""One HTTP endpoint asked politely: limits of time and memory, a few retries with growing pauses, one clear message for every failure.
+
+Knows JSON, and that Flink answers in it; which questions to ask is the business of `sim.recordings.source.rest.fetching`.
+Plain urllib: reading needs no more.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import math
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from sim.foreign import shown
+from sim.recordings.source.budget import Budget, BudgetError
+from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.rest.connection import HTTPInTime, HTTPSInTime, RedirectError, WithinServer
+
+__all__ = ["LARGEST_BYTES", "Client", "RestError"]
+
+LARGEST_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
+SILENCE_S = 10.0  # without a byte; Flink's own patience (pekko.ask.timeout) has the same default
+WHOLE_S = 60.0  # for one answer, however it trickles
+LONGEST = 160  # characters of a reason that others give
+ATTEMPTS = 4
+FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that many clients don't come back at once
+LONGEST_REASON = 1_000_000  # bytes: errors bring their stack
+AGAIN = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
+_HINT = "is this Flink's REST address?"
+
+
+class RestError(RecordingError):
+    """The endpoint gives no usable answer; the message says which, and what to do."""
+
+    def __init__(self, place: str, why: str, *, status: int = 0, again: bool = False, is_over: bool = False) -> None:
+        super().__init__(f"{place}: {why}")
+        self.why = why
+        self.status = status  # of HTTP; 0: there was no answer
+        self.again = again  # another attempt may help
+        self.is_over = is_over  # time or memory is used up: no other question has an answer, either
+
+
+class Client:
+    """Reads JSON below one URL; credentials in it (``http://user:password@host``) become a header and are never shown."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        silence_s: float = SILENCE_S,
+        whole_s: float = math.inf,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`silence_s`: without a byte; `whole_s`: for all questions together."""
+        parts = _parsed(url)
+        host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+        place = f"{host}:{parts.port}" if parts.port else str(host)
+        self.url = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
+        self.headers = {"Accept": "application/json", "User-Agent": "ckptsim", **(headers or {})}
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self.headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        self.silence_s = silence_s
+        self.whole_s = whole_s
+        self.ends = time.monotonic() + whole_s
+        self.answer_ends = self.ends
+        self.wait = pause
+        self.budget = Budget()
+        direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
+        self.opener = build_opener(WithinServer, HTTPInTime(self._left), HTTPSInTime(self._left), *direct)
+
+    def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
+        """The JSON below the URL.  RestError: there is none, even after some retries.
+
+        What is asked again takes the place of what was answered before; `kept_as`: it is kept beside it, under this name.
+        """
+        why = ""
+        for attempt in range(attempts):
+            try:
+                return self._once(path, kept_as or path)
+            except RestError as error:
+                if why and error.is_over:
+                    raise RestError(self.url + path, f"{why}; then {error.why}", is_over=True) from None
+                if not error.again or attempt == attempts - 1:
+                    raise
+                why = error.why
+            self.pause(FIRST_PAUSE_S * 2**attempt * random.uniform(0.75, 1.25))
+        raise AssertionError(f"{attempts} attempts")
+
+    def pause(self, seconds: float) -> None:
+        """Never longer than all questions may take."""
+        self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
+
+    def _once(self, path: str, kept_as: str) -> Any:
+        self.answer_ends = min(time.monotonic() + WHOLE_S, self.ends)
+        request = Request(self.url + path, headers=self.headers)  # noqa: S310 -- http and https only: see _parsed
+        try:
+            with self.opener.open(request, timeout=self._left()) as answer:
+                content = self._content(path, answer)
+        except HTTPError as error:
+            with error:
+                raise RestError(self.url + path, _refusal(error), status=error.code, again=error.code in AGAIN) from None
+        except RedirectError as error:
+            raise RestError(self.url + path, str(error)) from None
+        except RestError:
+            raise
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
+            raise self._silent(path, error) from None
+        try:
+            return self.budget.parse(content, kept_as)
+        except BudgetError as error:
+            raise RestError(self.url + path, f"its answer {error}", is_over=error.is_spent) from None
+        except (ValueError, RecursionError) as error:
+            raise self._no_json(path, content, error) from None
+
+    def _left(self) -> float:
+        """Seconds for the next read."""
+        left = self.answer_ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return min(left, self.silence_s)
+
+    def _content(self, path: str, answer: HTTPResponse) -> bytes:
+        content = bytearray()
+        while part := answer.read1(1 << 20):
+            content += part
+            if len(content) > LARGEST_BYTES:
+                raise RestError(self.url + path, f"answers with more than {LARGEST_BYTES} bytes")
+        return bytes(content)
+
+    def _no_json(self, path: str, content: bytes, error: Exception) -> RestError:
+        start = content.lstrip()[:1]
+        if start == b"<":
+            why = f"answers with a web page, not with JSON: {_HINT}"
+        elif start and start in b"{[":
+            why = f"its JSON is cut off or damaged ({shown(error, LONGEST)})"
+        else:
+            why = f"answers with {'something that is no JSON' if start else 'nothing'}: {_HINT}"
+        return RestError(self.url + path, why, again=why.startswith("its JSON"))
+
+    def _silent(self, path: str, error: Exception) -> RestError:
+        cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            who = "SSL_CERT_FILE may name who vouches for it"
+            return RestError(self.url, f"its certificate is not trusted ({shown(cause.verify_message, LONGEST)}); {who}")
+        if isinstance(cause, ssl.SSLError):
+            told = f"does not speak TLS as expected ({shown(cause, LONGEST)}): is it http:// instead of https://?"
+            return RestError(self.url, told)
+        if isinstance(cause, TimeoutError):
+            return self._late(path)
+        if isinstance(cause, (HTTPException, ValueError)):
+            told = f"no proper answer ({type(cause).__name__}: {shown(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
+            return RestError(self.url + path, told, again=True)
+        reason = getattr(cause, "strerror", None) or cause
+        return RestError(self.url, f"cannot be reached ({shown(reason, LONGEST)})", again=True)
+
+    def _late(self, path: str) -> RestError:
+        now = time.monotonic()
+        if now >= self.ends:
+            return RestError(self.url + path, f"no time is left: {self.whole_s:g} s were given for the whole import", is_over=True)
+        if now >= self.answer_ends:
+            return RestError(self.url + path, f"the answer does not come to an end within {WHOLE_S:g} s")
+        return RestError(self.url + path, f"no answer within {self.silence_s:g} s", again=True)
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        usable = False
+    if not usable or any(c.isspace() or not c.isprintable() for c in url):
+        raise RestError(f"'{shown(url.rpartition('@')[2], LONGEST)}'", "is no address of a REST API: write http://HOST:8081")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _refusal(error: HTTPError) -> str:
+    if error.code in (401, 407):
+        return f"HTTP {error.code}: asks who we are: write http://USER:PASSWORD@HOST:PORT, or --header 'Authorization: ...'"
+    if error.code == 403:
+        return "HTTP 403: does not let us in"
+    if error.code in (301, 302, 303, 307, 308):
+        return f"HTTP {error.code}: sends us round in circles: {_HINT}"
+    reason = _flink_reason(error)
+    return f"HTTP {error.code}: {reason}" if reason else f"HTTP {error.code} {shown(error.reason)}: {_HINT}"
+
+
+def _flink_reason(error: HTTPError) -> str:
+    """What the last of Flink's ``errors`` says, without stack and class; empty if the answer is not Flink's."""
+    try:
+        first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
+    except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
+        return ""
+    return shown(first.rpartition("Exception: ")[2], LONGEST)

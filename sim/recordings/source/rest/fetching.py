@@ -1,0 +1,265 @@
+"""A live Flink REST API -> a snapshot of one job: what it is, how it checkpoints, and its metrics over a while.
+
+Only asks and keeps; what the answers mean is read elsewhere.  A history server is asked the same, and has no metrics.
+
+Flink caches: metrics are fetched from task managers at most every `metrics.fetcher.update-interval` (10 s), checkpoints every
+`web.refresh-interval` (3 s).  So samples are taken more often than they change, and whoever reads them looks at the changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from time import monotonic, time_ns
+from typing import Any
+from urllib.parse import quote
+
+from sim.foreign import shown
+from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
+from sim.recordings.source.rest.client import Client, RestError
+from sim.recordings.source.rest.paths import is_id
+from sim.recordings.source.rest.snapshot import Snapshot, few
+
+__all__ = ["METRICS", "TERMINAL", "Watch", "choose_job", "fetch", "nobody_watches"]
+
+TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
+POLL_S = 2.0
+MOST_VALUES = 1_000_000  # of metrics, all samples together: a job of thousands of subtasks is sampled less often
+LEARN_S = 12.0  # the first question makes Flink fetch what metrics there are: longer than its cache lasts
+LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
+MOST_CHECKPOINTS = 30  # of a history, the newest: each costs a request per vertex
+MOST_IN_VAIN = 3  # questions without an answer, one after the other: then nobody is there any more
+PATIENCE_S = 600.0  # for all questions, beside the sampling: for a cluster that takes its time
+
+METRICS = (
+    "numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersOut", "accumulateBusyTimeMs", "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs", "busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond",
+    "Shuffle.Netty.Input.Buffers.inputQueueLength", "Shuffle.Netty.Input.Buffers.inputQueueSize",
+    "Shuffle.Netty.Output.Buffers.outputQueueLength", "Shuffle.Netty.Output.Buffers.outputQueueSize",
+)  # fmt: skip
+"""Of each subtask."""
+_WANTED = re.compile(
+    rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
+    r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
+)
+
+Watch = Callable[[float], None]  # told the seconds of the window that have passed
+
+
+def nobody_watches(_seconds: float) -> None:
+    """Nobody wants to know."""
+
+
+def fetch(
+    url: str,
+    job: str | None = None,
+    *,
+    sample_s: float = 60,
+    whole_s: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    watch: Watch = nobody_watches,
+    client: Client | None = None,
+) -> Snapshot:
+    """All about one job: `job` is its id, or the first characters of it; None: the only one that runs.
+
+    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    Questions end `whole_s` seconds after the first one, sampling included (default: ten minutes more than that).
+    What is not answered then, or not at all, is `missing`; the rest is kept.
+    RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.
+    """
+    client = client or Client(url, headers=headers, whole_s=sample_s + PATIENCE_S if whole_s is None else whole_s)
+    asked = _Asked(client)
+    _is_flink(asked)
+    state = choose_job(asked.need("/jobs/overview"), job, client.url)
+    samples: dict[int, Mapping[str, Any]] = {}
+    with suppress(_NoMoreAnswers):
+        _ask(asked, f"/jobs/{state[0]}", state[1], sample_s, samples, watch)
+    return Snapshot(client.url, state[0], asked.answers, samples, asked.missing)
+
+
+def _ask(asked: _Asked, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
+    """What a scenario cannot do without comes first."""
+    asked.need(about)
+    vertices = _vertices(asked.answers[about], asked.client.url + about)
+    for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
+        asked.want(about + path)
+    for path in ("/jobmanager/config", "/taskmanagers"):
+        asked.want(path)
+    if sample_s > 0 and state not in TERMINAL:
+        _sample(asked, about, vertices, sample_s, samples, watch)
+    for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
+        asked.want(path)
+    _checkpoints(asked, about)
+
+
+class _NoMoreAnswers(Exception):  # noqa: N818 - no error: what was answered before is kept
+    """Time or memory is used up, or nobody answers any more."""
+
+
+class _Asked:
+    """The answers so far, and what was asked for in vain."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.answers: dict[str, Any] = {}
+        self.missing: dict[str, str] = {}
+        self.in_vain = 0  # one question after the other
+
+    def need(self, path: str) -> Any:
+        """RestError: there is no answer."""
+        self.answers[path] = self.client.get(path)
+        self.missing.pop(path, None)
+        self.in_vain = 0
+        return self.answers[path]
+
+    def want(self, path: str) -> Any:
+        """None if this version of Flink has no such thing, or has it no longer; what it said before stays."""
+        try:
+            return self.need(path)
+        except RestError as error:
+            self.note(path, error)
+            return None
+
+    def note(self, path: str, error: RestError) -> None:
+        """_NoMoreAnswers: it is no use to go on."""
+        if error.status == HTTPStatus.NOT_FOUND:
+            return
+        if path not in self.answers:
+            self.missing[path] = error.why
+        self.in_vain += 1
+        if error.is_over or self.in_vain == MOST_IN_VAIN:
+            raise _NoMoreAnswers
+
+
+def _is_flink(asked: _Asked) -> None:
+    """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once."""
+    config = asked.answers["/config"] = asked.client.get("/config", attempts=2)
+    if not isinstance(config, dict) or "flink-version" not in config:
+        raise RestError(f"{asked.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?")
+
+
+def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str]:
+    """(id, state) of the job that is meant.  RestError: none, or several; they are named."""
+    listed = overview.get("jobs") if isinstance(overview, dict) else None
+    jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
+    if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
+        raise RestError(source, f"names a job {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
+    if not jobs:
+        raise RestError(source, "there is no job")
+    running = [job for job in jobs if job.get("state") not in TERMINAL]
+    if wanted is None and not running:
+        raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
+    meant = running if wanted is None else [job for job in jobs if str(job["jid"]).startswith(wanted.lower())]
+    if len(meant) > 1:
+        what = "run" if wanted is None else f"begin with {shown(wanted)!r}"
+        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(meant)}")
+    if not meant:
+        others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
+        raise RestError(source, f"has no job {shown(wanted or '')!r}; {others}")
+    return str(meant[0]["jid"]), str(meant[0].get("state", ""))
+
+
+def _named(jobs: list[dict[str, Any]]) -> str:
+    return few([f"{job['jid']} ({shown(job.get('name', '?'), 40)}, {shown(job.get('state', '?'), 20)})" for job in jobs])
+
+
+def _vertices(job: Any, source: str) -> list[str]:
+    """RestError: they are none of Flink's."""
+    listed = job.get("vertices") if isinstance(job, dict) else None
+    ids = [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex] if isinstance(listed, list) else []
+    if len(ids) > MOST_VERTICES:
+        raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
+    if strange := [vertex for vertex in ids if not is_id(vertex)]:
+        raise RestError(source, f"names a vertex {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
+    return list(dict.fromkeys(ids))
+
+
+def _sample(
+    asked: _Asked, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
+) -> None:
+    """Metrics of all subtasks, over and over; and the checkpoints that happen meanwhile: their history is short."""
+    questions = {vertex: _questions(asked, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
+    begun = monotonic()
+    while True:
+        job = asked.want(about)
+        now = _now_ms(job, samples)
+        sample: dict[str, list[Any]] = {}
+        samples[now] = sample
+        for vertex, asking in questions.items():
+            values = [value for question in asking for value in _values(asked, question, now)]
+            if values:
+                sample[f"{about}/vertices/{vertex}/metrics"] = values
+        asked.want(f"{about}/checkpoints")
+        _checkpoints(asked, about)
+        passed = monotonic() - begun
+        watch(min(passed, sample_s))
+        if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
+            return
+        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
+        asked.client.pause(max(0.0, min(every_s, sample_s - passed)))
+
+
+def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
+    """By the clock of the JobManager, which dates checkpoints, too; always later than the last sample."""
+    now = job.get("now") if isinstance(job, dict) else None
+    return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
+
+
+def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
+    """Requests for all wanted metrics of a vertex, each short enough."""
+    deadline = monotonic() + min(LEARN_S, patience_s)
+    while not (names := _names(_metrics(asked, path, f"names of {path}"))) and monotonic() < deadline:
+        asked.client.pause(1.0)
+    asking: list[str] = []
+    for name in names:
+        if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
+            asking[-1] += f",{name}"
+        else:
+            asking.append(f"{path}?get={name}")
+    return asking
+
+
+def _values(asked: _Asked, question: str, now_ms: int) -> list[Any]:
+    return _metrics(asked, question, f"{now_ms} {question}")
+
+
+def _metrics(asked: _Asked, question: str, kept_as: str) -> list[Any]:
+    """None of a vertex that is gone: the job ended, or was restarted with other parts."""
+    try:
+        answer = asked.client.get(question, kept_as=kept_as)
+    except RestError as error:
+        asked.note(question.partition("?")[0], error)
+        return []
+    asked.in_vain = 0
+    return _list(answer)
+
+
+def _names(listed: Any) -> list[str]:
+    names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
+    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _WANTED.fullmatch(name))
+
+
+def _checkpoints(asked: _Asked, about: str) -> None:
+    """Details of every checkpoint of the history that is over and not known yet, down to the subtasks."""
+    overview = asked.answers.get(f"{about}/checkpoints")
+    history = overview.get("history") if isinstance(overview, dict) else None
+    for number in _over(_list(history))[-MOST_CHECKPOINTS:]:
+        path = f"{about}/checkpoints/details/{number}"
+        if path in asked.answers or (details := asked.want(path)) is None:
+            continue
+        tasks = details.get("tasks") if isinstance(details, dict) else None
+        for vertex in tasks if isinstance(tasks, dict) else ():
+            if is_id(vertex):
+                asked.want(f"{path}/subtasks/{vertex}")
+
+
+def _over(history: Iterable[Any]) -> list[int]:
+    """Ids of the checkpoints that are no longer in progress, oldest first."""
+    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in ("COMPLETED", "FAILED")]
+    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
+
+
+def _list(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else []

@@ -1,0 +1,43 @@
+"""An archive of Flink's history server: one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.
+
+Written by the JobManager into `jobmanager.archive.fs.dir` (FsJobArchivist); the `json` of an entry is the answer of its path as text.
+Metrics are not kept, only the totals of each subtask.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sim.foreign import shown
+from sim.recordings.source.budget import Budget, BudgetError
+from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.rest.paths import climbs, is_path
+from sim.recordings.source.rest.snapshot import Snapshot, choose
+
+__all__ = ["is_archive", "read_archive"]
+
+
+def is_archive(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("archive"), list)
+
+
+def read_archive(document: Any, path: Path, job: str | None = None) -> Snapshot:
+    """RecordingError: an entry is damaged, or it is not clear which job is meant."""
+    answers: dict[str, Any] = {}
+    budget = Budget()
+    for number, entry in enumerate(document["archive"]):
+        name = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
+        if climbs(name[1:]):
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {shown(name)}")
+        if not is_path(name.rstrip("/")):
+            continue  # what we ask for has no such path
+        try:
+            answers[name.rstrip("/")] = budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
+        except BudgetError as error:
+            raise RecordingError(f"{path}: {shown(name)} of the archive {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(f"{path}: {shown(name)} of the archive is no JSON: {shown(error, 100)}") from None
+    return Snapshot(path.name, choose(answers, job, str(path)), answers)

@@ -1,0 +1,169 @@
+"""One real job as its REST API tells it, in our words: vertices with names and inputs, checkpoints, options.
+
+Only reads and checks the answers of a snapshot; what a scenario makes of them is the business of the `infer` modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from sim.foreign import shown
+from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.recording import Checkpoint, Task
+from sim.recordings.source.rest.answers import (
+    CheckpointConfig,
+    CheckpointDetails,
+    Checkpoints,
+    Job,
+    JobConfig,
+    Option,
+    Plan,
+    TaskDetails,
+    Version,
+    VertexDetails,
+    parsed,
+)
+from sim.recordings.source.rest.names import operators, short_names
+from sim.recordings.source.rest.secrets import masked
+from sim.recordings.source.rest.snapshot import Snapshot
+
+__all__ = ["RestInput", "RestJob", "RestVertex", "Series"]
+
+Series = dict[str, list[tuple[int, list[float]]]]
+"""Metric -> (time [epoch ms], value of each subtask; NaN: not told)."""
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class RestInput:
+    upstream: str  # name of the vertex
+    ship: str  # in Flink's words, e.g. HASH; empty: not told
+    is_pipelined: bool = True  # False: records are written down first and read when the upstream vertex is done
+
+
+@dataclass(frozen=True, slots=True)
+class RestVertex:
+    """A chain of operators."""
+
+    id: str
+    name: str  # ours
+    chain: tuple[str, ...]  # the operators as Flink names them
+    parallelism: int
+    max_parallelism: int  # -1: not told
+    inputs: tuple[RestInput, ...]
+
+
+class RestJob:
+    """RecordingError, as soon as it is asked for something whose answer makes no sense."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = masked(snapshot, with_samples=False)[0]  # what is made of it is shown and sent
+        self.job: Job = self._answer(Job, f"/jobs/{snapshot.job}")
+        self.vertices = self._vertices()
+        self.known: dict[str, Series] = {}  # by vertex; filled by `sim.recordings.infer.flows`, which reads millions of numbers but once
+
+    @cached_property
+    def flink_version(self) -> str:
+        return self._answer(Version, "/config").flink_version if "/config" in self.snapshot.answers else ""
+
+    @cached_property
+    def options(self) -> Mapping[str, str]:
+        """The configuration of the job's cluster, or of any job there; what the program sets itself is not in it."""
+        for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
+            if path in self.snapshot.answers:
+                return {option.key: option.value for option in self._answer(tuple[Option, ...], path)}
+        return {}
+
+    @cached_property
+    def job_config(self) -> JobConfig:
+        return self._of_job(JobConfig, "/config", JobConfig())
+
+    @cached_property
+    def checkpoint_config(self) -> CheckpointConfig | None:
+        """None: nobody asked, or the job takes no checkpoints."""
+        return self._of_job(CheckpointConfig, "/checkpoints/config", None)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return self._of_job(Checkpoints, "/checkpoints", Checkpoints()).counts
+
+    @cached_property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Those whose details are known, oldest first, with their subtasks by our names."""
+        start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
+        numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
+        known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
+        return tuple(sorted(known, key=lambda point: point.id))
+
+    @cached_property
+    def details(self) -> Mapping[str, VertexDetails]:
+        """By our names; empty where nobody asked."""
+        return {vertex.name: self._of_job(VertexDetails, f"/vertices/{vertex.id}", VertexDetails()) for vertex in self.vertices}
+
+    def vertex(self, name: str) -> RestVertex:
+        return next(vertex for vertex in self.vertices if vertex.name == name)
+
+    def readers(self, name: str) -> list[RestVertex]:
+        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
+
+    def _checkpoint(self, path: str) -> Checkpoint:
+        details: CheckpointDetails = self._answer(CheckpointDetails, path)
+        tasks = {
+            vertex.name: Task(subtasks=self._answer(TaskDetails, subtasks).subtasks)
+            for vertex in self.vertices
+            if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
+        }
+        told = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
+        return parsed(Checkpoint, told, self.snapshot.source, path)
+
+    def _vertices(self) -> tuple[RestVertex, ...]:
+        """Upstream first."""
+        short = short_names([vertex.name for vertex in self.job.vertices])
+        names = {vertex.id: name for vertex, name in zip(self.job.vertices, short, strict=True)}
+        if len(names) < len(short):
+            raise RecordingError(f"{self.snapshot.source}: the job has a vertex twice")
+        plan = self._plan()
+        edges = {node.id: node.inputs for node in plan.nodes}
+        if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:
+            raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{shown(missing[0])}'")
+        if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
+            raise RecordingError(f"{self.snapshot.source}: the plan of the job reads a vertex that it lacks: {unknown[0]}")
+        known = {
+            vertex.id: RestVertex(
+                vertex.id, names[vertex.id], tuple(operators(vertex.name)), vertex.parallelism, vertex.max_parallelism,
+                tuple(
+                    RestInput(names[edge.id], (edge.ship_strategy or "").upper(), "blocking" not in edge.exchange.lower())
+                    for edge in edges[vertex.id]
+                ),
+            )
+            for vertex in self.job.vertices
+        }  # fmt: skip
+        ordered: dict[str, RestVertex] = {}
+        while len(ordered) < len(known):
+            ready = [v for v in known.values() if v.name not in ordered and all(edge.upstream in ordered for edge in v.inputs)]
+            if not ready:
+                raise RecordingError(f"{self.snapshot.source}: the job has a cycle (an iteration), which is not modelled")
+            ordered |= {vertex.name: vertex for vertex in ready}
+        return tuple(ordered.values())
+
+    def _plan(self) -> Plan:
+        told = self.snapshot.of_job("/plan")
+        if isinstance(told, dict) and "plan" in told:
+            return parsed(Plan, told["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
+        if self.job.plan is not None:
+            return parsed(Plan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
+        raise RecordingError(f"{self.snapshot.source}: nothing tells the plan of the job: /jobs/{self.snapshot.job}/plan is missing")
+
+    def _answer(self, kind: type[T], path: str) -> T:
+        if path not in self.snapshot.answers:
+            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing")
+        return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
+
+    def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
+        whole = f"/jobs/{self.snapshot.job}{path}"
+        return self._answer(kind, whole) if whole in self.snapshot.answers else default

@@ -1,0 +1,199 @@
+"""A snapshot as files: a folder or zip of JSON, each answer under its REST path, to be sent to a colleague and imported there again.
+
+    jobs/<id>/checkpoints/config.json                  what /jobs/<id>/checkpoints/config answered
+    samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    what was asked again and again
+    source.json                                        where it was read, and what was not answered
+
+Only `jobs/...` must be there: answers that somebody saved by hand are read too.  Other files are left alone, and so are links, pipes
+and whatever is hidden.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sim.foreign import shown
+from sim.recordings.source.budget import Budget, BudgetError
+from sim.recordings.source.reader import LARGEST_BYTES, RecordingError
+from sim.recordings.source.rest.paths import climbs, is_path
+from sim.recordings.source.rest.secrets import masked
+from sim.recordings.source.rest.snapshot import Snapshot, choose
+from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
+
+__all__ = ["is_answer", "is_free", "is_saved", "read_saved", "save"]
+
+SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
+MOST_FILES = 200_000
+Reader = Callable[[int], bytes]
+"""At most so many bytes -> content."""
+
+
+def save(snapshot: Snapshot, folder: Path, *, keep_secrets: bool = False) -> int:
+    """Into a folder that is new or empty: all of it, or nothing.  How many secrets were masked.
+
+    OSError: it cannot be written.  FileExistsError: something else is there.  RecordingError: a path is none of Flink's.
+    """
+    if folder.exists() and not is_free(folder):
+        raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
+    snapshot, secrets = (snapshot, 0) if keep_secrets else masked(snapshot)
+    source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
+    files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
+    for time_ms, sample in snapshot.samples.items():
+        files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": answer for path, answer in sample.items()}
+    partial = partial_of(folder / "answers")
+    try:
+        for name, answer in files.items():
+            file = partial / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(file, json.dumps(answer, indent=1) + "\n")
+        _move(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return secrets
+
+
+def _move(partial: Path, folder: Path) -> None:
+    """All parts, or none: half of them would look like answers that somebody saved by hand."""
+    parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
+    try:
+        for part in parts:
+            part.rename(folder / part.name)
+    except BaseException:
+        for part in parts:
+            if not part.exists():  # back to where all of it is removed
+                (folder / part.name).rename(part)
+        raise
+
+
+def is_free(folder: Path) -> bool:
+    """Whether nothing is in it but what killed processes began to save."""
+    remove_partials(folder)
+    return all(is_abandoned(path) for path in folder.iterdir())
+
+
+def is_saved(path: Path) -> bool:
+    """A folder, or a zip by its content."""
+    return path.is_dir() or zipfile.is_zipfile(path)
+
+
+def read_saved(path: Path, job: str | None = None) -> Snapshot:
+    """RecordingError: no answers of Flink, damaged ones, or several jobs and none chosen."""
+    answers: dict[str, Any] = {}
+    samples: dict[int, dict[str, Any]] = {}
+    source: Any = None
+    budget = Budget()
+    for name, content in _files(path):
+        answer = _parse(path, name, content, budget)
+        steps = name.removesuffix(SUFFIX).split("/")
+        if name == SOURCE:
+            source = answer
+        elif steps[0] == SAMPLES:
+            samples.setdefault(int(steps[1]), {})["/" + "/".join(steps[2:])] = answer
+        else:
+            answers["/" + "/".join(steps)] = answer
+    told = source if isinstance(source, dict) else {}
+    wanted = job or (told["job"] if isinstance(told.get("job"), str) else None)
+    missing = told.get("missing")
+    missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
+    chosen = choose(answers, wanted, str(path))
+    return Snapshot(str(told.get("source", path.name)), chosen, answers, dict(sorted(samples.items())), missing)
+
+
+def _file(path: str) -> str:
+    """Below the folder, whatever a server calls its jobs."""
+    if not is_path(path):
+        raise RecordingError(f"{shown(path)} is no path of Flink's REST API: not saved")
+    return path.removeprefix("/") + SUFFIX
+
+
+def is_answer(name: str) -> bool:
+    """Whether a file of that name holds an answer, or what is beside them."""
+    path = "/" + name.removesuffix(SUFFIX)
+    first, _, rest = path.removeprefix(f"/{SAMPLES}/").partition("/")
+    if path.startswith(f"/{SAMPLES}/"):
+        return first.isascii() and first.isdecimal() and len(first) <= 16 and is_path(f"/{rest}")
+    return is_path(path)
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """(name below the folder that holds `jobs`, content) of every file that is ours."""
+    try:
+        if path.is_dir():
+            yield from _ours(path, _in_folder(path))
+        else:
+            with zipfile.ZipFile(path) as archive:
+                yield from _ours(path, _in_zip(path, archive))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # RuntimeError: encrypted
+        raise RecordingError(f"{path}: the zip is damaged or encrypted ({error})") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]]:
+    names = sorted(found)
+    roots = sorted({name[: name.index("jobs/")] for name in names if name.startswith("jobs/") or "/jobs/" in name}, key=len)
+    if not roots:
+        raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/....json")
+    left = LARGEST_BYTES
+    for name in names:
+        if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):
+            content = found[name](left + 1)
+            left -= len(content)
+            if left < 0:
+                raise RecordingError(f"{path}: holds more than {LARGEST_BYTES} bytes; no saved answers do")
+            yield name.removeprefix(roots[0]), content
+
+
+def _in_folder(path: Path) -> Mapping[str, Reader]:
+    """Files of their own: a link could lead to any other file of this machine, a pipe keeps its reader waiting."""
+    found: dict[str, Reader] = {}
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".")]
+        for name in names:
+            file = Path(folder) / name
+            if name.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
+                found[file.relative_to(path).as_posix()] = _reader(file)
+        if len(found) > MOST_FILES:
+            raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+    return found
+
+
+def _reader(file: Path) -> Reader:
+    def read(most: int) -> bytes:
+        with file.open("rb") as stream:
+            return stream.read(most)
+
+    return read
+
+
+def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Reader]:
+    def reader(info: zipfile.ZipInfo) -> Reader:
+        def read(most: int) -> bytes:
+            with archive.open(info) as stream:
+                return stream.read(most)
+
+        return read
+
+    infos = archive.infolist()
+    if len(infos) > MOST_FILES:
+        raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+    if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
+        raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {shown(climbing)}")
+    return {info.filename: reader(info) for info in infos if info.filename.endswith(SUFFIX)}
+
+
+def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
+    try:
+        return budget.parse(content, name)
+    except BudgetError as error:
+        raise RecordingError(f"{path}: {shown(name, 120)} {error}") from None
+    except (ValueError, RecursionError) as error:
+        page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {shown(error, 100)}"
+        raise RecordingError(f"{path}: {shown(name, 120)} {page}") from None

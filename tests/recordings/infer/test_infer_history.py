@@ -1,0 +1,161 @@
+"""What the history of checkpoints tells of one vertex: work before the barrier, state, how much of it is written, storage."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.recordings import Snapshot, infer_scenario, read_saved
+from sim.recordings.infer.pauses import settled
+from sim.recordings.source.rest.job import RestJob
+from sim.units import parse_byte_rate, parse_duration, parse_size
+
+REST = Path(__file__).parents[2] / "data" / "rest"
+
+
+@pytest.fixture
+def history():
+    """``history(edit, name, **config)``: the scenario after `edit(number, vertex, subtask)` of every subtask of every checkpoint."""
+
+    def infer(edit, name="pressed", **config):
+        snapshot = read_saved(REST / f"{name}.zip")
+        answers = copy.deepcopy(dict(snapshot.answers))
+        names = {vertex["id"]: vertex["name"] for vertex in answers[f"/jobs/{snapshot.job}"]["vertices"]}
+        answers[f"/jobs/{snapshot.job}/checkpoints/config"] |= config
+        for path, answer in answers.items():
+            if found := re.search(r"/details/(\d+)/subtasks/(\w+)", path):
+                for subtask in answer["subtasks"]:
+                    edit(int(found[1]), names[found[2]], subtask)
+        return infer_scenario(Snapshot("test", snapshot.job, answers, snapshot.samples))
+
+    return infer
+
+
+def phases(subtask, *, start, align, sync, async_, total, persisted=0):
+    """[ms], and bytes in flight."""
+    subtask |= {"start_delay": start, "end_to_end_duration": total, "unaligned_checkpoint": persisted > 0}
+    subtask["checkpoint"] = {"sync": sync, "async": async_}
+    subtask["alignment"] = subtask["alignment"] | {"duration": align, "persisted": persisted}
+
+
+def test_what_remains_of_an_aligned_checkpoint_is_work_before_the_barrier(history):
+    """Alignment is no part of it."""
+    inference = history(lambda _, __, subtask: phases(subtask, start=100, align=300, sync=5, async_=20, total=925))
+
+    assert 500_000_000 == parse_duration(inference.document["job"]["sink"]["snapshot"]["pre-barrier"])
+
+
+def test_an_unaligned_one_does_not_wait_for_the_others(history):
+    """Their barriers come while the asynchronous phase lasts."""
+
+    def edit(_, __, subtask):
+        phases(subtask, start=100, align=300, sync=5, async_=320, total=925)
+
+    inference = history(edit, unaligned_checkpoints=True)
+
+    assert 500_000_000 == parse_duration(inference.document["job"]["sink"]["snapshot"]["pre-barrier"])
+
+
+def test_noise_is_no_work(history):
+    """Nor is a larger one now and then."""
+
+    def edit(number, _, subtask):
+        late = 80 if number % 4 == 0 and subtask["index"] == 0 else 20
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=30 + late)
+
+    assert not any("pre-barrier" in vertex.get("snapshot", {}) for vertex in history(edit).document["job"].values())
+
+
+def test_work_that_is_done_now_and_then_has_a_probability(history):
+    """A flush that takes 2 s in some snapshots."""
+    seen = []
+
+    def edit(_, vertex, subtask):
+        seen.append(vertex == "sink")
+        slow = vertex == "sink" and seen.count(True) % 4 == 0
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=2030 if slow else 35)
+
+    snapshot = history(edit).document["job"]["sink"]["snapshot"]
+
+    assert (2_000_000_000, "25 %") == (parse_duration(snapshot["pre-barrier"]), snapshot["probability"])
+
+
+def test_a_long_synchronous_phase(history):
+    inference = history(lambda _, __, subtask: phases(subtask, start=10, align=0, sync=200, async_=20, total=233))
+
+    assert "200 ms" == inference.document["job"]["map"]["snapshot"]["sync"]
+
+
+def test_in_flight_data_is_no_state(history):
+    """It is in Flink's sizes."""
+
+    def edit(_, __, subtask):
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=33, persisted=500_000)
+        subtask["state_size"] = subtask["checkpointed_size"] = 700_000
+
+    inference = history(edit)
+
+    assert 2 * 200_000 == parse_size(inference.document["job"]["map"]["state"]["size"])
+    assert 200_000 == parse_size(inference.document["job"]["src"]["snapshot"]["operator-state"])
+
+
+def test_files_of_rocksdb_hold_more_than_the_state(history):
+    """The smallest is nearest to it; on the heap the last one counts."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = 10**6 * (5 + number % 3)
+
+    rocksdb, heap = history(edit, "keeping-up"), history(edit)
+
+    assert 2 * 5 * 10**6 == parse_size(rocksdb.document["job"]["join-customer"]["state"]["size"])
+    assert 2 * 10**6 * (5 + 77 % 3) == parse_size(heap.document["job"]["map"]["state"]["size"])
+
+
+def test_state_that_grows_is_told(history):
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = 10**6 * (number - 70)
+
+    said = " ".join(history(edit).comments["job.map.state.size"].split())
+
+    assert said.endswith("7,000,000 to 7,000,000 bytes each; 8,000,000 bytes in checkpoint 74")
+
+
+def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):
+    """The fastest is the least it can be; late checkpoints, which show the latency of a file, tell more."""
+
+    def edit(_, __, subtask):
+        phases(subtask, start=10, align=0, sync=0, async_=100, total=113)
+        subtask["state_size"] = subtask["checkpointed_size"] = 30_000_000
+
+    inference, late = history(edit, interval=20_000), history(edit)
+
+    assert "300 MB/s" == inference.document["storage"]["bandwidth"]
+    assert 300_000_000 < parse_byte_rate(late.document["storage"]["bandwidth"]) < 400_000_000
+    assert "How fast does checkpoint storage write one file, in bytes per second?" in inference.unknown
+
+
+def test_waits_of_unaligned_snapshots_are_not_storage(history):
+    """Asynchronous phases end with the last barrier, and with the last task that shares a file."""
+
+    def edit(_, vertex, subtask):
+        phases(subtask, start=10, align=0, sync=0, async_=25 if vertex == "sink" else 900, total=935)
+
+    inference = history(edit, unaligned_checkpoints=True)
+
+    assert parse_duration(inference.document["storage"]["file-latency"]) <= 25_000_000
+    assert "How fast does checkpoint storage write one file, in bytes per second?" in inference.unknown
+
+
+def test_the_first_checkpoint_of_a_job_does_not_count():
+    """Caches are cold, queues are empty; a history that begins later lacks it."""
+    snapshot = read_saved(REST / "pressed.zip")
+    answers = {path.replace("/details/74", "/details/1"): answer for path, answer in snapshot.answers.items()}
+    path = f"/jobs/{snapshot.job}/checkpoints/details/1"
+    answers[path] = answers[path] | {"id": 1}
+
+    def numbers(answers):
+        return [point.id for point in settled(RestJob(Snapshot("test", snapshot.job, answers)))]
+
+    assert [75, 76, 77] == numbers(answers)
+    assert [74, 75, 76, 77] == numbers(snapshot.answers)

@@ -1,0 +1,203 @@
+"""A live job is asked for all that is known of it, whatever this Flink knows, and only the job that is meant."""
+
+import itertools
+
+import pytest
+
+from sim.recordings import fetch, infer_scenario, to_recording
+from sim.recordings.source.rest import fetching
+from sim.recordings.source.rest.client import Client, RestError
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """A clock that is two seconds on whenever somebody waits: a window of 60 s takes no time."""
+    seconds = itertools.count()
+    monkeypatch.setattr(fetching, "monotonic", lambda: next(seconds) * 2.0)
+
+
+@pytest.fixture
+def ask():
+    def asked(fake, job=None, *, sample_s=30.0, **options):
+        return fetch(fake.url, job, sample_s=sample_s, client=Client(fake.url, pause=lambda _: None), **options)
+
+    return asked
+
+
+def refusal(ask, fake, *words, **options):
+    with pytest.raises(RestError) as caught:
+        ask(fake, *words, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def overview(fake, *jobs):
+    fake.answers["/jobs/overview"] = {"jobs": [{"jid": jid, "name": name, "state": state} for jid, name, state in jobs]}
+
+
+def test_everything_is_asked_and_kept(fake_flink, ask):
+    """The same answers under the same paths, and the metrics of each sample."""
+    fake = fake_flink()
+    seen = []
+    snapshot = ask(fake, watch=seen.append)
+
+    unasked = {"/jobs/overview"}
+    assert {path for path in fake.answers if "vertices" in path or "checkpoints" in path} - unasked <= set(snapshot.answers)
+    kept = {path: answer for path, answer in snapshot.answers.items() if path != f"/jobs/{fake.job}"}  # whose clock goes on
+    assert kept == {path: fake.answers[path] for path in kept}
+    assert (fake.url, fake.job) == (snapshot.source, snapshot.job)
+    assert len(snapshot.samples) == len(seen) > 5
+    assert seen == sorted(seen)
+    assert seen[-1] == 30
+    assert {4} == {len(to_recording(snapshot).checkpoints.list)}
+
+
+def test_requests_are_short_enough(fake_flink, ask, monkeypatch):
+    """Flink's server refuses a request line above 4096 bytes: metrics of many subtasks are asked for in several."""
+    monkeypatch.setattr(fetching, "LONGEST_LINE", 300)
+    fake = fake_flink()
+    snapshot = ask(fake)
+
+    assert max(map(len, fake.asked)) < 300
+    assert any(flow.records_in > 0 for flow in _flows(snapshot)["sink"].subtasks)
+
+
+def _flows(snapshot):
+    from sim.recordings.infer.flows import flows
+    from sim.recordings.source.rest.job import RestJob
+
+    return flows(RestJob(snapshot))
+
+
+def test_a_flink_that_knows_less(fake_flink, ask):
+    """Older versions lack some answers; one that a proxy forbids is asked for in the scenario."""
+    fake = fake_flink()
+    for path in list(fake.answers):
+        if path.endswith(("jobmanager/config", "/config")) and path != "/config":
+            del fake.answers[path]
+    inference = infer_scenario(ask(fake))
+    assert "How often is a checkpoint taken?" in inference.unknown
+    fake.faults["/taskmanagers"] = [403]
+    snapshot = ask(fake)
+
+    assert {"/taskmanagers": "HTTP 403: does not let us in"} == snapshot.missing
+    assert "What does /taskmanagers answer?" in infer_scenario(snapshot).unknown
+
+
+def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
+    """Questions may take ten minutes more than the sampling, unless somebody says otherwise."""
+    times = []
+
+    class Watched(Client):
+        def __init__(self, *words, whole_s, **options):
+            times.append(whole_s)
+            super().__init__(*words, **options)
+
+    monkeypatch.setattr(fetching, "Client", Watched)
+    for options in ({"sample_s": 0}, {"sample_s": 0, "whole_s": 7}):
+        fetch(fake_flink().url, **options)
+    with pytest.raises(RestError):
+        fetch("http://127.0.0.1:1", sample_s=3600, whole_s=None, job="x")
+
+    assert [600, 7, 4200] == times
+
+
+def test_no_window(fake_flink, ask):
+    """Of 0 s: no metrics are asked for, totals since the start must do."""
+    fake = fake_flink()
+    snapshot = ask(fake, sample_s=0)
+
+    assert {} == snapshot.samples
+    assert not any("metrics" in path for path in fake.asked)
+    assert "totals since its start" in infer_scenario(snapshot).comments["job.sink.service"]
+
+
+def test_the_job_that_is_meant(fake_flink, ask):
+    """The only one that runs, or one by the first characters of its id."""
+    fake = fake_flink()
+    other = "f" * 32
+    overview(fake, (fake.job, "orders", "RUNNING"), (other, "old", "FINISHED"))
+    assert fake.job == ask(fake, sample_s=0).job
+    overview(fake, (fake.job, "orders", "RUNNING"), (other, "bills", "RESTARTING"))
+    assert fake.job == ask(fake, fake.job[:4].upper(), sample_s=0).job
+
+    assert f"several jobs run, choose one with --job: {fake.job} (orders, RUNNING), {other} (bills, RESTARTING)" in refusal(ask, fake)
+    assert f"has no job 'abc'; running: {fake.job} (orders, RUNNING), {other}" in refusal(ask, fake, "abc")
+    overview(fake, (fake.job, "orders", "FINISHED"))
+    assert "no job is running; --job ID imports what is known of one that ended" in refusal(ask, fake)
+    overview(fake)
+    assert "there is no job" in refusal(ask, fake)
+
+
+def test_many_jobs_are_not_all_named(fake_flink, ask):
+    fake = fake_flink()
+    overview(fake, *((f"{i:032x}", "job", "RUNNING") for i in range(100)))
+
+    assert "and 92 more" in refusal(ask, fake)
+
+
+def test_a_job_that_ended_is_read_from_what_is_left(fake_flink, ask):
+    """No metrics are watched for."""
+    fake = fake_flink()
+    overview(fake, (fake.job, "orders", "CANCELED"))
+
+    assert {} == ask(fake, fake.job).samples
+
+
+def test_a_job_that_ends_meanwhile_ends_the_window(fake_flink, ask):
+    """What was sampled before counts."""
+    fake = fake_flink()
+    job = fake.answers[f"/jobs/{fake.job}"]
+
+    def over(_):
+        fake.answers[f"/jobs/{fake.job}"] = job | {"state": "FINISHED"}
+
+    assert 2 == len(ask(fake, watch=over).samples)
+
+
+def test_a_vertex_whose_metrics_vanish(fake_flink, ask):
+    """While a job restarts, its tasks have no metrics; other trouble is told, and the rest is kept."""
+    fake = fake_flink()
+    path = next(iter(fake.samples[0]))
+    fake.faults[path] = [None, None, 404]
+    assert 3 < len(ask(fake).samples)
+    fake.faults[path] = [None, None, 401]
+    snapshot = ask(fake)
+
+    assert 3 < len(snapshot.samples)
+    assert ["HTTP 401: asks who we are"] == [why[:25] for why in snapshot.missing.values()]
+
+
+@pytest.mark.parametrize("answer", [{}, [], "yes", {"version": 2}])
+def test_what_is_not_flink(fake_flink, ask, answer):
+    """Some other server that answers in JSON."""
+    fake = fake_flink()
+    fake.answers["/config"] = answer
+
+    assert "names no version of Flink: is this Flink's REST address?" in refusal(ask, fake)
+
+
+def test_new_checkpoints_are_read_before_they_leave_the_history(fake_flink, ask):
+    """The history is short: whatever completes during the window is asked for at once."""
+    fake = fake_flink()
+    path = f"/jobs/{fake.job}/checkpoints"
+    history = fake.answers[path]["history"]
+    newest = history[0] | {"status": "COMPLETED"}
+
+    def another(passed):
+        number = 1000 + int(passed)
+        fake.answers[path] = fake.answers[path] | {"history": [newest | {"id": number}]}
+        details = fake.answers[f"{path}/details/{history[-1]['id']}"]
+        fake.answers[f"{path}/details/{number}"] = details | {"id": number}
+
+    snapshot = ask(fake, watch=another)
+
+    assert len(snapshot.samples) - 1 <= sum("/details/10" in name for name in snapshot.answers)
+
+
+def test_an_interrupt_is_an_interrupt(fake_flink, ask):
+    def ctrl_c(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(fake_flink(), watch=ctrl_c)
