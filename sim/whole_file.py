@@ -6,15 +6,29 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["is_abandoned", "partial_of", "remove_partials", "replace_file", "replace_text"]
+__all__ = ["NotKeptError", "is_abandoned", "kept_in", "partial_of", "remove_partials", "replace_file", "replace_text"]
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
 _ABANDONED_S = 60.0  # nothing was added for so long: whoever writes there may be on another machine, where we see no process
 LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system takes 255 bytes
+
+
+class NotKeptError(RuntimeError):
+    """A disk that is full or gone, a folder that nobody may write to any more; one line."""
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """NotKeptError if what is written meanwhile cannot be."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise NotKeptError(f"cannot keep results in {folder}: {why}; what was kept before stays, and the same command goes on") from None
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:

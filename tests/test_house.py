@@ -35,8 +35,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
     "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
     "cells": BELOW_CLI,  # single runs
-    "comparison": BELOW_CLI | {"cells", "sweep"},  # what `run` does
-    "sweep": BELOW_CLI | {"cells", "folder_lock"},
+    "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
+    "sweep": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
     "cli": BELOW_CLI | {"recordings", "validation", "calibration", "envelope", "cells", "comparison", "sweep", "advice", "traces"},

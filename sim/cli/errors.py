@@ -25,7 +25,7 @@ NAMED = {
     "sim.traces.lines.TraceFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,
     "sim.sweep.runners.TooManyFailuresError": 4,
-    "sim.sweep.store.NotKeptError": 4,
+    "sim.whole_file.NotKeptError": 4,
     "sim.sweep.spark.rows.ClusterError": 4,
     "sim.sweep.spark.masters.MasterError": 2,
     "sim.sweep.spark.java.MissingDependencyError": 5,

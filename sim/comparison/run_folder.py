@@ -15,8 +15,7 @@ from typing import Any
 
 from sim.cells.ending import held
 from sim.folder_lock import locked
-from sim.sweep.store import NotKeptError
-from sim.whole_file import remove_partials, replace_text
+from sim.whole_file import NotKeptError, remove_partials, replace_text
 
 __all__ = ["PICTURE", "RUNS", "SHEET", "SUMMARY", "TABLE", "UNFINISHED", "replacing"]
 

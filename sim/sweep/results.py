@@ -17,8 +17,8 @@ from sim.cells.columns import OUTCOME, PROVENANCE, table
 from sim.cells.plan import Cell, baseline
 from sim.runtime.run.manifest import identity
 from sim.sheet import write_csv
-from sim.sweep.store import Store, kept_in
-from sim.whole_file import replace_file
+from sim.sweep.store import Store
+from sim.whole_file import kept_in, replace_file
 
 __all__ = ["collect"]
 

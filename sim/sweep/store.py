@@ -6,7 +6,6 @@ may share a folder: what both have run is the same.  Files that cannot be truste
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +16,9 @@ from sim.cells.columns import OUTCOME
 from sim.cells.plan import Cell, distinct
 from sim.foreign import shown
 from sim.sweep.batch import BatchError, named_as_ours, packed, unpacked
-from sim.whole_file import remove_partials, replace_file
+from sim.whole_file import kept_in, remove_partials, replace_file
 
-__all__ = ["NotKeptError", "Store", "kept_in"]
+__all__ = ["Store"]
 
 PATIENCE_S = 1.0
 """How long a finished row may wait for others before it is kept."""
@@ -30,20 +29,6 @@ NAMED = 5
 
 _CHECKS = ("violations", "violation")
 """Of an outcome: whether anybody looked is not the cell's doing."""
-
-
-class NotKeptError(RuntimeError):
-    """A disk that is full or gone, a folder that nobody may write to any more; one line."""
-
-
-@contextmanager
-def kept_in(folder: Path) -> Iterator[None]:
-    """NotKeptError if what is written meanwhile cannot be."""
-    try:
-        yield
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise NotKeptError(f"cannot keep results in {folder}: {why}; what was kept before stays, and the same command goes on") from None
 
 
 class Store:

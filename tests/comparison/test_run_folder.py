@@ -9,7 +9,7 @@ import pytest
 from sim.comparison import run_folder as room
 from sim.comparison.run_folder import PICTURE, SHEET, SUMMARY, TABLE, UNFINISHED, replacing
 from sim.folder_lock import FolderInUseError
-from sim.sweep.store import NotKeptError
+from sim.whole_file import NotKeptError
 
 
 def write(place, name, runs):

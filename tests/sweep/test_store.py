@@ -12,7 +12,8 @@ from sim.cells.plan import cells
 from sim.sweep import batch
 from sim.sweep import store as room
 from sim.sweep.results import collect
-from sim.sweep.store import NotKeptError, Store
+from sim.sweep.store import Store
+from sim.whole_file import NotKeptError
 
 
 def row(cell, **changes):
