@@ -22,7 +22,7 @@ from benchmarks.measure import interleaved, print_table, record
 from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SEGMENT, SINK_NS, Workload, chain, service
-from sim.plane.interface import Source
+from sim.plane.seam.interface import Source
 
 Engine = Callable[..., Callable[[], Any]]
 SECONDS = {(3, 1): 41.0, (3, 4): 21.0, (4, 16): 5.0}

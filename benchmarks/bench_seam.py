@@ -17,7 +17,7 @@ from benchmarks.measure import cpu_seconds, print_table, record
 from benchmarks.scenarios import everything_text, scenario_text
 from sim.model.scenario import Scenario
 from sim.plane import warm
-from sim.plane.interface import Notice
+from sim.plane.seam.interface import Notice
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.world import World
 from sim.scenario import loads

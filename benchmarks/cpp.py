@@ -1,6 +1,6 @@
 """The kernel's own text as C++: the yardstick for what the compiler of the product leaves on the table.
 
-The restricted Python of ``sim.plane.kernel`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
+The restricted Python of ``sim.plane.kernel.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
 run on the same memory: a world is a structure of base addresses, rows are structures of int64, in the order the
 product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
 """
@@ -22,10 +22,10 @@ from types import FunctionType, ModuleType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
-from sim.plane import jit, kernel
-from sim.plane.compiled import KernelPlane
-from sim.plane.interface import PlaneSpec
-from sim.plane.rows import World
+from sim.plane.kernel import jit, text
+from sim.plane.kernel.plane import KernelPlane
+from sim.plane.kernel.rows import World
+from sim.plane.seam.interface import PlaneSpec
 
 __all__ = ["available", "cpp_plane", "print_kernel"]
 
@@ -169,7 +169,7 @@ class Printer:
 
 
 def texts() -> list[ModuleType]:
-    return [importlib.import_module(f"{kernel.__name__}.{info.name}") for info in pkgutil.iter_modules(kernel.__path__)]
+    return [importlib.import_module(f"{text.__name__}.{info.name}") for info in pkgutil.iter_modules(text.__path__)]
 
 
 def print_kernel() -> str:

@@ -8,7 +8,7 @@ input, the last one ends the capture.
 from __future__ import annotations
 
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.plane.interface import DataPlane, Kind, Marker, Notice, Trait
+from sim.plane.seam.interface import DataPlane, Kind, Marker, Notice, Trait
 
 __all__ = ["drive", "outcome"]
 

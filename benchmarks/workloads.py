@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.model.job import Distribution
 from sim.model.quantiles import quantile_table
-from sim.plane.interface import Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.seam.interface import Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 __all__ = ["SIZES", "Outcome", "Snapshot", "Workload", "chain", "with_total", "workload"]
 

@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "numba": ("plane/jit.py",),
+    "numba": ("plane/kernel/jit.py",),
     "simpy": ("runtime/", "storage/"),
     "pyspark": ("sweep/spark/", "traces/"),
 }

@@ -1,10 +1,14 @@
-"""The data plane: buffers and markers between tasks.  `interface` is its statement, `build` makes one."""
+"""The data plane moves buffers and markers between tasks; `build` makes one.
+
+The hosts of `sim.runtime` drive it through the verbs and notices of `sim.plane.seam`; two engines stand behind them.
+It knows no checkpoint, no barrier, no storage and no clock but its own.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from sim.plane.interface import DataPlane, PlaneSpec, Source, Vertex
+from sim.plane.seam.interface import DataPlane, PlaneSpec, Source, Vertex
 
 __all__ = ["Engine", "build", "warm"]
 
@@ -19,7 +23,7 @@ def build(spec: PlaneSpec, engine: Engine = "compiled") -> DataPlane:
         return ReferencePlane(spec)
     if engine not in ("compiled", "interpreted"):
         raise ValueError(f"{engine!r} is no engine of the data plane: compiled, interpreted, reference")
-    from sim.plane.compiled import KernelPlane
+    from sim.plane.kernel.plane import KernelPlane
 
     return KernelPlane(spec, engine)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.plane.interface import Position
+from sim.plane.seam.interface import Position
 
 if TYPE_CHECKING:
-    from sim.plane.interface import DataPlane
-    from sim.plane.layout import Layout
+    from sim.plane.seam.interface import DataPlane
+    from sim.plane.seam.layout import Layout
     from sim.runtime.task.state_snapshot import StateSnapshot
 
 __all__ = ["Contents", "Held", "beginning"]

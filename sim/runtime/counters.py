@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sim.plane.interface import DataPlane
+    from sim.plane.seam.interface import DataPlane
 
 __all__ = ["Counters"]
 

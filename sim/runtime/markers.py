@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.interface import SINGLES, Trait
+from sim.plane.seam.interface import SINGLES, Trait
 from sim.protocol.options import BarrierOptions
 
 __all__ = ["CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "traits"]

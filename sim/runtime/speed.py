@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sim.plane.interface import DataPlane
+from sim.plane.seam.interface import DataPlane
 
 __all__ = ["Speed"]
 

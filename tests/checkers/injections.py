@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from sim.plane.compiled import KernelPlane
-from sim.plane.interface import Position
+from sim.plane.kernel.plane import KernelPlane
+from sim.plane.seam.interface import Position
 from sim.protocol.finishing import DataEnded
 from sim.protocol.options import Ending
 from sim.runtime.contents import Contents, Held

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 from sim.model.job import Job, Source
 from sim.plane import build
-from sim.plane.interface import BARRIERS, Kind, State, Trait
-from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
 from sim.plane.reference.parts import Slice
+from sim.plane.seam.interface import BARRIERS, Kind, State, Trait
+from sim.plane.seam.layout import layout
 from sim.runtime.run.world import World
 from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
 from tests.plane.worlds import drive, scripts, worlds

@@ -14,8 +14,8 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.quantiles import quantile_table
 from sim.plane import build
-from sim.plane.interface import Kind
-from sim.plane.spec import Edge, PlaneSpec, Ship, Source, Vertex
+from sim.plane.seam.interface import Kind
+from sim.plane.seam.spec import Edge, PlaneSpec, Ship, Source, Vertex
 
 SECOND = 1_000_000_000
 RECORD = 512  # bytes: a segment

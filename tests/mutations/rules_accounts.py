@@ -13,7 +13,7 @@ _INJECTED = "tests/checkers/test_injections.py::test_a_broken_restore_is_found_o
 ACCOUNTS = (
     Rule(
         "a start takes nothing back from what is counted over all attempts",
-        "plane/restarting.py",
+        "plane/kernel/restarting.py",
         "picked(rows, field, places) + stood[field] - stands[field]",
         "picked(rows, field, places)",
         f"{_COUNTING}P8_records_are_counted_over_all_attempts",

@@ -17,7 +17,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 NUMBERS = Path(__file__).with_name("scores.json")
 PAGE = Path(__file__).with_name("SCORES.md")
 MOMENTS = ("before", "after")  # tests were written for what the first sample told; the second is another one
-NOT_DRAWN = {"sim/plane/jit.py": "it works when the kernel is compiled, and a kernel found in the cache is not compiled again"}
+NOT_DRAWN = {"sim/plane/kernel/jit.py": "it works when the kernel is compiled, and a kernel found in the cache is not compiled again"}
 WIDTH = 150  # of a change on the page
 
 Key = tuple[str, str, str]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sim.plane
-from sim.plane.interface import DataPlane, PlaneSpec
 from sim.plane.reference import ReferencePlane
+from sim.plane.seam.interface import DataPlane, PlaneSpec
 
 ENGINES = ["reference", "interpreted", "compiled"] if callable(getattr(sim.plane, "build", None)) else ["reference"]
 

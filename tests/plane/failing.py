@@ -13,9 +13,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.interface import DataPlane, Kind, Notice, PlaneSpec, Position, Trait
-from sim.plane.layout import Layout, layout
-from sim.plane.positions import channels_in, channels_out
+from sim.plane.seam.interface import DataPlane, Kind, Notice, PlaneSpec, Position, Trait
+from sim.plane.seam.layout import Layout, layout
+from sim.plane.seam.positions import channels_in, channels_out
 from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
 
 __all__ = ["Failing", "FailingScript", "cutting_scripts", "drive_failing", "failing_scripts", "parting", "recover", "region", "zero"]

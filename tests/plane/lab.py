@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from sim.plane.interface import DataPlane, Edge, Kind, Law, Notice, PlaneSpec, RateSegment, Ship, Source, State, Vertex
+from sim.plane.seam.interface import DataPlane, Edge, Kind, Law, Notice, PlaneSpec, RateSegment, Ship, Source, State, Vertex
 
 FOREVER = 10**12
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.check import differences, first_difference, run_freely
-from sim.plane.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.seam.check import differences, first_difference, run_freely
+from sim.plane.seam.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 ENGINES = ("interpreted", "compiled")

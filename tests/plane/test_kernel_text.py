@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from sim.plane import kernel
+from sim.plane.kernel import text
 
-FILES = re.findall(r"^    (\w+) ", kernel.__doc__, re.MULTILINE)
-TEXTS = {name: inspect.getsource(importlib.import_module(f"sim.plane.kernel.{name}")) for name in FILES}
+FILES = re.findall(r"^    (\w+) ", text.__doc__, re.MULTILINE)
+TEXTS = {name: inspect.getsource(importlib.import_module(f"sim.plane.kernel.text.{name}")) for name in FILES}
 
 STATEMENTS = (ast.Return, ast.Assign, ast.AugAssign, ast.If, ast.While, ast.For, ast.Break, ast.Continue, ast.Expr)
 EXPRESSIONS = (ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Constant, ast.Attribute, ast.Subscript, ast.Name)
@@ -22,9 +22,9 @@ OPERATORS = (
 TYPES = {"World", "int", "bool", "None"}
 
 
-def complaints(text: str, known: set[str]) -> list[str]:
+def complaints(source: str, known: set[str]) -> list[str]:
     """What in a kernel file is not in the language; `known` functions stand before it."""
-    tree = ast.parse(text)
+    tree = ast.parse(source)
     known = known | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     wrong = []
     for node in tree.body:
@@ -77,13 +77,13 @@ def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def functions(text: str) -> set[str]:
-    return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+def functions(source: str) -> set[str]:
+    return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def test_the_package_lists_its_files():
     """The order of reading names every file once."""
-    files = {info.name for info in pkgutil.iter_modules(kernel.__path__)}
+    files = {info.name for info in pkgutil.iter_modules(text.__path__)}
 
     assert sorted(files) == sorted(FILES)
 
@@ -99,9 +99,9 @@ def test_kernel_files_keep_to_the_language(name):
 @pytest.mark.parametrize("name", FILES)
 def test_kernel_files_know_only_those_before_them(name):
     """Imports point backwards in the order of reading."""
-    allowed = {f"sim.plane.kernel.{other}" for other in FILES[: FILES.index(name)]} | {"sim.plane.rows"}
+    allowed = {f"sim.plane.kernel.text.{other}" for other in FILES[: FILES.index(name)]} | {"sim.plane.kernel.rows"}
     if name == "names":
-        allowed = {"sim.plane.interface"}
+        allowed = {"sim.plane.seam.interface"}
     modules = {node.module for node in ast.walk(ast.parse(TEXTS[name])) if isinstance(node, ast.ImportFrom)}
 
     assert set() == modules - allowed
@@ -109,14 +109,14 @@ def test_kernel_files_know_only_those_before_them(name):
 
 def test_names_are_integers():
     """Constants are plain integers: an enumeration would be another type for the compiler."""
-    names = importlib.import_module("sim.plane.kernel.names")
+    names = importlib.import_module("sim.plane.kernel.text.names")
 
     assert {} == {name: value for name, value in vars(names).items() if name.isupper() and type(value) is not int}
 
 
 def test_function_names_are_unique():
     """The compiler binds functions by name."""
-    every = [name for text in TEXTS.values() for name in sorted(functions(text))]
+    every = [name for source in TEXTS.values() for name in sorted(functions(source))]
 
     assert sorted(set(every)) == sorted(every)
 
@@ -130,9 +130,9 @@ def test_function_names_are_unique():
 ])  # fmt: skip
 def test_everything_else_is_refused(line):
     """The lint sees what it is there for."""
-    text = "def work(w: World, t: int) -> None:\n" + "\n".join("    " + part for part in line.split("\n"))
+    source = "def work(w: World, t: int) -> None:\n" + "\n".join("    " + part for part in line.split("\n"))
 
-    assert [] != complaints(text, set())
+    assert [] != complaints(source, set())
 
 
 @pytest.mark.parametrize("arguments", ["w: World, t: int = 0", "w: World, t: float", "w", "*w: World", "*, w: World"])

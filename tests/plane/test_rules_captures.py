@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.plane.interface import Marker, Ship, State, Trait
+from sim.plane.seam.interface import Marker, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, vertex, world
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import Kind, Lag, Marker, State, Trait
+from sim.plane.seam.interface import Kind, Lag, Marker, State, Trait
 from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
 
 

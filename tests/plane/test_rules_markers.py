@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, Kind, Marker, Notice, Ship, Trait
+from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, Kind, Marker, Notice, Ship, Trait
 from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, task, vertex, world
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import Kind, Lag, Marker, Notice, Ship, Trait
+from sim.plane.seam.interface import Kind, Lag, Marker, Notice, Ship, Trait
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
 

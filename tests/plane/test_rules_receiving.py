@@ -1,6 +1,6 @@
 """Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does."""
 
-from sim.plane.interface import Kind, Marker, Notice, Ship, State, Trait
+from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
 
 

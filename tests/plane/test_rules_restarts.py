@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.plane.interface import Debloating, Kind, Marker, Notice, Position, Ship, State, Trait
+from sim.plane.seam.interface import Debloating, Kind, Marker, Notice, Position, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, pipe, pool, run, source, state, task, vertex, world
 
 

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sim.plane
-from sim.plane.interface import PlaneSpec, Ship
-from sim.plane.layout import layout
 from sim.plane.reference import ReferencePlane
+from sim.plane.seam.interface import PlaneSpec, Ship
+from sim.plane.seam.layout import layout
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)

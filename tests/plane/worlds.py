@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sim.plane.interface import (
+from sim.plane.seam.interface import (
     BARRIERS,
     DataPlane,
     Debloating,
@@ -31,7 +31,7 @@ from sim.plane.interface import (
     Trait,
     Vertex,
 )
-from sim.plane.layout import layout
+from sim.plane.seam.layout import layout
 
 CHATTER, ENDS = 1, 2
 """Series beside the barriers: markers nobody waits for, and ends of channels."""

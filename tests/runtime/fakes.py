@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sim.plane.interface import Kind, Notice
+from sim.plane.seam.interface import Kind, Notice
 from sim.runtime.clock import TwoPlaneEnvironment
 
 __all__ = ["FakePlane", "clock", "notice"]

@@ -3,8 +3,8 @@
 import pytest
 import simpy
 
-from sim.plane.interface import Kind
 from sim.plane.reference import ReferencePlane
+from sim.plane.seam.interface import Kind
 from sim.runtime.clock import FOREVER, TwoPlaneEnvironment
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane, clock, notice

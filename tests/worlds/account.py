@@ -20,12 +20,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.model.instances import Instances
-from sim.plane.interface import Ship
+from sim.plane.seam.interface import Ship
 from tests.worlds.traced import Lineage, Traced, traced
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
-    from sim.plane.interface import Edge, PlaneSpec
+    from sim.plane.seam.interface import Edge, PlaneSpec
 
 __all__ = ["account", "not_compared", "undisturbed"]
 

@@ -19,8 +19,8 @@ from sim.runtime.run.world import World
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
-    from sim.plane.interface import PlaneSpec
     from sim.plane.reference.parts import Channel, Identity
+    from sim.plane.seam.interface import PlaneSpec
     from sim.protocol.committables import Committable
     from sim.runtime.contents import Held
     from sim.runtime.run.beginning import Beginning

@@ -1,29 +1,4 @@
-"""The data plane as a text for two readers: the interpreter runs it, the compiler compiles it.
+"""The fast engine: rows of integers, and a text over them that numba compiles or the interpreter runs.
 
-The language is Python restricted to what both do alike: one-dimensional sequences, rows by attribute, integers below 2**63
-and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated, raised,
-closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
-
-Read in this order, each file knowing only those before it (rules are the interface's)::
-
-    names      constants
-    draws      numbers out of streams (W2), digests (G1)
-    tree       which event is next (E1)
-    work       the work list, notices, states (E2, E3, T12)
-    elements   buffers and markers, their pool, the sender's queue
-    offering   what may be sent, what is ready (S1, R4)
-    messages   lines, messages to the sender (S5, S6)
-    output     segments, writing, emission, flush (O)
-    late       outputs that wait (L)
-    receiving  arrival, credits, recycling (R)
-    sending    from the queue to the wire (S)
-    counting   markers processed (M4)
-    recovery   recovered input, partitions requested (P6, P7)
-    thread     the turns of a task (T)
-    capture    in-flight data, pins (C)
-    markers    verbs on markers (M)
-    restarts   threads stop, tasks stand at positions (P)
-    timers     flush, debloating (F, D)
-    advance    the loop (E3)
-    door       the only way in (E4)
+`sim.plane.build` makes a `KernelPlane`; nobody else needs a file of this room.  It knows the seam and not the other engine.
 """

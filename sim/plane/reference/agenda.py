@@ -6,8 +6,8 @@ import heapq
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from sim.plane.interface import Kind, Notice
 from sim.plane.reference.parts import Event
+from sim.plane.seam.interface import Kind, Notice
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Task

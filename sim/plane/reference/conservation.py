@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import Marker
 from sim.plane.reference.parts import Buffer, Slice
 from sim.plane.reference.tables import spent
+from sim.plane.seam.interface import Marker
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Partition, Task

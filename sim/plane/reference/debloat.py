@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sim.plane.reference.parts import Slice
 
 if TYPE_CHECKING:
-    from sim.plane.interface import Debloating, Marker
     from sim.plane.reference.parts import Gate
     from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.seam.interface import Debloating, Marker
 
 __all__ = ["Debloat", "round_half_even"]
 

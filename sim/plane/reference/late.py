@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import Kind, State
 from sim.plane.reference.parts import Late, law
+from sim.plane.seam.interface import Kind, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Task

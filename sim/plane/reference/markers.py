@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marker, Trait
 from sim.plane.reference.parts import Count
+from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marker, Trait
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Task

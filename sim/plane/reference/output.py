@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.model.random import draw
-from sim.plane.interface import Ship, State
 from sim.plane.reference.parts import Buffer, law
+from sim.plane.seam.interface import Ship, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Partition, Task

@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sim.model.random import Stream, draw, stream
-from sim.plane.counted import Counted
-from sim.plane.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
-from sim.plane.layout import Layout, layout
-from sim.plane.positions import require_closed
 from sim.plane.reference.agenda import Agenda
 from sim.plane.reference.captures import Captures
 from sim.plane.reference.conservation import check
@@ -25,6 +21,10 @@ from sim.plane.reference.restarts import Restarts
 from sim.plane.reference.sending import Sending
 from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
 from sim.plane.reference.thread import Thread
+from sim.plane.seam.counted import Counted
+from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
+from sim.plane.seam.layout import Layout, layout
+from sim.plane.seam.positions import require_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import BARRIERS, Kind, Marker, State, Trait
 from sim.plane.reference.parts import Slice, fold
+from sim.plane.seam.interface import BARRIERS, Kind, Marker, State, Trait
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate

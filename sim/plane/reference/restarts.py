@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.plane.counted import Counted
-from sim.plane.interface import Kind, Position, State
 from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
+from sim.plane.seam.counted import Counted
+from sim.plane.seam.interface import Kind, Position, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.plane import ReferencePlane

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.plane.interface import State
+from sim.plane.seam.interface import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

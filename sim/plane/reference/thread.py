@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.plane.interface import Kind, Marker, State
 from sim.plane.reference.parts import Slice, fold, law
+from sim.plane.seam.interface import Kind, Marker, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Identity, Task

@@ -14,7 +14,7 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CheckpointRequested, Plan, RequestKind, SchedulerStopped
 
 if TYPE_CHECKING:
-    from sim.plane.layout import Layout
+    from sim.plane.seam.layout import Layout
     from sim.runtime.run.world import World
 
 __all__ = ["JobEnd", "task_graph"]

@@ -17,7 +17,7 @@ from sim.checkers.ledger import Ledger, Tally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
 from sim.metrics.journal import Happening
-from sim.plane.interface import Ship
+from sim.plane.seam.interface import Ship
 from sim.protocol.options import Ending
 from sim.runtime.observe.state_accounts import StateAccounts
 from sim.runtime.observe.transactions import Transactions

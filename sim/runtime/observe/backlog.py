@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sim.plane.interface import RateSegment, Source
+    from sim.plane.seam.interface import RateSegment, Source
 
 __all__ = ["due_records", "due_time_ns"]
 

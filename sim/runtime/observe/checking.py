@@ -20,7 +20,7 @@ from sim.checkers.violation import Violation
 from sim.runtime.observe.accounts import Accounts
 
 if TYPE_CHECKING:
-    from sim.plane.layout import Layout
+    from sim.plane.seam.layout import Layout
     from sim.runtime.run.world import World
 
 __all__ = ["Checking"]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sim.plane.interface import State
+from sim.plane.seam.interface import State
 
 if TYPE_CHECKING:
-    from sim.plane.interface import DataPlane
-    from sim.plane.layout import Layout
+    from sim.plane.seam.interface import DataPlane
+    from sim.plane.seam.layout import Layout
     from sim.runtime.run.world import World
 
 __all__ = ["Blocked", "circle", "standstill"]

@@ -10,8 +10,8 @@ from sim.metrics.stats import CheckpointStats
 from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
-from sim.plane.interface import Notice
-from sim.plane.layout import layout
+from sim.plane.seam.interface import Notice
+from sim.plane.seam.layout import layout
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.finishing import FINISHING
 from sim.protocol.forced import forced_aligned_edges

@@ -9,7 +9,7 @@ from sim.model.job import Input, Job, Source, Vertex
 from sim.model.key_groups import owners
 from sim.model.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
-from sim.plane import interface as plane
+from sim.plane.seam import interface as plane
 
 __all__ = ["hosts", "plane_spec"]
 

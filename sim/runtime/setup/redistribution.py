@@ -18,9 +18,9 @@ import numpy as np
 from sim.model.key_groups import overlap
 from sim.model.random import draw, stream
 from sim.model.scenario import Scenario
-from sim.plane.interface import Position
-from sim.plane.layout import layout
-from sim.plane.spec import Edge, PlaneSpec
+from sim.plane.seam.interface import Position
+from sim.plane.seam.layout import layout
+from sim.plane.seam.spec import Edge, PlaneSpec
 from sim.runtime.contents import Held
 from sim.runtime.setup.lowering import plane_spec
 from sim.runtime.task.operator_io import Uncommitted

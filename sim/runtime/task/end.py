@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
-from sim.plane.interface import Marker, Notice, Trait
+from sim.plane.seam.interface import Marker, Notice, Trait
 from sim.protocol import finishing as say
 from sim.protocol import task_vocabulary as task_say
 from sim.protocol.options import Ending

@@ -13,7 +13,7 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import SubtaskStats
-from sim.plane.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
+from sim.plane.seam.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as say
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task import TaskCheckpointing

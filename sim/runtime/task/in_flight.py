@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.plane.interface import DataPlane
+from sim.plane.seam.interface import DataPlane
 from sim.runtime.task.channel_state import ChannelStateWriter
 
 __all__ = ["InFlightData"]

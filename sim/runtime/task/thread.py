@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from sim.plane.interface import DataPlane
+from sim.plane.seam.interface import DataPlane
 
 __all__ = ["TaskThread"]
 

@@ -9,7 +9,7 @@ from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.state import StateOptions
-from sim.plane.interface import State as ThreadState
+from sim.plane.seam.interface import State as ThreadState
 from sim.runtime.run.simulate import simulate
 from sim.runtime.run.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source

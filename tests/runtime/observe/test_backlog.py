@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.plane.interface import RateSegment, Source
+from sim.plane.seam.interface import RateSegment, Source
 from sim.runtime.observe.backlog import due_records, due_time_ns
 
 TWO_RATES = Source((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100

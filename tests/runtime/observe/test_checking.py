@@ -35,7 +35,7 @@ def test_a_lost_capture_is_told(monkeypatch):
 
 def test_leaked_buffers_are_told(monkeypatch):
     """What the data plane says of itself is a violation like any other."""
-    from sim.plane.compiled import KernelPlane
+    from sim.plane.kernel.plane import KernelPlane
 
     def leaking(_self):
         raise AssertionError("a segment is missing")

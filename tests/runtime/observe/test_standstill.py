@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.plane.interface import State
+from sim.plane.seam.interface import State
 from sim.runtime.observe.standstill import Blocked, circle
 from sim.runtime.run.simulate import simulate
 from sim.runtime.run.world import World

@@ -12,8 +12,8 @@ from sim.model.key_groups import owners
 from sim.model.quantiles import size_table
 from sim.model.random import draw, stream
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.plane.interface import Debloating, RateSegment, Ship
 from sim.plane.reference.thread import due
+from sim.plane.seam.interface import Debloating, RateSegment, Ship
 from sim.runtime.setup.lowering import hosts, plane_spec
 
 SECOND = 1_000_000_000

@@ -1,0 +1,243 @@
+"""From a specification to the rows of a world: numbering, lists, tables, bounds.
+
+Everything is laid out as arrays of records; `as_objects` turns them into the interpreter's lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+import numpy as np
+
+from sim.model.random import draw, stream
+from sim.plane.kernel.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
+from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, TOLD
+from sim.plane.seam.interface import Law, PlaneSpec, Ship
+from sim.plane.seam.layout import Layout, layout
+
+__all__ = ["Rows", "as_objects", "assemble", "grown"]
+
+Rows = np.ndarray[Any, np.dtype[np.void]]
+LINE_OF_CACHE = 64
+NOTES = 512  # a step reports at most one number per open count and two more
+
+
+ROWS = {"g": General, "tasks": Task, "partitions": Partition, "gates": Gate, "channels": Channel, "elements": Element, "lines": Line}
+
+
+def new_rows(row: type, n: int) -> Rows:
+    """n fresh rows that begin on a cache line."""
+    dtype = record_dtype(row)
+    raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
+    begin = -raw.ctypes.data % LINE_OF_CACHE
+    rows = raw[begin : begin + n * dtype.itemsize].view(dtype)
+    if row is not Element:  # the pool stays untouched memory until it is used
+        for field in fields(row):
+            if field.default != 0:
+                rows[field.name] = field.default
+    return rows
+
+
+def as_objects(arrays: World) -> World:
+    """The same world for the interpreter."""
+    lists = [
+        [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist() for name, array in arrays._asdict().items()
+    ]
+    return World(lists[0][0], *lists[1:])
+
+
+def grown(world: World, n: int) -> World:
+    """The same world with n elements more in the pool."""
+    elements: Any = world.elements
+    if isinstance(elements, list):
+        return world._replace(elements=elements + [Element() for _ in range(n)])
+    rows = new_rows(Element, len(elements) + n)
+    rows[: len(elements)] = elements
+    return world._replace(elements=cast(list[Element], rows))
+
+
+class Words:
+    """The kernel's tables, one behind the other; equal tables stand there once."""
+
+    def __init__(self) -> None:
+        self.parts: list[np.ndarray[Any, Any]] = []
+        self.n = 0
+        self.known: dict[Law, int] = {}
+
+    def add(self, values: Any) -> int:
+        """Where the values stand."""
+        at = self.n
+        self.parts.append(np.asarray(values, np.int64))
+        self.n += len(self.parts[-1])
+        return at
+
+    def table(self, values: Law) -> int:
+        if values not in self.known:
+            self.known[values] = self.add(values)
+        return self.known[values]
+
+    def all(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.concatenate([*self.parts, np.zeros(1, np.int64)])
+
+
+def power_of_two(n: int) -> int:
+    """The smallest that is not below n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
+    """The world at the beginning, before `START`, with room for so many markers."""
+    plan = layout(spec)
+    words = Words()
+    lines = sorted(set(spec.hosts)) if spec.nic else [0]
+    tasks = task_rows(spec, plan, words)
+    tasks["line"] = 1 + np.searchsorted(lines, spec.hosts) if spec.nic else 1
+    partitions = partition_rows(spec, plan, words)
+    gates = gate_rows(spec, plan, words)
+    channels = channel_rows(spec, plan)
+    g = general_rows(spec, plan, 1 + len(lines), words)
+    n = power_of_two(len(tasks) + len(channels))
+    g["work_mask"] = n - 1
+    arrays: tuple[Any, ...] = (
+        g, tasks, partitions, gates, channels, new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
+        new_rows(Line, 1 + len(lines)), np.full(2 * int(g["leaf0"][0]), NEVER, np.int64), np.zeros(n, np.int64), words.all(),
+        np.zeros(NOTES * NOTE_WORDS, np.int64),
+    )
+    return World(*arrays), plan
+
+
+def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
+    """Data and messages: a segment or a credit each, a resume per channel, the size messages on their way."""
+    queues = np.where(partitions["ship"] == Ship.BROADCAST, partitions["channels"], 1)  # a shared segment stands in all of them
+    n = int((partitions["limit"] * queues).sum()) + len(plan.writer) * (spec.exclusive + 1) + len(plan.gates) * spec.floating
+    if spec.debloating and spec.latency_ns:
+        n += len(plan.writer) * (spec.latency_ns // spec.debloating.period_ns + 2)
+    return n
+
+
+def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+    rows = new_rows(Task, len(plan.vertex))
+    rows["since"] = spec.begin_ns
+    segments = []
+    for vertex in spec.vertices:
+        begin = words.n
+        for segment in vertex.source.segments if vertex.source else ():
+            words.add((segment.first, segment.start_ns, segment.num, segment.den_ns // segment.num, segment.den_ns % segment.num))
+        segments.append((begin, words.n))
+    for t, v in enumerate(plan.vertex):
+        vertex = spec.vertices[v]
+        row = rows[t]
+        row["first_partition"], row["last_partition"] = plan.task_partitions[t].start, plan.task_partitions[t].stop
+        row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
+        row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
+        row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
+        if vertex.lag is not None and plan.task_gates[t]:
+            row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else TOLD, vertex.lag.capacity
+            row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
+            if vertex.lag.times:
+                row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
+                row["lag_ring"] = words.add(np.zeros(vertex.lag.capacity))
+        if not plan.task_gates[t]:
+            row["source"] = 1
+            row["total"] = vertex.source.total if vertex.source else -1
+            row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
+            row["first_segment"], row["last_segment"] = segments[v]
+            row["segment"] = row["first_segment"]
+            if vertex.source and vertex.source.segments:
+                row["due"] = vertex.source.segments[0].start_ns
+    return rows
+
+
+def partition_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+    rows = new_rows(Partition, len(plan.partitions))
+    for p, (t, e, channels) in enumerate(plan.partitions):
+        edge, row = spec.edges[e], rows[p]
+        row["task"], row["ship"], row["first_channel"], row["channels"] = t, edge.ship, channels.start, len(channels)
+        row["pool"] = len(channels) * spec.exclusive + spec.floating
+        row["limit"] = row["pool"] + spec.overdraft
+        row["fan_num"], row["fan_den"] = edge.fan_out
+        row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
+        if edge.ship == Ship.HASH:
+            row["stride"], row["offset"] = stream(spec.seed, "route", edge.name, plan.subtask[t])
+            if edge.weights:
+                row["weights"], row["weights_n"] = words.table(edge.weights), len(edge.weights)
+        elif edge.ship == Ship.REBALANCE:
+            row["turn"] = (draw(stream(spec.seed, "start", edge.name, plan.subtask[t]), 0) * len(channels)) >> 32
+    return rows
+
+
+def gate_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+    rows = new_rows(Gate, len(plan.gates))
+    for i, (t, e, channels) in enumerate(plan.gates):
+        edge, row = spec.edges[e], rows[i]
+        vertex = spec.vertices[plan.vertex[t]]
+        bit_words = -(-len(channels) // BITS)
+        row["task"], row["place"] = t, i - plan.task_gates[t].start
+        row["first_channel"], row["channels"] = words.add(channels), len(channels)
+        row["idle"] = spec.floating
+        service = vertex.service[row["place"]]
+        row["service_table"], row["service_n"] = words.table(service), len(service)
+        row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
+        row["settled"] = words.add(np.zeros(SERIES))
+        row["closed_bits"] = words.add(np.zeros(bit_words))
+        row["count_words"] = COUNT_HEAD + bit_words
+        row["counts"] = words.add(np.zeros(COUNTS * (COUNT_HEAD + bit_words)))
+        row["last_size"], row["announced_bytes"] = spec.starting_buffer_bytes << 32, spec.starting_buffer_bytes
+    return rows
+
+
+def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
+    rows = new_rows(Channel, len(plan.writer))
+    local = np.array(plan.local, np.int64)
+    rows["writer"], rows["reader"] = plan.writer, plan.reader
+    rows["partition"], rows["gate"], rows["local"] = plan.partition, plan.gate, local
+    rows["buffer_bytes"] = spec.starting_buffer_bytes
+    for name in ("credit", "required", "ex_free"):
+        rows[name] = np.where(local, 0, spec.exclusive)
+    for _, _, channels in plan.gates:
+        rows["place"][list(channels)] = np.arange(len(channels))
+    drawn = [edge.name if len(edge.record_bytes) > 1 else "" for edge in spec.edges]
+    for c, (w, r, e) in enumerate(zip(plan.writer, plan.reader, plan.edge, strict=True)):
+        if drawn[e]:
+            reader = 0 if spec.edges[e].ship == Ship.BROADCAST else plan.subtask[r]
+            rows["stride"][c], rows["offset"][c] = stream(spec.seed, "size", drawn[e], plan.subtask[w], reader)
+    return rows
+
+
+def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: Words) -> Rows:
+    n = len(plan.vertex)
+    rows = new_rows(General, 1)
+    shift = (n + lines + 1).bit_length()
+    values: dict[str, int] = {
+        "now": spec.begin_ns, "flush_base": spec.begin_ns, "debloat_base": spec.begin_ns,
+        "tasks": n, "channels": len(plan.writer), "shift": shift, "leaf0": 1 << shift, "horizon": (1 << (63 - shift)) - 2,
+        "latency": spec.latency_ns, "segment_bytes": spec.segment_bytes, "exclusive": spec.exclusive,
+        "max_per_channel": spec.max_per_channel, "stretching": int(spec.stretching),
+        "timeout": spec.buffer_timeout_ns, "digests": int(spec.digests),
+        "flush_rank": n + lines, "debloat_rank": n + lines + 1,
+    }
+    if spec.nic:
+        values["nic_num"], values["nic_den"] = spec.nic
+    if spec.buffer_timeout_ns > 0:
+        writers = [t for t in range(n) if plan.task_partitions[t]]
+        names = {t: ("flush", spec.vertices[plan.vertex[t]].name, plan.subtask[t]) for t in writers}
+        values["flush_n"], values["flush_from"] = len(writers), words.add(circle(spec, names, spec.buffer_timeout_ns))
+    if spec.debloating:
+        bloat = spec.debloating
+        gates = {i: ("debloat", spec.edges[e].name, plan.subtask[t]) for i, (t, e, _) in enumerate(plan.gates)}
+        values["debloat_n"], values["debloat_from"] = len(gates), words.add(circle(spec, gates, bloat.period_ns))
+        values |= {
+            "period": bloat.period_ns, "target": bloat.target_ns, "samples": bloat.samples, "threshold": bloat.threshold_percent,
+            "min_bytes": bloat.min_bytes,
+        }
+    for name, value in values.items():
+        rows[name] = value
+    return rows
+
+
+def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:
+    """(phase, member) of a timer, by phase, flat."""
+    phases = sorted((1 + ((draw(stream(spec.seed, *name), 0) * period) >> 32), member) for member, name in names.items())
+    return [number for pair in phases for number in pair]

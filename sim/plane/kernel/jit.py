@@ -1,0 +1,239 @@
+"""The compiler's only door: the kernel's text, compiled.
+
+The text is compiled as it stands, every call bound to the other compiled functions.  What the text calls a world is for the
+compiler a pointer to a table of base addresses (`addresses`); rows and words are plain memory behind it, a row is the address
+of its first field.  Thus a call inside the kernel passes one register and nothing counts references; arrays of numba's own,
+in a tuple, cost a factor of 5 here.  What a field or a word stands for cannot overlap with any other: the loads and stores say
+so (TBAA), which is how C++ would treat members of structures.
+
+Only the outermost function can be called from Python, with integers, and is cached on disk; its name carries a fingerprint of the
+whole text, because numba itself would look at one file only.
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import hashlib
+import importlib
+import operator
+import pkgutil
+import warnings
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType, NoneType
+from typing import Any, cast, get_args, get_type_hints
+
+import numpy as np
+
+from sim.plane.kernel import rows, text
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.door import door
+from sim.plane.seam import interface, spec
+
+__all__ = ["addresses", "compiled_door"]
+
+COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
+    "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
+    "arrive", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss", "open_shared", "poll_local",
+    "read_joined", "recycle_current", "report", "send_local", "send_marker", "write_shared",
+})  # fmt: skip
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
+
+
+def addresses(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What the compiled text takes for a world of arrays: where each of them begins.  They must outlive its use."""
+    return np.array([cast(Any, array).ctypes.data for array in world], np.int64)
+
+
+@cache
+def compiled_door() -> Callable[..., int] | None:
+    """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
+    try:
+        import numba
+    except ImportError as error:
+        warnings.warn(f"the plane runs interpreted, numba cannot be imported: {error}", RuntimeWarning, stacklevel=2)
+        return None
+    if numba.config.DISABLE_JIT:
+        warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
+        return None
+    texts = [importlib.import_module(f"{text.__name__}.{info.name}") for info in pkgutil.iter_modules(text.__path__)]
+    name = f"{door.__name__}_{fingerprint(texts)}"
+    try:
+        return outermost(numba, name, {})  # without knowing what it calls it cannot be compiled, only found in the cache
+    except numba.core.errors.TypingError:
+        pass
+    collecting = gc.isenabled()
+    gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
+    try:
+        return outermost(numba, name, callees(numba, texts))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def outermost(numba: Any, name: str, space: dict[str, Any]) -> Callable[..., int]:
+    """The door for use from Python, from the cache on disk or compiled, and cached if some directory can be written."""
+    twin = FunctionType(door.__code__, space, name)
+    twin.__module__, twin.__qualname__ = door.__module__, name  # what the cache goes by
+    signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
+    options = {"error_model": "numpy", "nogil": True}
+    try:
+        return numba.njit(signature, cache=True, **options)(twin)  # type: ignore[no-any-return]
+    except (RuntimeError, OSError):
+        return numba.njit(signature, **options)(twin)  # type: ignore[no-any-return]
+
+
+def callees(numba: Any, texts: list[ModuleType]) -> dict[str, Any]:
+    """The names the door needs, with everything it calls compiled for the types it says.
+
+    Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
+    What is hot is inlined: calls between numba's functions cost more than what most of these do.
+    """
+    types = {int: numba.int64, bool: numba.boolean, World: teach_memory(numba), NoneType: numba.void}
+    options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
+    spaces = {module.__name__: dict(vars(module)) for module in texts}
+    compiled: dict[str, Any] = {}
+
+    def space_of(function: Callable[..., Any]) -> dict[str, Any]:
+        """The function's names, those it calls compiled."""
+        space = spaces[function.__module__]
+        for instruction in dis.get_instructions(function):
+            if instruction.opname == "LOAD_GLOBAL" and isinstance(space.get(instruction.argval), FunctionType):
+                compile_one(space[instruction.argval])
+        return space | compiled
+
+    def compile_one(function: FunctionType) -> None:
+        name = function.__name__
+        if name not in compiled:
+            twin = FunctionType(function.__code__, space_of(function), name)
+            hints = get_type_hints(function)
+            result = types[hints.pop("return")]
+            hot = not COLD & {name, function.__module__.rpartition(".")[2]}
+            compiled[name] = numba.njit(result(*(types[hint] for hint in hints.values())), forceinline=hot, **options)(twin)
+
+    return space_of(door)
+
+
+def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, or none of them where this numba does not know them; it says so at the first call, not before."""
+    try:
+        njit(**options)(lambda x: x).compile("int64(int64)")
+    except Exception:  # noqa: BLE001 - whatever a future numba raises, the answer is to do without
+        return {}
+    return options
+
+
+def fingerprint(texts: list[ModuleType]) -> str:
+    """Of everything that is compiled, and how."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path in (*(str(module.__file__) for module in texts), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
+
+
+def teach_memory(numba: Any) -> Any:
+    """Teach the compiler worlds, sequences of rows, rows and words; returns the type of a world."""
+    from llvmlite import ir
+    from numba.core.typeconv import Conversion
+    from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+    from numba.extending import infer_getattr, lower_builtin, lower_cast, models, register_model
+    from numba.extending import lower_getattr_generic as lower_getattr
+    from numba.extending import lower_setattr_generic as lower_setattr
+    from numba.types import Integer, Type, int64, void
+
+    word = ir.IntType(64)
+    pointer = word.as_pointer()
+
+    class Memory(Type):  # type: ignore[misc]
+        """A place in memory: `row` is the class of the rows there, int for words, World for the table itself."""
+
+        def __init__(self, row: type, many: bool) -> None:
+            super().__init__(f"{'many' if many else 'one'}.{row.__name__}")
+            self.row, self.many = row, many
+
+        def can_convert_from(self, _: Any, other: Any) -> Any:
+            """An integer is taken for the address of a world: that is how Python passes one."""
+            return Conversion.safe if self.row is World and other is int64 else None
+
+    @register_model(Memory)
+    class MemoryModel(models.PrimitiveModel):  # type: ignore[misc]
+        def __init__(self, manager: Any, kind: Any) -> None:
+            super().__init__(manager, kind, pointer)
+
+    def annotated(hint: Any) -> Memory:
+        """General -> one row, list[Task] -> many rows, list[int] -> words."""
+        inner = get_args(hint)
+        if not inner:
+            return Memory(hint, many=False)
+        return Memory(inner[0], many=True)
+
+    world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
+    columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row is not int}
+
+    @infer_getattr
+    class MemoryAttribute(AttributeTemplate):  # type: ignore[misc]
+        key = Memory
+
+        def generic_resolve(self, kind: Memory, name: str) -> Any:
+            if kind.row is World:
+                return world[name][1]
+            return int64 if not kind.many and name in columns[kind.row] else None
+
+    @infer_global(operator.getitem)
+    class MemoryItem(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args: Any, _: Any) -> Any:
+            if isinstance(args[0], Memory) and args[0].many and isinstance(args[1], Integer):
+                return numba.core.typing.signature(int64 if args[0].row is int else Memory(args[0].row, many=False), args[0], int64)
+            return None
+
+    @infer_global(operator.setitem)
+    class MemoryStore(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args: Any, _: Any) -> Any:
+            if isinstance(args[0], Memory) and args[0].row is int:
+                return numba.core.typing.signature(void, args[0], int64, int64)
+            return None
+
+    def tagged(builder: Any, instruction: Any, name: str) -> Any:
+        """No access under this name overlaps with one under another."""
+        module = builder.module
+        root = module.add_metadata(["plane"])
+        kind = module.add_metadata([name, root, word(0)])
+        instruction.set_metadata("tbaa", module.add_metadata([kind, kind, word(0)]))
+        return instruction
+
+    def place_of(builder: Any, kind: Memory, base: Any, name: str) -> Any:
+        return builder.gep(base, [word(columns[kind.row][name])], inbounds=True)
+
+    @lower_getattr(Memory)
+    def get_attribute(context: Any, builder: Any, kind: Memory, base: Any, name: str) -> Any:
+        if kind.row is not World:
+            return tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
+        address = builder.load(builder.gep(base, [word(world[name][0])], inbounds=True))
+        address.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return builder.inttoptr(address, pointer)
+
+    @lower_setattr(Memory)
+    def set_attribute(context: Any, builder: Any, signature: Any, args: Any, name: str) -> Any:
+        kind, value = signature.args
+        number = context.cast(builder, args[1], value, int64)
+        return tagged(builder, builder.store(number, place_of(builder, kind, args[0], name)), f"{kind.row.__name__}.{name}")
+
+    @lower_builtin(operator.getitem, Memory, Integer)
+    def get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = signature.args[0].row
+        if row is int:
+            return tagged(builder, builder.load(builder.gep(args[0], [args[1]], inbounds=True)), "word")
+        return builder.gep(args[0], [builder.mul(args[1], word(len(columns[row])))], inbounds=True)
+
+    @lower_builtin(operator.setitem, Memory, Integer, Integer)
+    def set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return tagged(builder, builder.store(args[2], builder.gep(args[0], [args[1]], inbounds=True)), "word")
+
+    @lower_cast(Integer, Memory)
+    def cast_address(context: Any, builder: Any, number: Any, kind: Any, value: Any) -> Any:
+        return builder.inttoptr(value, pointer)
+
+    return Memory(World, many=False)

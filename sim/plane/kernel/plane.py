@@ -1,0 +1,210 @@
+"""The kernel behind the seam: verbs become operations on the world, rows become tables.
+
+One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the kernel's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from sim.plane.kernel import jit
+from sim.plane.kernel.assembly import as_objects, assemble, grown
+from sim.plane.kernel.conservation import check_world
+from sim.plane.kernel.restarting import counted, excess_of, place, read
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.tables import channel_table, column, gate_table, partition_table, task_table
+from sim.plane.kernel.text import names
+from sim.plane.kernel.text.door import door
+from sim.plane.seam.counted import Counted
+from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
+from sim.plane.seam.positions import channels_in, channels_out, require_closed
+
+__all__ = ["KernelPlane"]
+
+MARKER_ROOM = 1024  # elements; more is made when a verb needs it
+
+
+class KernelPlane:
+    """The data plane as a compiled (or interpreted) kernel over rows of integers."""
+
+    def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
+        self.spec = spec
+        arrays: Any
+        arrays, self.layout = assemble(spec, MARKER_ROOM)
+        enter = jit.compiled_door() if backend == "compiled" else None
+        self.backend = "interpreted" if enter is None else "compiled"
+        self._enter = enter or door
+        self._horizon = int(arrays.g["horizon"][0])
+        self._settle_in(as_objects(arrays) if enter is None else arrays)
+        self._notices: deque[Notice] = deque()
+        self._marker_room = MARKER_ROOM
+        self._excess_room = 0
+        self._ends: dict[int, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
+        self.now = spec.begin_ns
+        self._do(names.START)
+
+    def _settle_in(self, world: World) -> None:
+        """From now on operations act on this world."""
+        self._world = world
+        self._handle: Any = world
+        if self.backend == "compiled":
+            self._addresses = jit.addresses(world)
+            self._handle = self._addresses.ctypes.data
+
+    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        return self._enter(self._handle, op, task, a, b, c, d)
+
+    def _collect(self, n: int) -> None:
+        """Move n pending notices out of the kernel."""
+        words: Any = self._world.notes[: n * names.NOTE_WORDS]
+        numbers = words.tolist() if self.backend == "compiled" else words
+        for i in range(0, len(numbers), names.NOTE_WORDS):
+            time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
+            self._notices.append(Notice(time, Kind(kind), task, gate, series, number, channel, first == 1, last == 1))
+        self._do(names.CLEAR)
+
+    def advance(self, until: int) -> Notice:
+        if self._notices:
+            return self._notices.popleft()
+        if not self.now <= until <= self._horizon:
+            raise ValueError(f"advance to {until} ns: now is {self.now}, the last possible time of this job {self._horizon}")
+        noted = self._do(names.ADVANCE, 0, until)
+        if noted == 0:
+            self.now = until
+            return Notice(until, Kind.QUIET)
+        self._collect(noted)
+        notice = self._notices.popleft()
+        self.now = notice.time
+        return notice
+
+    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+        if marker.number <= 0 or not 0 <= marker.series < MAX_SERIES:
+            raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
+        partitions = self.layout.task_partitions[task]
+        only = -1
+        if edge is not None:
+            only = next((p for p in partitions if self.layout.partitions[p][1] == edge), -2)
+            if only == -2:
+                raise ValueError(f"task {task} does not write edge {edge}")
+        self._make_room(1 + sum(len(self.layout.partitions[p][2]) for p in partitions))
+        captured = self._do(names.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
+        if Trait.ANNOUNCED in marker.traits and not partitions:
+            self._collect(int(column(self._world.g, "noted")[0]))
+        return captured
+
+    def _make_room(self, markers: int) -> None:
+        """Before a verb adds markers: the pool grows by doubling."""
+        needed = int(column(self._world.g, "markers")[0]) + markers
+        if needed > self._marker_room:
+            more = max(needed, 2 * self._marker_room) - self._marker_room
+            self._settle_in(grown(self._world, more))
+            self._marker_room += more
+
+    def _make_excess_room(self, segments: int) -> None:
+        """Before recovered output takes more segments than the pools have (P6)."""
+        if segments > self._excess_room:
+            self._settle_in(grown(self._world, segments - self._excess_room))
+            self._excess_room = segments
+
+    def convert_output(self, task: int, number: int) -> int:
+        return self._do(names.CONVERT, task, number)
+
+    def prioritise(self, task: int, number: int) -> None:
+        self._do(names.PRIORITISE, task, number)
+
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+        self._do(names.RESUME_ALL, task, number)
+
+    def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+        self._do(names.SETTLE, task, series, number)
+
+    def capture(self, task: int, number: int) -> None:
+        if number <= 0:
+            raise ValueError(f"capture of number {number}: numbers are positive")
+        self._do(names.CAPTURE, task, number)
+
+    def captured(self, task: int) -> tuple[int, int]:
+        return self._do(names.CAPTURED_IN, task), self._do(names.CAPTURED_OUT, task)
+
+    def release_capture(self, task: int) -> None:
+        self._do(names.RELEASE_CAPTURE, task)
+
+    def interrupt(self, task: int) -> None:
+        self._do(names.INTERRUPT, task)
+
+    def hold(self, task: int) -> None:
+        if not self._do(names.HOLD, task):
+            raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
+
+    def release(self, task: int) -> None:
+        if not self._do(names.RELEASE, task):
+            raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
+
+    def scale(self, task: int, num: int, den: int) -> None:
+        if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
+            raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
+        self._do(names.SCALE, task, num, den)
+
+    def let_go(self, task: int, until: int) -> None:
+        self._do(names.LET_GO, task, until)
+
+    def wait_for_late(self, task: int) -> None:
+        self._do(names.WAIT_FOR_LATE, task)
+
+    def halt(self, tasks: Iterable[int]) -> None:
+        halted = set(tasks)
+        for task in halted:
+            self._do(names.HALT, task)
+        self._drop_notices(halted)
+
+    def _drop_notices(self, tasks: Iterable[int]) -> None:
+        self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
+
+    def position(self, task: int) -> Position:
+        return read(self._world, task, *self._channels_of(task))
+
+    def counted(self, task: int) -> Counted:
+        return counted(self._world, task, *self._channels_of(task))
+
+    def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        if task not in self._ends:
+            inputs, outputs = channels_in(self.layout, task), channels_out(self.layout, task)
+            self._ends[task] = np.array(inputs, np.int64), np.array(outputs, np.int64)
+        return self._ends[task]
+
+    def start(self, positions: Mapping[int, Position]) -> None:
+        require_closed(self.layout, positions)
+        self._drop_notices(positions)
+        self._make_excess_room(excess_of(self._world, self.layout, self.spec.segment_bytes, positions))
+        place(self._world, self.spec, self.layout, positions, self._do)
+
+    def polled(self, task: int) -> int:
+        return self._do(names.POLLED, task)
+
+    def served(self) -> np.ndarray[Any, Any]:
+        return column(self._world.tasks, "served")
+
+    def tasks(self) -> np.ndarray[Any, Any]:
+        return task_table(self._world, self.now)
+
+    def channels(self) -> np.ndarray[Any, Any]:
+        return channel_table(self._world)
+
+    def partitions(self) -> np.ndarray[Any, Any]:
+        return partition_table(self._world, self.layout)
+
+    def gates(self) -> np.ndarray[Any, Any]:
+        return gate_table(self._world, self.layout)
+
+    def check(self) -> None:
+        world = self._world
+        used = int(column(world.g, "fresh")[0])
+        if used > len(world.elements):
+            raise AssertionError(f"{used} elements used of a pool of {len(world.elements)}, at {self.now} ns")
+        if self.backend == "compiled":  # the rest of the pool was never touched
+            world = as_objects(world._replace(elements=world.elements[:used]))
+        check_world(world, self.spec)

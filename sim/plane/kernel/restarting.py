@@ -1,0 +1,195 @@
+"""Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
+
+A start is done in three steps: the kernel sweeps out what belongs to the tasks, here every field becomes what it was at the
+beginning except those that last, and the kernel has the tasks stand at their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from sim.plane.kernel.rows import Channel, Gate, Partition, Task, World
+from sim.plane.kernel.tables import assign, column, picked, totals
+from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
+from sim.plane.seam.counted import Counted
+from sim.plane.seam.interface import PlaneSpec, Position
+from sim.plane.seam.layout import Layout
+from sim.plane.seam.positions import channels_in, channels_out
+
+__all__ = ["KEPT", "counted", "excess_of", "place", "read"]
+
+KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
+    Task: {
+        "state", "held", "joined", "stride", "offset", "slow_num", "slow_den", "first_partition", "last_partition", "since",
+        "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest", "first_gate", "last_gate", "buffers_in", "line", "source", "total",
+        "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records", "earlier_served",
+        "lag", "lag_capacity", "lag_table", "lag_n", "lag_stride", "lag_offset", "lag_ring",
+    },
+    Partition: {
+        "pool", "limit", "first_channel", "channels", "task", "ship", "copies", "turn", "fan_num", "fan_den", "size_table", "size_n",
+        "weights", "weights_n", "stride", "offset", "buffers_out",
+    },
+    Gate: {
+        "task", "place", "first_channel", "channels", "service_table", "service_n", "size_table", "size_n", "settled", "closed_bits",
+        "counts", "count_words",
+    },
+    Channel: {"stride", "offset", "local", "writer", "reader", "partition", "gate", "place", "digest", "earlier_read", "earlier_written"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the rows of some tasks stand."""
+
+    tasks: list[int]
+    partitions: list[int]
+    gates: list[int]
+    channels: list[int]
+
+    @classmethod
+    def of(cls, plan: Layout, tasks: Iterable[int]) -> Places:
+        every = sorted(tasks)
+        return cls(
+            every,
+            [p for t in every for p in plan.task_partitions[t]],
+            [g for t in every for g in plan.task_gates[t]],
+            [c for t in every for c in channels_out(plan, t)],
+        )
+
+
+def read(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
+    """P2; the channels of the task as two arrays."""
+    rows = world.channels
+    so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
+    return Position(
+        int(picked(world.tasks, "served", [task])[0]),
+        consumed=picked(rows, "consumed", inputs),
+        records_out=picked(rows, "records_in", inputs),
+        captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
+        written=picked(rows, "written", outputs),
+        records_in=picked(rows, "records_out", outputs),
+        overtaken=picked(rows, "cap_out", outputs),
+        late=int(picked(world.tasks, "late", [task])[0]),
+    )
+
+
+def counted(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
+    """P8; the channels of the task as two arrays."""
+    served = picked(world.tasks, "served", [task]) + picked(world.tasks, "earlier_served", [task])
+    return Counted(
+        int(served[0]),
+        picked(world.channels, "records_in", inputs) + picked(world.channels, "earlier_read", inputs),
+        picked(world.channels, "records_out", outputs) + picked(world.channels, "earlier_written", outputs),
+    )
+
+
+def excess_of(world: World, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
+    """Segments in use beyond what the pools may grant, once the tasks stand at these positions."""
+    used = column(world.partitions, "used")
+    for t, position in positions.items():
+        segments = iter((-(-position.overtaken // segment_bytes)).tolist())
+        for p in plan.task_partitions[t]:
+            used[p] = sum(next(segments) for _ in plan.partitions[p][2])
+    return int(np.maximum(used - column(world.partitions, "limit"), 0).sum())
+
+
+def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]) -> None:
+    """P3: the tasks stand at their positions; `do` runs an operation of the kernel."""
+    where = Places.of(plan, positions)
+    before, stood = totals(world), standing(world, where)
+    assign(world.tasks, "held", where.tasks, FORGETTING)
+    do(SWEEP, 0)
+    renew(world, spec, where)
+    captured = np.zeros(len(plan.reader), np.int64)
+    for t, position in positions.items():
+        captured[channels_in(plan, t)] = position.captured
+    for t, position in positions.items():
+        outputs = channels_out(plan, t)
+        write(world, t, position, outputs, captured[outputs])
+        count_copies(world, plan.task_partitions[t], position)
+        seek_due(world, t, position.served)
+    for t in where.tasks:
+        do(STAND, t)
+    after = totals(world)
+    for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
+        earlier = column(world.tasks, field) + before[total] - after[total]
+        assign(world.tasks, field, where.tasks, earlier[where.tasks])
+    stands = standing(world, where)
+    for rows, places, field in ((world.tasks, where.tasks, "earlier_served"), (world.channels, where.channels, "earlier_read"),
+                                (world.channels, where.channels, "earlier_written")):  # fmt: skip
+        assign(rows, field, places, picked(rows, field, places) + stood[field] - stands[field])
+
+
+def standing(world: World, where: Places) -> dict[str, np.ndarray[Any, Any]]:
+    """Where the tasks and channels stand, by the field that keeps what a start takes back (P8)."""
+    return {
+        "earlier_served": picked(world.tasks, "served", where.tasks),
+        "earlier_read": picked(world.channels, "records_in", where.channels),
+        "earlier_written": picked(world.channels, "records_out", where.channels),
+    }
+
+
+def renew(world: World, spec: PlaneSpec, where: Places) -> None:
+    """Every field as it was at the beginning, except those kept."""
+    for row, rows, places in (
+        (Task, world.tasks, where.tasks), (Partition, world.partitions, where.partitions), (Gate, world.gates, where.gates),
+        (Channel, world.channels, where.channels),
+    ):  # fmt: skip
+        for field in fields(row):
+            if field.name not in KEPT[row]:
+                assign(rows, field.name, places, field.default)
+    assign(world.tasks, "last_used", where.tasks, picked(world.tasks, "last_gate", where.tasks) - 1)
+    assign(world.gates, "idle", where.gates, spec.floating)
+    assign(world.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)
+    assign(world.gates, "announced_bytes", where.gates, spec.starting_buffer_bytes)
+    assign(world.channels, "buffer_bytes", where.channels, spec.starting_buffer_bytes)
+    own = np.where(picked(world.channels, "local", where.channels) == 1, 0, spec.exclusive)
+    for name in ("credit", "required", "ex_free"):
+        assign(world.channels, name, where.channels, own)
+    for settled, closed, counts in zip(*(picked(world.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True):
+        for i in (*range(settled, settled + SERIES), *range(closed, counts)):
+            world.words[i] = 0
+
+
+def write(world: World, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
+    """P5: the records a task has served, the offsets of its output channels."""
+    assign(world.tasks, "served", [task], position.served)
+    assign(world.tasks, "late", [task], position.late)
+    sent = position.written - position.overtaken
+    for name, values in (
+        ("written", position.written), ("sent", sent), ("arrived", sent), ("taken", sent - captured), ("consumed", sent - captured),
+        ("records_out", position.records_in),
+    ):  # fmt: skip
+        assign(world.channels, name, outputs, values)
+
+
+def count_copies(world: World, partitions: Sequence[int], position: Position) -> None:
+    """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
+    columns = (picked(world.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
+    first = 0
+    for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
+        made = (position.served - position.late) * num // den
+        assign(world.partitions, "copies", [p], made)
+        counted = position.records_in[first : first + (1 if ship == BROADCAST else channels)]
+        assign(world.partitions, "uncounted", [p], made - int(counted.sum()))
+        first += channels
+        if ship in (REBALANCE, RESCALE):
+            assign(world.partitions, "turn", [p], (turn + made - copies) % channels)
+
+
+def seek_due(world: World, task: int, served: int) -> None:
+    """W1: when the next record of a source is due, and by which segment."""
+    begin, end = (int(picked(world.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
+    at = begin
+    while at + SEGMENT < end and world.words[at + SEGMENT] <= served:
+        at += SEGMENT
+    assign(world.tasks, "segment", [task], at)
+    if begin < end:
+        first, start, num, whole, rest = (int(word) for word in world.words[at : at + SEGMENT])
+        parts = (served - first) * rest
+        assign(world.tasks, "due", [task], start + (served - first) * whole + parts // num)
+        assign(world.tasks, "due_part", [task], parts % num)

@@ -1,0 +1,61 @@
+"""The loop: work items, then the next event, up to a notice or a time (E1-E3)."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.messages import reverse_line_event
+from sim.plane.kernel.text.names import NEVER
+from sim.plane.kernel.text.sending import forward_line_event, send
+from sim.plane.kernel.text.thread import end_service, turn
+from sim.plane.kernel.text.timers import debloat_event, flush_event
+from sim.plane.kernel.text.tree import set_leaf
+from sim.plane.kernel.text.work import wake
+
+
+def advance(w: World, until: int) -> int:
+    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
+    g = w.g
+    while g.now < until and g.noted == 0:
+        if g.work_n > 0:
+            item = w.ring[g.work_head]
+            g.work_head = (g.work_head + 1) & g.work_mask
+            g.work_n -= 1
+        else:
+            item = next_event(w, until)
+        if item >= g.tasks:
+            send(w, item - g.tasks)
+        elif item >= 0:
+            turn(w, item)
+    return g.noted
+
+
+def next_event(w: World, until: int) -> int:
+    """The next event happens, or it is `until` (E1).  Returns the work it leaves at the head of the list, -1: that is on the list, or none.
+
+    The leaf of a task is left as it is for a moment: most often its next service overwrites it.
+    """
+    g = w.g
+    if g.stale >= 0:
+        set_leaf(w, g.stale, NEVER)
+        g.stale = -1
+    key = w.tree[1]
+    time = key >> g.shift
+    if time >= until:
+        g.now = until
+        return -1
+    g.now = time
+    rank = key - (time << g.shift)
+    if rank < g.tasks:
+        g.stale = rank
+        if w.tasks[rank].serving == 1:
+            end_service(w, rank)
+            if g.work_n == 0:
+                return rank
+        wake(w, rank)
+    elif rank == g.tasks:
+        reverse_line_event(w)
+    elif rank == g.flush_rank:
+        flush_event(w)
+    elif rank == g.debloat_rank:
+        debloat_event(w)
+    else:
+        forward_line_event(w, rank - g.tasks)
+    return -1

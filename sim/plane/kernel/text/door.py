@@ -1,0 +1,150 @@
+"""The only door into the kernel: one function with one signature for every operation, so that the compiler makes one."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.advance import advance
+from sim.plane.kernel.text.capture import capture, captured_in, captured_out, release_capture
+from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.late import let_go, wait_for_late
+from sim.plane.kernel.text.markers import convert_output, forward, prioritise, resume, settle
+from sim.plane.kernel.text.names import (
+    ADVANCE,
+    CAPTURE,
+    CAPTURED_IN,
+    CAPTURED_OUT,
+    CLEAR,
+    CONVERT,
+    FORWARD,
+    HALT,
+    HALTED,
+    HELD,
+    HOLD,
+    INTERRUPT,
+    LET_GO,
+    POLLED,
+    PRIORITISE,
+    RELEASE,
+    RELEASE_CAPTURE,
+    RESUME_ALL,
+    SCALE,
+    SETTLE,
+    STAND,
+    START,
+    SWEEP,
+    WAIT_FOR_LATE,
+)
+from sim.plane.kernel.text.restarts import drop_event, halt, stand, sweep
+from sim.plane.kernel.text.tree import schedule
+from sim.plane.kernel.text.work import append_turn, become, wake_between_records
+
+
+def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
+    """Operation `op` on the world, for task t and with arguments of its own; most return 0."""
+    if op == ADVANCE:
+        return advance(w, a)
+    if op == CLEAR:
+        clear(w)
+    elif op == START:
+        start(w)
+    elif op == FORWARD:
+        return forward(w, t, a, b, c, d)
+    elif op == CONVERT:
+        return convert_output(w, t, a)
+    elif op == PRIORITISE:
+        prioritise(w, t, a)
+    elif op == RESUME_ALL:
+        resume(w, t, a)
+    elif op == SETTLE:
+        settle(w, t, a, b)
+    elif op == CAPTURE:
+        capture(w, t, a)
+    elif op == CAPTURED_IN:
+        return captured_in(w, t)
+    elif op == CAPTURED_OUT:
+        return captured_out(w, t)
+    elif op == POLLED:
+        return polled(w, t)
+    elif op == RELEASE_CAPTURE:
+        release_capture(w, t)
+    elif op == INTERRUPT:
+        interrupt(w, t)
+    elif op == HOLD:
+        return hold(w, t)
+    elif op == RELEASE:
+        return release(w, t)
+    elif op == SCALE:
+        scale(w, t, a, b)
+    elif op == LET_GO:
+        let_go(w, t, a)
+    elif op == WAIT_FOR_LATE:
+        wait_for_late(w, t)
+    elif op == HALT:
+        halt(w, t)
+    elif op == SWEEP:
+        sweep(w)
+    elif op == STAND:
+        stand(w, t)
+    return 0
+
+
+def clear(w: World) -> None:
+    """The pending notices have been read."""
+    w.g.noted = 0
+
+
+def interrupt(w: World, t: int) -> None:
+    """The thread says when it is between records (E4)."""
+    w.tasks[t].interrupted = 1
+    wake_between_records(w, t)
+
+
+def scale(w: World, t: int, num: int, den: int) -> None:
+    """Services that begin later take num / den of their time (E4)."""
+    w.tasks[t].slow_num = num
+    w.tasks[t].slow_den = den
+
+
+def polled(w: World, t: int) -> int:
+    """Bytes taken from all gates so far."""
+    task = w.tasks[t]
+    total = task.earlier_in
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            total += w.channels[w.words[k]].taken
+    return total
+
+
+def start(w: World) -> None:
+    """Every channel learns the end of its first record, every task gets its first turn, the timers are set."""
+    g = w.g
+    for c in range(g.channels):
+        ch = w.channels[c]
+        gate = w.gates[ch.gate]
+        ch.record_end = law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, 0)
+    for t in range(g.tasks):
+        append_turn(w, t)
+    if g.flush_n > 0:
+        schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from])
+    if g.debloat_n > 0:
+        schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from])
+
+
+def hold(w: World, t: int) -> int:
+    """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
+    task = w.tasks[t]
+    if task.serving == 1 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
+        return 0
+    task.held = 1
+    become(w, t, HELD)
+    drop_event(w, t)
+    return 1
+
+
+def release(w: World, t: int) -> int:
+    """The thread is free again; its state counts as held until its turn.  0: it was not held."""
+    task = w.tasks[t]
+    if task.held == 0 or task.state == HALTED:
+        return 0
+    task.held = 0
+    append_turn(w, t)
+    return 1

@@ -1,0 +1,113 @@
+"""Outputs that leave after the service of their record (L1-L6)."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.names import BUSY, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
+from sim.plane.kernel.text.output import go_on_writing
+from sim.plane.kernel.text.tree import schedule
+from sim.plane.kernel.text.work import become, report, wake_between_records
+
+
+def become_late(w: World, t: int) -> None:
+    """The record just served waits, in hand if there is no room (L1, L2)."""
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        if task.late == task.lag_capacity:
+            task.in_hand = 1
+        else:
+            set_ready(w, t, task.served - 1)
+    task.late += 1
+
+
+def set_ready(w: World, t: int, k: int) -> None:
+    """When record k, behind `late` others, is ready (L2)."""
+    task = w.tasks[t]
+    ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
+    if ready < task.lag_last:
+        ready = task.lag_last
+    task.lag_last = ready
+    i = task.lag_first + task.late
+    if i >= task.lag_capacity:
+        i -= task.lag_capacity
+    w.words[task.lag_ring + i] = ready
+
+
+def write_late(w: World, t: int) -> bool:
+    """L3; False: the turn ends, HARD or with a record in hand."""
+    task = w.tasks[t]
+    while True:
+        if task.in_hand == 1 and task.late <= task.lag_capacity:
+            task.in_hand = 0
+            task.late -= 1
+            set_ready(w, t, task.served - 1)
+            task.late += 1
+        if task.late == 0 or not first_ready(w, t):
+            break
+        if task.lag == TIMED:
+            task.lag_first += 1
+            if task.lag_first == task.lag_capacity:
+                task.lag_first = 0
+        task.late -= 1
+        if not go_on_writing(w, t):
+            become(w, t, HARD)
+            return False
+    if task.in_hand == 1:
+        become(w, t, BUSY)
+        schedule(w, t, w.words[task.lag_ring + task.lag_first])
+        return False
+    return True
+
+
+def first_ready(w: World, t: int) -> bool:
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        return w.words[task.lag_ring + task.lag_first] <= w.g.now
+    return task.served - task.late < task.let_go
+
+
+def expect_late(w: World, t: int) -> None:
+    """L4."""
+    task = w.tasks[t]
+    if task.lag == TIMED and task.serving == 0 and (task.state == IDLE or task.state == SOFT):
+        schedule(w, t, w.words[task.lag_ring + task.lag_first])
+
+
+def let_go(w: World, t: int, until: int) -> None:
+    """L5."""
+    task = w.tasks[t]
+    if until > task.let_go:
+        task.let_go = until
+    wake_between_records(w, t)
+
+
+def wait_for_late(w: World, t: int) -> None:
+    """L6."""
+    w.tasks[t].waits_for_late = 1
+    wake_between_records(w, t)
+
+
+def go_on_waiting(w: World, t: int) -> None:
+    """Mails and nothing else before the last late output is written (L6)."""
+    task = w.tasks[t]
+    if task.interrupted == 1:
+        task.interrupted = 0
+        report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+    elif task.late > 0:
+        become(w, t, IDLE)
+    else:
+        task.waits_for_late = 0
+        report(w, NOTE_NONE_LATE, t, -1, -1, -1, -1, 0, 0)
+
+
+def be_late_again(w: World, t: int) -> None:
+    """L5: the task was started with late records."""
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        n = task.late
+        task.late = 0
+        while task.late < n and task.late < task.lag_capacity:
+            set_ready(w, t, task.served - n + task.late)
+            task.late += 1
+        if task.late < n:
+            task.in_hand = 1
+            task.late = n

@@ -1,0 +1,79 @@
+"""Constants of the kernel: plain integers, equal to the interface's enumerations where those exist."""
+
+from sim.plane.seam.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, Kind, Ship, State, Trait
+
+IDLE = int(State.IDLE)
+BUSY = int(State.BUSY)
+SOFT = int(State.SOFT)
+HARD = int(State.HARD)
+HELD = int(State.HELD)
+HALTED = int(State.HALTED)
+
+PRIORITY = int(Trait.PRIORITY)
+BLOCKING = int(Trait.BLOCKING)
+ANNOUNCED = int(Trait.ANNOUNCED)
+FINAL = int(Trait.FINAL)
+
+REBALANCE = int(Ship.REBALANCE)
+HASH = int(Ship.HASH)
+RESCALE = int(Ship.RESCALE)
+BROADCAST = int(Ship.BROADCAST)
+
+NOTE_ARRIVED = int(Kind.ARRIVED)
+NOTE_ANNOUNCED = int(Kind.ANNOUNCED)
+NOTE_SAFE = int(Kind.SAFE)
+NOTE_LEFT = int(Kind.LEFT)
+NOTE_EXHAUSTED = int(Kind.EXHAUSTED)
+NOTE_RECOVERED = int(Kind.RECOVERED)
+NOTE_NONE_LATE = int(Kind.NONE_LATE)
+NOTE_WORDS = 9  # the fields of a notice
+
+MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)
+SERIES = MAX_SERIES
+COUNTS = OPEN_COUNTS
+ONE_BY_ONE = SINGLES
+COUNT_HEAD = 3  # series, number, channels counted; then the bits
+BITS = 32  # per word of a bit set
+
+# what an element is, if not a marker
+DATA = -1
+CREDIT = -2
+RESUME = -3
+RESIZE = -4
+WATCH = -5
+
+NEVER = 0x7FFFFFFFFFFFFFFF  # key of a leaf without an event
+READING = 1  # bits of a channel's `current`
+FLOATING = 2
+OWNED = 4
+LOOSE = 8
+FORGETTING = 2  # `held` of a task while it starts anew
+SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
+TIMED = 1  # `lag` of a task
+TOLD = 2
+MASK31 = 0x7FFFFFFF
+MASK32 = 0xFFFFFFFF
+
+# operations of the door
+ADVANCE = 0
+START = 1
+FORWARD = 2
+CONVERT = 3
+PRIORITISE = 4
+RESUME_ALL = 5
+SETTLE = 6
+CAPTURE = 7
+CAPTURED_IN = 8
+CAPTURED_OUT = 9
+RELEASE_CAPTURE = 10
+INTERRUPT = 11
+HOLD = 12
+RELEASE = 13
+SCALE = 14
+POLLED = 40
+CLEAR = 15
+HALT = 16
+SWEEP = 17
+STAND = 18
+LET_GO = 19
+WAIT_FOR_LATE = 20

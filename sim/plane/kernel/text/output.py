@@ -1,0 +1,322 @@
+"""Output: segments, writing into buffers, the emission of a record, flushing (O1-O7)."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.draws import draw, law
+from sim.plane.kernel.text.elements import append_element, free_element, new_element, remove_after
+from sim.plane.kernel.text.names import BROADCAST, DATA, HARD, HASH, OWNED, READING, REBALANCE, RESCALE, SOFT
+from sim.plane.kernel.text.offering import offer
+from sim.plane.kernel.text.work import wake
+
+
+def emit(w: World, t: int) -> bool:
+    """Write the outputs of the last record served and not late, or go on where that was refused; False: refused (again) (O4, O5)."""
+    task = w.tasks[t]
+    done = task.served - task.late
+    cursor = task.first_partition - 1
+    copies = 0
+    c = 0
+    rest = 0
+    if task.emitting == 1:
+        cursor = task.cursor
+        copies = task.copies
+        c = task.target
+        rest = task.rest
+        task.emitting = 0
+    while True:
+        if rest > 0:
+            shared = w.partitions[cursor].ship == BROADCAST
+            if shared:
+                rest = write_shared(w, cursor, rest)
+            else:
+                rest = write(w, c, rest)
+            if rest > 0:
+                task.emitting = 1
+                task.cursor = cursor
+                task.copies = copies
+                task.target = c
+                task.rest = rest
+                return False
+            w.channels[c].records_out += 1
+            if shared:
+                for i in range(c + 1, c + w.partitions[cursor].channels):
+                    w.channels[i].records_out += 1
+        while copies == 0:
+            cursor += 1
+            if cursor >= task.last_partition:
+                return True
+            copies = copies_of(w, cursor, done)
+        copies -= 1
+        c = address(w, cursor)
+        part = w.partitions[cursor]
+        ch = w.channels[c]
+        rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
+        if w.g.timeout == 0:
+            touch(w, cursor, c)
+            if part.ship == BROADCAST:
+                touch(w, cursor, c + part.channels - 1)
+
+
+def copies_of(w: World, p: int, served: int) -> int:
+    """floor((k+1) f) - floor(k f), k + 1 records served."""
+    part = w.partitions[p]
+    if part.fan_den == 1:
+        return part.fan_num
+    return served * part.fan_num // part.fan_den - (served - 1) * part.fan_num // part.fan_den
+
+
+def address(w: World, p: int) -> int:
+    """The channel of the next copy, the first one of a broadcast (O5)."""
+    part = w.partitions[p]
+    m = part.copies
+    part.copies = m + 1
+    if part.ship == HASH:
+        if part.weights_n == 0:
+            return part.first_channel + ((draw(part.stride, part.offset, m) * part.channels) >> 32)
+        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, m)
+    if part.ship == REBALANCE or part.ship == RESCALE:
+        turn_of = part.turn
+        part.turn = turn_of + 1
+        if part.turn == part.channels:
+            part.turn = 0
+        return part.first_channel + turn_of
+    return part.first_channel
+
+
+def write(w: World, c: int, rest: int) -> int:
+    """Append `rest` bytes of a record; returns the bytes for which no segment was granted."""
+    ch = w.channels[c]
+    if ch.written + rest < ch.full_at:  # the common case: it fits and leaves room
+        ch.written += rest
+        return 0
+    while rest > 0:
+        if ch.full_at == 0 and not open_buffer(w, c):
+            return rest
+        room = ch.full_at - ch.written
+        if rest > room:
+            room += enlarge(w, c, rest)
+        if rest < room:
+            ch.written += rest
+            return 0
+        ch.written += room
+        rest -= room
+        close_full(w, c)
+    return 0
+
+
+def write_shared(w: World, p: int, rest: int) -> int:
+    """The same for all channels of a broadcast, step by step (O4)."""
+    part = w.partitions[p]
+    lead = w.channels[part.first_channel]
+    while rest > 0:
+        if lead.full_at == 0 and not open_shared(w, p):
+            return rest
+        room = lead.full_at - lead.written
+        if rest > room:
+            room += enlarge_shared(w, p, rest)
+        if rest < room:
+            room = rest
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            ch = w.channels[c]
+            ch.written += room
+            if ch.written == ch.full_at:
+                close_full(w, c)
+        rest -= room
+    return 0
+
+
+def open_shared(w: World, p: int) -> bool:
+    """One segment for a buffer of each channel, as small as the smallest (O1, O3)."""
+    part = w.partitions[p]
+    if part.used >= part.limit:
+        return False
+    share(w, p, part.used + 1)
+    capacity = w.g.segment_bytes
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        ch = w.channels[c]
+        ch.count += 1
+        append_element(w, c, new_element(w, c, DATA))
+        ch.buffers += 1
+        if ch.buffer_bytes < capacity:
+            capacity = ch.buffer_bytes
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        ch = w.channels[c]
+        ch.opened_at = ch.written
+        ch.full_at = ch.written + capacity
+    return True
+
+
+def enlarge_shared(w: World, p: int, rest: int) -> int:
+    """As for one channel."""
+    part = w.partitions[p]
+    gained = enlarge(w, part.first_channel, rest)
+    if gained > 0:
+        for c in range(part.first_channel + 1, part.first_channel + part.channels):
+            w.channels[c].full_at += gained
+    return gained
+
+
+def share(w: World, p: int, used: int) -> None:
+    """So many shared segments are in use; together they count as one channel's (O2)."""
+    part = w.partitions[p]
+    part.used = used
+    part.full = 0
+    if used >= w.g.max_per_channel:
+        part.full = 1
+
+
+def count_shared(w: World, p: int) -> None:
+    """A shared segment is in use until the last channel has given it back (O1)."""
+    part = w.partitions[p]
+    most = 0
+    for c in range(part.first_channel, part.first_channel + part.channels):
+        if w.channels[c].count > most:
+            most = w.channels[c].count
+    share(w, p, most)
+
+
+def open_buffer(w: World, c: int) -> bool:
+    """A segment out of the pool (O3), at the end of the queue."""
+    ch = w.channels[c]
+    part = w.partitions[ch.partition]
+    if part.used >= part.limit:
+        return False
+    part.used += 1
+    ch.count += 1
+    if ch.count == w.g.max_per_channel:
+        part.full += 1
+    append_element(w, c, new_element(w, c, DATA))
+    ch.buffers += 1
+    ch.opened_at = ch.written
+    ch.full_at = ch.written + ch.buffer_bytes
+    return True
+
+
+def enlarge(w: World, c: int, rest: int) -> int:
+    """Without output to spare, a small buffer grows to what the record needs; returns the bytes gained."""
+    ch = w.channels[c]
+    at_most = ch.opened_at + w.g.segment_bytes
+    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):
+        return 0
+    before = ch.full_at
+    ch.full_at = ch.written + rest
+    if ch.full_at > at_most:
+        ch.full_at = at_most
+    return ch.full_at - before
+
+
+def close_full(w: World, c: int) -> None:
+    ch = w.channels[c]
+    w.elements[ch.tail].end = ch.written
+    ch.full_at = 0
+    offer(w, c)
+
+
+def close(w: World, c: int) -> None:
+    """Close the open buffer wherever it stands (M1); if nothing of it is left to send it is gone."""
+    ch = w.channels[c]
+    if ch.full_at == 0:
+        return
+    ch.full_at = 0
+    e = ch.tail
+    w.elements[e].end = ch.written
+    if ch.written > ch.sent:
+        return
+    before = -1
+    i = ch.head
+    while i != e:  # priority markers may stand before it
+        before = i
+        i = w.elements[i].next
+    remove_after(w, c, before, e)
+    free_element(w, e)
+    ch.buffers -= 1
+    if ch.local == 1 and ch.current != 0:
+        ch.current = READING | OWNED  # with the recycling of the last slice (O7)
+    else:
+        give_back(w, c)
+
+
+def has_room(w: World, p: int) -> bool:
+    """O2, for one partition."""
+    part = w.partitions[p]
+    return part.used < part.pool and part.full == 0
+
+
+def available(w: World, t: int) -> bool:
+    """O2."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        if not has_room(w, p):
+            return False
+    return True
+
+
+def give_back(w: World, c: int) -> None:
+    """One segment returns to its pool and wakes the writer that waits for it (O7)."""
+    ch = w.channels[c]
+    part = w.partitions[ch.partition]
+    if part.ship == BROADCAST:
+        ch.count -= 1
+        if ch.count + 1 == part.used:
+            count_shared(w, ch.partition)
+    else:
+        if ch.count == w.g.max_per_channel:
+            part.full -= 1
+        ch.count -= 1
+        part.used -= 1
+    state = w.tasks[part.task].state
+    if state == HARD or (state == SOFT and available(w, part.task)):
+        wake(w, part.task)
+
+
+def retire(w: World, c: int, end: int) -> None:
+    """The buffer ending at `end` is sent (local: recycled); pinned, its segment is owed (C4)."""
+    ch = w.channels[c]
+    if ch.out_from < end <= ch.out_to:
+        ch.owed_segments += 1
+    else:
+        give_back(w, c)
+
+
+def flush_channel(w: World, c: int) -> None:
+    ch = w.channels[c]
+    if ch.written > ch.sent:
+        ch.flush = 1
+        offer(w, c)
+
+
+def flush(w: World, t: int) -> None:
+    """Everything written may leave (O6)."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            flush_channel(w, c)
+
+
+def touch(w: World, p: int, c: int) -> None:
+    """Remember where an emission writes, so that its flush need not visit every channel."""
+    part = w.partitions[p]
+    if part.touched_to == 0 or c < part.touched_from:
+        part.touched_from = c
+    if c >= part.touched_to:
+        part.touched_to = c + 1
+
+
+def flush_touched(w: World, t: int) -> None:
+    """The flush at the end of an emission: everywhere else nothing is unsent that was not flushed before."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.touched_from, part.touched_to):
+            flush_channel(w, c)
+        part.touched_from = 0
+        part.touched_to = 0
+
+
+def go_on_writing(w: World, t: int) -> bool:
+    """The emission, and the flush at its end without a timer (T2, O6)."""
+    if not emit(w, t):
+        return False
+    if w.g.timeout == 0:
+        flush_touched(w, t)
+    return True

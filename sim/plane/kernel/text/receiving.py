@@ -1,0 +1,161 @@
+"""The receiver's side of a channel: arrival, credits, recycling (R1-R5)."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.elements import append_urgent
+from sim.plane.kernel.text.messages import tell_sender
+from sim.plane.kernel.text.names import ANNOUNCED, CREDIT, DATA, FLOATING, LOOSE, MARKER_SERIES, NOTE_ANNOUNCED, OWNED, PRIORITY
+from sim.plane.kernel.text.offering import make_ready
+from sim.plane.kernel.text.output import retire
+from sim.plane.kernel.text.work import fold_channel, report, wake_between_records
+
+
+def arrive(w: World, e: int) -> None:
+    """An element reaches the reader of a remote channel."""
+    element = w.elements[e]
+    c = element.channel
+    if element.kind == DATA:
+        ch = w.channels[c]
+        if w.g.digests == 1:
+            fold_channel(w, c, element.end, element.end - ch.arrived)
+        ch.arrived = element.end
+        if ch.fl_free > 0:
+            ch.fl_free -= 1
+            element.traits = 1
+        else:
+            ch.ex_free -= 1
+            element.traits = 0
+        ch.received_buffers += 1
+        append_received(w, c, e)
+    else:
+        deliver_marker(w, c, e)
+    require(w, c, element.backlog)
+
+
+def deliver_marker(w: World, c: int, e: int) -> None:
+    """R5, on any channel; an ordinary marker only comes here on a remote one."""
+    element = w.elements[e]
+    note_mark(w, c, element.kind, element.number)
+    ch = w.channels[c]
+    t = ch.reader
+    prioritised = element.kind == MARKER_SERIES and element.number == w.tasks[t].prioritised
+    if prioritised or (element.traits & PRIORITY) != 0:
+        append_urgent(w, t, e)
+        wake_between_records(w, t)
+    else:
+        gate = w.gates[ch.gate]
+        if (element.traits & ANNOUNCED) != 0 and element.number > gate.announced:
+            gate.announced = element.number
+            report(w, NOTE_ANNOUNCED, t, gate.place, -1, element.number, -1, 0, 0)
+        append_received(w, c, e)
+
+
+def note_mark(w: World, c: int, series: int, number: int) -> None:
+    """The marker is noted (R5); a capture that awaited it is complete on this channel (C2)."""
+    ch = w.channels[c]
+    if series == MARKER_SERIES and number >= ch.mark:
+        ch.mark = number
+        ch.mark_at = ch.arrived
+        if ch.capturing == number:
+            finish_capture(w, c)
+
+
+def finish_capture(w: World, c: int) -> None:
+    ch = w.channels[c]
+    ch.capturing = 0
+    ch.cap_in = ch.mark_at - ch.captured_from
+    ch.in_to = ch.mark_at
+
+
+def append_received(w: World, c: int, e: int) -> None:
+    """At the end of the receive queue (R4)."""
+    ch = w.channels[c]
+    w.elements[e].next = -1
+    if ch.first < 0:
+        ch.first = e
+    else:
+        w.elements[ch.last].next = e
+    ch.last = e
+    ch.received += 1
+    make_ready(w, c)
+
+
+def require(w: World, c: int, backlog: int) -> None:
+    """As many buffers as the sender's backlog asks for, or a place in the list of listeners (R2)."""
+    g = w.g
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    ch.required = backlog + g.exclusive
+    gained = 0
+    while ch.ex_free + ch.fl_free < ch.required and ch.waiting == 0:
+        if gate.idle > 0:
+            gate.idle -= 1
+            ch.fl_free += 1
+            gained += 1
+        else:
+            listen(w, c)
+    if gained > 0:
+        tell_sender(w, c, CREDIT, gained)
+
+
+def listen(w: World, c: int) -> None:
+    """At the end of the gate's listeners."""
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    ch.waiting = 1
+    ch.next_listener = -1
+    if gate.listener_head < 0:
+        gate.listener_head = c
+    else:
+        w.channels[gate.listener_tail].next_listener = c
+    gate.listener_tail = c
+
+
+def recycle_current(w: World, c: int) -> None:
+    """The reader is through with the channel's current buffer (T7, T8)."""
+    ch = w.channels[c]
+    how = ch.current
+    ch.current = 0
+    if ch.local == 1:
+        if (how & OWNED) != 0:
+            retire(w, c, ch.taken)
+    elif (how & LOOSE) != 0:  # recovered input (P6)
+        return
+    elif ch.in_from < ch.taken and ch.taken <= ch.in_to:  # pinned (C4)
+        if (how & FLOATING) != 0:
+            ch.owed_floating += 1
+        else:
+            ch.owed_exclusive += 1
+    elif (how & FLOATING) != 0:
+        recycle_floating(w, ch.gate)
+    else:
+        recycle_exclusive(w, c)
+
+
+def recycle_exclusive(w: World, c: int) -> None:
+    """R3."""
+    ch = w.channels[c]
+    ch.ex_free += 1
+    if ch.ex_free + ch.fl_free > ch.required and ch.fl_free > 0:
+        ch.fl_free -= 1
+        recycle_floating(w, ch.gate)
+    else:
+        tell_sender(w, c, CREDIT, 1)
+
+
+def recycle_floating(w: World, i: int) -> None:
+    """A floating buffer goes back to the gate: to the first listener that still needs it, or it is idle (R3)."""
+    gate = w.gates[i]
+    while gate.listener_head >= 0:
+        c = gate.listener_head
+        ch = w.channels[c]
+        gate.listener_head = ch.next_listener
+        if gate.listener_head < 0:
+            gate.listener_tail = -1
+        ch.waiting = 0
+        if ch.ex_free + ch.fl_free < ch.required:
+            ch.fl_free += 1
+            if ch.ex_free + ch.fl_free < ch.required:
+                listen(w, c)
+            tell_sender(w, c, CREDIT, 1)
+            return
+    gate.idle += 1

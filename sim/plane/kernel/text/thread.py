@@ -1,0 +1,295 @@
+"""The turns of a task's thread, and the end of a service (T1-T11)."""
+
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.counting import process_marker
+from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.elements import free_element, take_head
+from sim.plane.kernel.text.late import become_late, expect_late, go_on_waiting, write_late
+from sim.plane.kernel.text.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
+from sim.plane.kernel.text.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
+from sim.plane.kernel.text.output import available, emit, flush_touched, go_on_writing
+from sim.plane.kernel.text.receiving import note_mark, recycle_current
+from sim.plane.kernel.text.recovery import open_gates, poll_recovered
+from sim.plane.kernel.text.sending import send_marker
+from sim.plane.kernel.text.tree import schedule
+from sim.plane.kernel.text.work import append_turn, become, fold_channel, report
+
+
+def turn(w: World, t: int) -> None:
+    """TURN t; one that reported a notice comes again (T10)."""
+    task = w.tasks[t]
+    task.listed = 0
+    if task.serving == 1 or task.held == 1:
+        return
+    if task.emitting == 1 and not go_on_writing(w, t):
+        return
+    if task.late > 0 and not write_late(w, t):
+        return
+    if task.waits_for_late == 1:
+        go_on_waiting(w, t)
+    else:
+        run(w, t)
+    if w.g.noted > 0:
+        append_turn(w, t)
+    if task.late > 0:
+        expect_late(w, t)
+
+
+def run(w: World, t: int) -> None:
+    """From T3 on, until the thread waits, serves, or has something to report."""
+    g = w.g
+    task = w.tasks[t]
+    while g.noted == 0:
+        if task.interrupted == 1:
+            task.interrupted = 0
+            report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+            return
+        while task.urgent_head >= 0:
+            e = task.urgent_head
+            task.urgent_head = w.elements[e].next
+            process_marker(w, w.elements[e].channel, e)
+            if g.noted > 0:
+                return
+        if not available(w, t):
+            become(w, t, SOFT)
+            return
+        if task.source == 1:
+            read_source(w, t)
+            return
+        if task.joined == 1:
+            if read_joined(w, t):
+                return
+        elif read_input(w, t):
+            return
+
+
+def read_source(w: World, t: int) -> None:
+    """T6."""
+    task = w.tasks[t]
+    if task.recovering == 1:
+        open_gates(w, t, 0, 0)
+    elif task.served == task.total:
+        if task.exhausted == 0:
+            task.exhausted = 1
+            report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
+        else:
+            become(w, t, IDLE)
+    elif task.due <= w.g.now:
+        begin_service(w, t, task.service_table, task.service_n)
+    else:
+        become(w, t, IDLE)
+        schedule(w, t, task.due)
+
+
+def read_input(w: World, t: int) -> bool:
+    """T7-T9 until the turn ends (True) or a marker was processed (False)."""
+    task = w.tasks[t]
+    while True:
+        c = task.current
+        if c >= 0:
+            if take_record(w, t, c):
+                if w.channels[c].current == 0:
+                    task.current = -1
+                return True
+            task.current = -1
+        if w.g.period > 0:
+            for i in range(task.first_gate, task.last_gate):
+                pause_gate(w, i)
+        if task.recovering == 1 and open_gates(w, t, task.first_gate, task.last_gate):
+            return True
+        i = task.gate_head
+        if i < 0:
+            become(w, t, IDLE)
+            return True
+        e = poll(w, t, i)
+        if e >= 0:
+            process_marker(w, w.elements[e].channel, e)
+            return False
+        task.current = w.gates[i].current
+
+
+def read_joined(w: World, t: int) -> bool:
+    """T9 of joined inputs until the turn ends (True) or a marker was processed (False)."""
+    task = w.tasks[t]
+    i = task.last_used
+    for _ in range(task.first_gate, task.last_gate):
+        i += 1
+        if i == task.last_gate:
+            i = task.first_gate
+        gate = w.gates[i]
+        while True:
+            c = gate.current
+            if c >= 0:
+                if take_record(w, t, c):
+                    if w.channels[c].current == 0:
+                        gate.current = -1
+                    task.last_used = i
+                    return True
+                gate.current = -1
+            if gate.ready_head < 0:
+                break
+            e = poll(w, t, i)
+            if e >= 0:
+                task.last_used = i
+                process_marker(w, w.elements[e].channel, e)
+                return False
+        pause_gate(w, i)
+        if gate.shut == 1 and open_gates(w, t, i, i + 1):
+            return True
+    become(w, t, IDLE)
+    return True
+
+
+def take_record(w: World, t: int, c: int) -> bool:
+    """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    whole = ch.record_end <= ch.taken
+    if whole:
+        ch.consumed = ch.record_end
+        ch.records_in += 1
+        ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
+    if not whole or ch.consumed == ch.taken:
+        recycle_current(w, c)
+    if whole:
+        begin_service(w, t, gate.service_table, gate.service_n)
+    return whole
+
+
+def begin_service(w: World, t: int, table: int, n: int) -> None:
+    """T11."""
+    task = w.tasks[t]
+    ns = law(w, table, n, task.stride, task.offset, task.served)
+    if task.slow_num != task.slow_den:
+        ns = ns * task.slow_num // task.slow_den
+    if ns < 1:
+        ns = 1
+    become(w, t, BUSY)
+    task.serving = 1
+    schedule(w, t, w.g.now + ns)
+
+
+def end_service(w: World, t: int) -> None:
+    """The record is served and its outputs leave (T11); the turn that follows is the caller's."""
+    task = w.tasks[t]
+    task.serving = 0
+    task.served += 1
+    if task.source == 1:
+        next_due(w, t)
+    if task.lag > 0:
+        become_late(w, t)
+    elif not emit(w, t):
+        become(w, t, HARD)
+    elif w.g.timeout == 0:
+        flush_touched(w, t)
+
+
+def next_due(w: World, t: int) -> None:
+    """When record `served` is due (W1), step by step without a division."""
+    task = w.tasks[t]
+    if task.segment == task.last_segment:
+        return
+    words = w.words
+    moved = False
+    while task.segment + SEGMENT < task.last_segment and words[task.segment + SEGMENT] <= task.served:
+        task.segment += SEGMENT
+        moved = True
+    if moved:
+        task.due = words[task.segment + 1]
+        task.due_part = 0
+    else:
+        task.due += words[task.segment + 3]
+        task.due_part += words[task.segment + 4]
+        if task.due_part >= words[task.segment + 2]:
+            task.due_part -= words[task.segment + 2]
+            task.due += 1
+
+
+def poll(w: World, t: int, i: int) -> int:
+    """T9: the first element of gate i, which has a ready channel; a marker is returned, data becomes the gate's current buffer (-1)."""
+    gate = w.gates[i]
+    c = gate.ready_head
+    ch = w.channels[c]
+    remove_gate(w, i)
+    remove_ready(w, c)
+    if w.g.period > 0 and gate.active == 0:
+        gate.active = 1
+        gate.active_since = w.g.now
+    before = ch.taken
+    e = -1
+    if gate.shut == 1:
+        poll_recovered(w, c)
+        ready = ch.arrived > ch.taken
+    elif ch.local == 1:
+        e = poll_local(w, c)
+        ready = sendable(w, c)
+    else:
+        e = poll_remote(w, c)
+        ready = ch.received > 0
+    if ready:
+        append_ready(w, c)
+    elif gate.ready_head >= 0:
+        append_gate(w, i)
+    if e >= 0:
+        return e
+    w.tasks[t].buffers_in += 1
+    gate.polled_bytes += ch.taken - before
+    gate.current = c
+    return -1
+
+
+def poll_remote(w: World, c: int) -> int:
+    """Take the first element of the receive queue; a marker is returned, data becomes the current buffer."""
+    ch = w.channels[c]
+    e = ch.first
+    element = w.elements[e]
+    ch.first = element.next
+    ch.received -= 1
+    if element.kind != DATA:
+        return e
+    ch.received_buffers -= 1
+    if w.g.digests == 1:
+        fold_channel(w, c, element.end, element.end - ch.taken)
+    ch.taken = element.end
+    ch.current = READING
+    if element.traits == 1:
+        ch.current = READING | FLOATING
+    free_element(w, e)
+    return -1
+
+
+def poll_local(w: World, c: int) -> int:
+    """Take the head of the sender's queue: sent, arrived and taken at once."""
+    ch = w.channels[c]
+    e = ch.head
+    if w.elements[e].kind != DATA:
+        send_marker(w, c, e)
+        note_mark(w, c, w.elements[e].kind, w.elements[e].number)
+        return e
+    before = ch.sent
+    if e == ch.tail and ch.full_at > 0:
+        ch.sent = ch.written
+        ch.flush = 0
+        ch.current = READING
+    else:
+        ch.sent = w.elements[e].end
+        take_head(w, c)
+        ch.buffers -= 1
+        free_element(w, e)
+        ch.current = READING | OWNED
+    w.partitions[ch.partition].buffers_out += 1
+    ch.arrived = ch.sent
+    ch.taken = ch.sent
+    if w.g.digests == 1:
+        fold_channel(w, c, ch.sent, ch.sent - before)
+        fold_channel(w, c, ch.sent, ch.sent - before)
+        fold_channel(w, c, ch.sent, ch.sent - before)
+    return -1
+
+
+def pause_gate(w: World, i: int) -> None:
+    """D2: a gate without a ready channel is not measured."""
+    gate = w.gates[i]
+    if gate.active == 1 and gate.ready_head < 0:
+        gate.active = 0
+        gate.active_ns += w.g.now - gate.active_since

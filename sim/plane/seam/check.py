@@ -1,0 +1,94 @@
+"""Where two engines part: the first instant at which they differ, found by bisection, printed to be read.
+
+Engines have no common inside, so an instant is looked at from outside: both are driven from the start to `until`, and what they said
+and what their tables show is compared.  How a plane is driven is the caller's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from sim.plane.seam.interface import DataPlane, Kind
+
+__all__ = ["Difference", "differences", "first_difference", "run_freely"]
+
+Make = Callable[[], DataPlane]
+Drive = Callable[[DataPlane, int], Sequence[object]]
+"""Drives a fresh plane to a time and returns what was seen on the way."""
+
+TABLES = ("tasks", "channels", "partitions", "gates")
+SHOWN = 20  # lines of a story
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Just before `time` [ns] the engines were equal, at `time` they are not."""
+
+    time: int
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = len(self.lines) - SHOWN
+        return "\n".join([f"the engines part at {self.time} ns:", *self.lines[:SHOWN], *([f"... and {more} more"] if more > 0 else [])])
+
+
+def run_freely(plane: DataPlane, until: int) -> list[object]:
+    """Without a control plane: the notices up to `until`."""
+    seen: list[object] = []
+    while (notice := plane.advance(until)).kind != Kind.QUIET:
+        seen.append(notice)
+    return seen
+
+
+def first_difference(expected: Make, actual: Make, until: int, drive: Drive = run_freely) -> Difference | None:
+    """The first instant up to `until` [ns] at which the two differ; None: they do not."""
+
+    def at(time: int) -> list[str]:
+        left, right = expected(), actual()
+        return list(differences(drive(left, time), drive(right, time), left, right))
+
+    lines = at(until)
+    if not lines:
+        return None
+    equal, different = 0, until
+    while different - equal > 1:
+        middle = (equal + different) // 2
+        found = at(middle)
+        if found:
+            different, lines = middle, found
+        else:
+            equal = middle
+    return Difference(different, tuple(lines))
+
+
+def differences(said: Sequence[object], said_too: Sequence[object], expected: DataPlane, actual: DataPlane) -> Iterator[str]:
+    """The first thing said differently, then every differing cell of the tables."""
+    for i, (left, right) in enumerate(zip_longest(said, said_too)):
+        if left != right:
+            yield f"  step {i}: expected {left}"
+            yield f"  step {i}: actual   {right}"
+            break
+    for name in TABLES:
+        left, right = getattr(expected, name)(), getattr(actual, name)()
+        yield from table_differences(name, left, right)
+    for task in range(len(expected.tasks())):
+        left, right = ([part.tolist() for part in map(np.asarray, plane.counted(task))] for plane in (expected, actual))
+        if left != right:
+            yield f"  counted({task}): expected {left}, actual {right}"
+
+
+def table_differences(name: str, expected: Any, actual: Any) -> Iterator[str]:
+    if expected.dtype.names != actual.dtype.names:
+        yield f"  {name}: columns {expected.dtype.names} and {actual.dtype.names}"
+        return
+    if len(expected) != len(actual):
+        yield f"  {name}: {len(expected)} and {len(actual)} rows"
+        return
+    for column in expected.dtype.names:
+        for row in (expected[column] != actual[column]).nonzero()[0].tolist():
+            yield f"  {name}[{row}].{column}: expected {expected[column][row]}, actual {actual[column][row]}"

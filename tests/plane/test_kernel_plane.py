@@ -1,0 +1,255 @@
+"""The kernel behind the seam: what is refused, what grows, and how it runs without a compiler."""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sim.plane
+from sim.plane import build, warm
+from sim.plane.kernel import jit, text
+from sim.plane.kernel.plane import MARKER_ROOM
+from sim.plane.kernel.tables import assign, picked
+from sim.plane.kernel.text.draws import scaled
+from sim.plane.seam.interface import Edge, Kind, Marker, PlaneSpec, Ship, Source, State, Trait, Vertex
+
+ENGINES = ("interpreted", "compiled")
+ROOT = Path(__file__).parents[2]
+
+
+def pipe(total: int = -1, **options) -> PlaneSpec:
+    vertices = (Vertex("source", 1, ((10,),), Source(total=total)), Vertex("sink", 1, ((10,),)))
+    return PlaneSpec(vertices, (Edge("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1), **options)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_time_has_an_end_and_no_way_back(engine):
+    """Keys of events pack a time and a rank into 63 bits; a horizon beyond them is refused, as is the past."""
+    plane = build(pipe(total=0, buffer_timeout_ns=-1), engine)
+    bits = 63 - 3  # six leaves: two tasks, two lines, two timers
+
+    assert Kind.EXHAUSTED == plane.advance(2**bits - 2).kind
+    assert Kind.QUIET == plane.advance(2**bits - 2).kind
+    with pytest.raises(ValueError, match="last possible time"):
+        plane.advance(2**bits)
+    with pytest.raises(ValueError, match="now is"):
+        plane.advance(5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_markers_without_number(engine):
+    """Markers have no bound of their own: the pool grows and what is queued stays queued."""
+    plane = build(pipe(total=0, latency_ns=1000), engine)
+    count = 2 * MARKER_ROOM + 10
+    plane.hold(0)
+    for number in range(1, count + 1):
+        plane.forward(0, Marker(number))
+    arrived = []
+    while (notice := plane.advance(10_000)).kind != Kind.QUIET:
+        arrived.append(notice.number)
+    plane.check()
+
+    assert list(range(1, count + 1)) == arrived
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_verbs_at_the_wrong_moment_are_refused(engine):
+    """A task in service cannot be held, one that is not held not released; numbers are positive; a task writes its own edges only."""
+    plane = build(pipe(), engine)
+    plane.advance(15)
+
+    assert State.BUSY == plane.tasks()["state"][0]
+    with pytest.raises(ValueError, match="in service"):
+        plane.hold(0)
+    with pytest.raises(ValueError, match="not held"):
+        plane.release(0)
+    with pytest.raises(ValueError, match="positive"):
+        plane.forward(0, Marker(0))
+    with pytest.raises(ValueError, match="positive"):
+        plane.capture(1, 0)
+    with pytest.raises(ValueError, match="does not write edge 0"):
+        plane.forward(1, Marker(1), edge=0)
+    with pytest.raises(ValueError, match="scale"):
+        plane.scale(0, 0, 1)
+
+
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_an_obsolete_marker_does_not_resume_what_another_holds_back(engine):
+    """Found by generated worlds: a blocking marker overtakes an ordinary one that has become obsolete (M4)."""
+    plane = build(pipe(total=0), engine)
+    plane.hold(1)
+    plane.forward(0, Marker(1))
+    assert [Kind.EXHAUSTED, Kind.QUIET] == [plane.advance(10).kind, plane.advance(10).kind]
+    plane.forward(0, Marker(2, Trait.PRIORITY | Trait.BLOCKING, series=1))
+    plane.settle(1, 1)
+    plane.release(1)
+
+    assert 2 == plane.advance(20).number
+    assert Kind.QUIET == plane.advance(20).kind
+    assert 1 == plane.channels()["blocked"][0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_are_copies_with_the_named_columns(engine):
+    """A table keeps what it showed."""
+    plane = build(pipe(), engine)
+    before = plane.channels()
+    plane.advance(1000)
+
+    assert 0 == before["written"][0]
+    assert 9900 == plane.channels()["written"][0]
+    assert (
+        "state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns",
+        "digest",
+    ) == plane.tasks().dtype.names  # fmt: skip
+    assert all(np.int64 == column for table in (plane.tasks(), plane.gates()) for column, _ in table.dtype.fields.values())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_lost_credit_is_noticed(engine):
+    """The conservation check fails when something is lost."""
+    plane = build(pipe(), engine)
+    plane.advance(1000)
+    plane.check()
+    channel = plane._world.channels[0]
+    if engine == "compiled":
+        channel["credit"] -= 1
+    else:
+        channel.credit -= 1
+
+    with pytest.raises(AssertionError, match="channel 0 has credits for"):
+        plane.check()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_records_without_bytes_are_missed(engine):
+    """Forced past the door they never reach their channel: the check counts what was made against what is written."""
+    spec = pipe(total=5)
+    object.__setattr__(spec.edges[0], "record_bytes", (0,))
+    plane = build(spec, engine)
+    plane.advance(1000)
+
+    with pytest.raises(AssertionError, match="partition 0 made 5 copies that no channel counts"):
+        plane.check()
+
+
+@pytest.mark.parametrize("field", ["records_in", "records_out"])
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_a_lost_record_is_noticed(engine, field):
+    """A record nobody served, one nobody wrote, while others lie in the channel."""
+    spec = pipe(total=20, exclusive=1)
+    plane = build(replace(spec, vertices=(spec.vertices[0], replace(spec.vertices[1], service=((500,),)))), engine)
+    while plane.advance(1000).kind != Kind.QUIET:
+        pass
+    plane.check()
+    if engine == "reference":
+        setattr(plane.all_channels[0], field, getattr(plane.all_channels[0], field) + 1)
+    else:
+        assign(plane._world.channels, field, [0], int(picked(plane._world.channels, field, [0])[0]) + 1)
+
+    with pytest.raises(AssertionError, match=r"channel 0|copies|edge"):
+        plane.check()
+
+
+@pytest.mark.parametrize("sizes", [(0,), (0, 100), (100, -1)])
+def test_a_record_without_bytes_is_refused(sizes):
+    """Nothing in its stream would show that it passed."""
+    with pytest.raises(ValueError, match=r"edge edge: .* every record has at least 1 B"):
+        Edge("edge", 0, 1, Ship.FORWARD, sizes)
+
+
+def test_an_unknown_engine_is_named():
+    with pytest.raises(ValueError, match="'gpu' is no engine"):
+        build(pipe(), "gpu")
+
+
+def test_an_announced_marker_without_outputs_has_left():
+    """A notice reported by a verb waits for the next advance, whatever its time."""
+    plane = build(pipe(total=0), "compiled")
+    plane.forward(1, Marker(3, Trait.ANNOUNCED))
+
+    assert (Kind.LEFT, 1, 3) == (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:]
+
+
+@pytest.mark.parametrize(("environment", "reason"), [
+    ({"NUMBA_DISABLE_JIT": "1"}, "disabled by NUMBA_DISABLE_JIT"),
+    ({"PYTHONPATH": "{tmp}"}, "cannot be imported"),
+])  # fmt: skip
+def test_without_a_compiler_the_text_is_interpreted(environment, reason, tmp_path):
+    """One warning, then the same results, slower."""
+    (tmp_path / "numba.py").write_text("raise ImportError('no compiler here')\n")
+    program = """
+import warnings
+from sim.plane import build, warm
+from sim.plane.seam.interface import *
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    warm()
+    plane = build(PlaneSpec((Vertex("a", 1, ((10,),), Source()), Vertex("b", 1, ((10,),))), (Edge("e", 0, 1, 0, (100,)),), hosts=(0, 1)))
+plane.advance(1000)
+print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        | {name: value.format(tmp=tmp_path) for name, value in environment.items()},
+    )  # fmt: skip
+
+    assert "interpreted 9900 1 the plane runs interpreted, numba" in done.stdout
+    assert reason in done.stdout
+
+
+def test_options_a_compiler_refuses_are_left_out():
+    """What is not known is done without."""
+    numba = pytest.importorskip("numba")
+
+    assert {} == jit.accepted(numba.njit, {"no_such_option": True})
+
+
+def test_what_is_called_cold_exists():
+    """A renamed function would silently become hot."""
+    files = [info.name for info in pkgutil.iter_modules(text.__path__)]
+    functions = {name for file in files for name in vars(importlib.import_module(f"{text.__name__}.{file}"))}
+
+    assert jit.COLD <= {*files, *functions}
+
+
+def test_without_a_cache_directory_the_text_is_compiled_all_the_same():
+    """A read-only installation costs time, not the run."""
+    calls = []
+
+    class Numba:
+        @staticmethod
+        def int64(*arguments):
+            return arguments
+
+        @staticmethod
+        def njit(signature, **options):
+            calls.append(options)
+            if options.get("cache"):
+                raise RuntimeError("cannot cache function: no locator available")
+            return lambda function: function
+
+    assert "door_1" == jit.outermost(Numba, "door_1", {}).__qualname__, "what the cache goes by: another text, another name"
+    assert [True, None] == [options.get("cache") for options in calls]
+
+
+def test_warm_compiles_once():
+    """Planes share one compiled door."""
+    warm()
+    door = jit.compiled_door()
+
+    assert door is jit.compiled_door()
+    assert sim.plane.build(pipe())._enter is (door or sim.plane.kernel.plane.door)
+
+
+@pytest.mark.parametrize(("a", "b", "c"), [(0, 5, 3), (7, 5, 3), (2**40, 10**9, 10**8), (2**60, 2**60, 1), (12345, 2**32, 99)])
+def test_products_beyond_64_bits_are_exact(a, b, c):
+    """Long division, as far as anybody asks."""
+    assert min(a * b // c, 2**31 - 1) == scaled(a, b, c)
