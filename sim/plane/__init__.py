@@ -1,7 +1,7 @@
 """The data plane moves buffers and markers between tasks; `build` makes one.
 
 The hosts of `sim.runtime` drive it through the verbs and notices of `sim.plane.seam`; two engines stand behind them.
-It knows no checkpoint, no barrier, no storage and no clock but its own.
+``RULES.md`` says what both do.  It knows no checkpoint, no barrier, no storage and no clock but its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
 
 Control events due at t run before data events at t; a notice suspends the data plane until nothing more is due at t
-(rule E3 of `sim.plane.seam.interface`).  Time is integer nanoseconds: a float delay is a TypeError.
+(rule E3 of ``sim/plane/RULES.md``).  Time is integer nanoseconds: a float delay is a TypeError.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every rule of the interface is held against every engine that exists; whatever a test built is checked for conservation at the end."""
+"""Every rule of ``sim/plane/RULES.md`` is held against every engine; whatever a test built is checked for conservation at the end."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""A recount of what must have travelled, made from the scenario file and the prose of `sim.plane.seam.interface` alone.
+"""A recount of what must have travelled, made from the scenario file and the prose of ``sim/plane/RULES.md`` alone.
 
 Both planes share their layout, positions, draws and the assembly of scenarios into specifications, so comparing the planes says nothing
 about these.  This page shares no line with them: it imports nothing of `sim`, and reckons with numpy and scipy instead of integer tables.

@@ -2,8 +2,8 @@
 
 Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with the
 same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together stands
-together, eight fields to a cache line.  What the fields mean is said here and nowhere else; rule numbers are the
-interface's.  A missing index is -1.  Building the rows of a specification is left to `build`.
+together, eight fields to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those of
+``sim/plane/RULES.md``.  A missing index is -1.  Building the rows of a specification is left to `build`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ __all__ = ["ReferencePlane"]
 
 
 class ReferencePlane(Agenda):
-    """A data plane that can be read beside the interface.  With `identities` records carry (source task, ordinal)."""
+    """A data plane that can be read beside ``sim/plane/RULES.md``.  With `identities` records carry (source task, ordinal)."""
 
     def __init__(self, spec: PlaneSpec, *, identities: bool = False) -> None:
         super().__init__(spec.begin_ns)

@@ -1,4 +1,4 @@
-"""Which channels exist, and where each task, partition, gate and channel stands (rules N1-N4 of the interface)."""
+"""Which channels exist, and where each task, partition, gate and channel stands (rules N1-N4)."""
 
 from __future__ import annotations
 

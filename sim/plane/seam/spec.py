@@ -1,6 +1,6 @@
-"""What the plane is told: vertices, edges, laws, sources, sizes.  All times are int64 nanoseconds, all volumes int64 bytes.
+"""The specification of a plane: vertices, edges, laws, sources, sizes.  All times are int64 nanoseconds, all volumes int64 bytes.
 
-What it does with them are the rules of `interface`; the letters and numbers here are theirs.
+What the plane does with them stands in ``sim/plane/RULES.md``; letters and numbers here are the rules of that page.
 """
 
 from __future__ import annotations

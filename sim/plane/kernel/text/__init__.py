@@ -4,7 +4,7 @@ The language is Python restricted to what both do alike: one-dimensional sequenc
 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated, raised,
 closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
 
-Read in this order, each file knowing only those before it (rules are the interface's)::
+Read in this order, each file knowing only those before it (letters are the rules of ``sim/plane/RULES.md``)::
 
     names      constants
     draws      numbers out of streams (W2), digests (G1)
