@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mutations.changes import Mutant
-from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Asked, Outcome, Server, unchanged
+from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Asked, Outcome, Server, try_all, unchanged
 
 MUTANT = Mutant("sim/protocol/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
 
@@ -73,3 +73,13 @@ def test_one_control_serves_all_changes_that_ask_the_same_tests():
         tried(server, "ab")
 
     assert 1 == server.children.count((False, "ab"))
+
+
+def test_changes_that_were_not_tried_are_an_error(tmp_path, monkeypatch):
+    """Tests that cannot be collected end pytest before the first trial; such changes are neither noticed nor equivalent."""
+    broken = tmp_path / "test_broken.py"
+    broken.write_text("import a_module_that_is_not_there\n")
+    monkeypatch.setenv("HYPOTHESIS_PROFILE", "ci")
+
+    with pytest.raises(SystemExit, match="0 of 1 changes were tried"):
+        try_all([Asked(MUTANT, [f"{broken}::test"], at_import=True)], [].append, {})

@@ -74,7 +74,10 @@ def try_all(asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> No
     )  # what fails need not be made small
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
-    pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[Server(asked, told, seconds)])
+    server = Server(asked, told, seconds)
+    code = pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[server])
+    if server.trials < len(asked):
+        raise SystemExit(f"{server.trials} of {len(asked)} changes were tried: pytest ended with {code!r}.  Do all tests collect?")
 
 
 def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> Asked:
@@ -133,12 +136,15 @@ class Server:
         self.asked, self.told, self.seconds = asked, told, seconds
         self.board = mmap.mmap(-1, 4000)
         self.watch = Watch(seconds, self.board)
+        self.trials = 0
         self.controls: dict[tuple[bool, tuple[str, ...]], Outcome] = {}
         self.failing: dict[bool, set[str]] = {False: set(), True: set()}  # tests without a change, with what is there and imported again
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
 
+        if session.testsfailed:
+            raise session.Interrupted("some tests cannot be collected")
         session.config.pluginmanager.register(self.watch)
         items = {item.nodeid: item for item in session.items}
         functions = functions_by_place()
@@ -147,6 +153,7 @@ class Server:
         gc.freeze()
         for one in self.asked:
             self.told(self.tried(one, [items[name] for name in one.tests if name in items], functions))
+            self.trials += 1
         return True
 
     def tried(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> Trial:
