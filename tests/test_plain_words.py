@@ -1,0 +1,313 @@
+"""The words of the house: names are nouns of the field, docstrings say what a value is, sentences are short."""
+
+import ast
+import inspect
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from docs.house import ROOT
+
+PLACES = ("sim",)
+"""What the rules hold for."""
+
+MAX_WORDS = 30
+"""Of one sentence."""
+
+# Words that stand for anything, hence for nothing.  Word -> the kind of name that says what the value is.
+BANNED = {
+    "told": "what it holds: stat, report, answer, record",
+    "tells": "the same",
+    "said": "the same",
+    "say": "what is done: report, print_line, write",
+    "one": "the noun: task, checkpoint, entry, row",
+    "some": "the noun in the plural, or what they have in common",
+    "many": "the number and its noun: task_count, max_restarts",
+    "much": "the number and its unit: wait_ns",
+    "more": "the noun: further_commands, new_events, extra_bytes",
+    "each": "the noun: per_task, task",
+    "whole": "what is complete: full_path, all_rows, complete",
+    "asked": "what was wanted of whom: request, requested_seeds, options",
+    "wanted": "the same: requested, selected, required",
+    "held": "what is kept and where: kept, stored, blocked, locked",
+    "taken": "what was used, read or chosen: used, consumed, position",
+    "tries": "attempts, trials",
+    "beside": "what stands next to what: neighbour, join_observed_predicted",
+    "elsewhere": "the other place: remote, other_file",
+    "outside": "whose: events of the environment, foreign_files",
+    "shown": "printed, visible, columns",
+    "words": "arguments, tokens, terms, message",
+    "legs": "segments, hops",
+    "journeys": "latencies, record paths",
+    "thing": "the noun",
+    "things": "the noun",
+    "stuff": "the noun",
+}
+
+# (room, name) -> why this name is a noun of the field there.
+NOUNS = {
+    ("sim/plane", "HELD"): "a state of a task in the written rules: the control plane holds it",
+    ("sim/plane", "words"): "words of memory: the compiled world is one array of them",
+}
+
+# Rule -> rooms where it is still broken.  The lists only shrink: a room in a list that keeps the rule fails the test.
+ROOMS_TO_DO: dict[str, set[str]] = {
+    "names": {
+        "sim",
+        "sim/advice",
+        "sim/analysis",
+        "sim/calibration",
+        "sim/cells",
+        "sim/checkers",
+        "sim/cli",
+        "sim/comparison",
+        "sim/envelope",
+        "sim/metrics",
+        "sim/plane",
+        "sim/protocol",
+        "sim/recordings",
+        "sim/runtime",
+        "sim/scenario",
+        "sim/state",
+        "sim/storage",
+        "sim/sweep",
+        "sim/traces",
+        "sim/validation",
+    },
+    "openings": {
+        "sim/advice",
+        "sim/analysis",
+        "sim/calibration",
+        "sim/cells",
+        "sim/checkers",
+        "sim/cli",
+        "sim/comparison",
+        "sim/envelope",
+        "sim/metrics",
+        "sim/model",
+        "sim/plane",
+        "sim/protocol",
+        "sim/recordings",
+        "sim/runtime",
+        "sim/scenario",
+        "sim/storage",
+        "sim/sweep",
+        "sim/traces",
+        "sim/validation",
+    },
+    "sentences": {
+        "sim/advice",
+        "sim/analysis",
+        "sim/calibration",
+        "sim/model",
+        "sim/plane",
+        "sim/protocol",
+        "sim/recordings",
+        "sim/runtime",
+        "sim/scenario",
+        "sim/state",
+        "sim/storage",
+        "sim/sweep",
+        "sim/traces",
+        "sim/validation",
+    },
+}
+
+
+class Finding(NamedTuple):
+    """A place where a rule is broken."""
+
+    room: str
+    line: str  # file:line
+    text: str
+
+    def __str__(self):
+        return f"{self.line}: {self.text}"
+
+
+def sources() -> Iterator[Path]:
+    for place in PLACES:
+        yield from sorted((ROOT / place).rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    """`sim/protocol` of sim/protocol/barriers/aligned.py, `sim` of sim/units.py."""
+    folders = path.relative_to(ROOT).parts[:-1]
+    return "/".join(folders[:2])
+
+
+def banned_names(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of every variable, argument, attribute, function and class that is called by a banned word."""
+    for node in ast.walk(ast.parse(source)):
+        for name in _bound(node):
+            if name.strip("_").lower() in BANNED:
+                yield getattr(node, "lineno", 0), name
+
+
+def _bound(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.alias(asname=str(name)):
+            return [name]
+    return []
+
+
+def openings(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of docstrings that begin in the middle of a phrase: "Of every task; most write none"."""
+    for line, text in docstrings(source):
+        if re.match(r"(Of|The same of)\b", text):
+            yield line, text.splitlines()[0]
+
+
+def long_sentences(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of sentences in docstrings and comments that are too long."""
+    for line, text in [*docstrings(source), *comments(source)]:
+        for paragraph in _paragraphs(text):
+            for sentence in re.split(r"(?<=[.!?])[\"')\]]*\s+", paragraph):
+                if (count := len(re.findall(r"\S*\w\S*", re.sub(r"`[^`]*`", "code", sentence)))) > MAX_WORDS:
+                    yield line, f"{count} words: {sentence}"
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of docstrings, also of those below a constant."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, inspect.cleandoc(text)
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of comments; lines of comment that follow each other are one text."""
+    begun, text = 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        remark = token.string.lstrip("#").strip()
+        if not remark or re.match(r"-{3,}|ruff:|noqa|fmt:|type:|mypy:|!", remark):
+            continue
+        line, column = token.start
+        alone = not token.line[:column].strip()
+        if alone and text and line == begun + text.count("\n") + 1:
+            text += "\n" + remark
+            continue
+        if text:
+            yield begun, text
+        begun, text = (line, remark) if alone else (0, "")
+        if not alone:
+            yield line, remark
+    if text:
+        yield begun, text
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Running text only: code, tables, lists and drawings are no sentences."""
+    lines: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if line.strip() and not re.match(r"\s|[-*>|+] |\d+[.)] ", line) and not re.search(r"\S {3,}\S|\|", line):
+            lines.append(line)
+        elif lines:
+            yield " ".join(lines)
+            lines = []
+
+
+RULES: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {
+    "names": banned_names,
+    "openings": openings,
+    "sentences": long_sentences,
+}
+
+
+def findings(rule: str) -> list[Finding]:
+    """Every place where the rule is broken, exceptions apart."""
+    return [finding for finding in _all_findings(rule) if (finding.room, finding.text) not in NOUNS]
+
+
+@cache
+def _all_findings(rule: str) -> tuple[Finding, ...]:
+    found = []
+    for path in sources():
+        file = path.relative_to(ROOT)
+        found += [Finding(room(path), f"{file}:{line}", text) for line, text in RULES[rule](path.read_text())]
+        if rule == "names" and path.stem in BANNED:
+            found.append(Finding(room(path), f"{file}:1", path.stem))
+    return tuple(found)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_finished_rooms_keep_the_rule(rule):
+    """Names, openings and sentences of every room that is not in the list."""
+    broken = [str(finding) for finding in findings(rule) if finding.room not in ROOMS_TO_DO[rule]]
+
+    assert [] == broken, "tests/test_plain_words.py says why, and which kind of name is better"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_lists_of_rooms_to_do_only_shrink(rule):
+    """A room that keeps the rule leaves the list."""
+    broken = {finding.room for finding in findings(rule)}
+
+    assert set() == ROOMS_TO_DO[rule] - broken, "these rooms are done: take them out of ROOMS_TO_DO"
+
+
+def test_every_exception_is_in_use():
+    """A noun of the field that nobody uses any more needs no exception."""
+    used = {(finding.room, finding.text) for finding in _all_findings("names")}
+
+    assert set() == set(NOUNS) - used
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("one = 1", [(1, "one")]),
+        ("for _told in (): pass", [(1, "_told")]),
+        ("def say(words): ...", [(1, "say"), (1, "words")]),
+        ("class Held:\n    whole: int = 0", [(1, "Held"), (2, "whole")]),
+        ("self.taken = asked", [(1, "taken")]),
+        ("import numbers as some", [(1, "some")]),
+        ("[task for task in told]; one_second = 1; row.held", []),
+    ],
+)
+def test_a_banned_word_is_found_wherever_a_name_is_bound(source, expected):
+    """Uses count once, where the name is made; a name that only contains the word is fine."""
+    assert expected == sorted(banned_names(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('def f():\n    """Of every task; most write none."""', [2]),
+        ('"""The same of a rate."""', [1]),
+        ('"""Official sources; often none."""', []),
+    ],
+)
+def test_a_docstring_begins_with_its_subject(source, expected):
+    """A docstring is a sentence or a noun phrase of its own."""
+    assert expected == [line for line, _ in openings(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (f'"""{"word " * 31}."""', [1]),
+        (f'"""{"word " * 30}. {"word " * 30}."""', []),
+        (f'"""A `{"word " * 30}`."""', []),
+        (f"# {'word ' * 16}\n# {'word ' * 15}", [1]),
+        (f"# {'word ' * 16}.\n# {'word ' * 15}", []),
+        (f"a = 1  # {'word ' * 16}\nb = 2  # {'word ' * 15}", []),
+        (f"a = 1  # {'word ' * 31}", [1]),
+        (f'"""Code:\n\n    {"word " * 31}\n- {"word " * 31}\n"""', []),
+    ],
+)
+def test_sentences_have_at_most_thirty_words(source, expected):
+    """Comments over several lines are one text; code and lists are none."""
+    assert expected == [line for line, _ in long_sentences(source)]
