@@ -108,6 +108,13 @@ OUTSIDE = (
         f"{RUNTIME}task/test_task_thread.py::test_mails_wait_until_what_was_let_go_is_written",
     ),
     Rule(
+        "a snapshot aborted in the moment of its turn goes no further",
+        "runtime/task/async_thread.py",
+        "            if turn not in self._turns:",
+        "            if False:",
+        f"{RUNTIME}task/test_async_thread.py::test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further",
+    ),
+    Rule(
         "what a writer has written stays written",
         "runtime/task/operator_io.py",
         "max(done, read - self._holds_back)",

@@ -70,11 +70,13 @@ class AsyncThread:
         if awaited is None:  # nothing that takes time: no process is needed
             turn.done()
         else:
-            turn.working = self.env.process(self._work(turn, go_on(work, awaited)))
+            turn.working = self.env.process(self._work(turn, work, awaited))
 
-    def _work(self, turn: _Turn, work: Work[None]) -> Work[None]:
+    def _work(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> Work[None]:
         try:
-            yield from work
+            if turn not in self._turns:  # it left before this process began, whose interrupt comes too late
+                work.throw(simpy.Interrupt(None))
+            yield from go_on(work, awaited)
         except simpy.Interrupt:
             return  # cancelled: its files are left behind
         except StorageFailed:

@@ -87,6 +87,21 @@ def test_work_cancelled_in_the_moment_it_begins_never_ends(shop):
     assert [("1 begins", 5)] == shop.run()
 
 
+def test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further(shop):
+    """Two snapshots are aborted at once; what the second one waits for is there already, so nothing would hold it up."""
+    there = shop.env.event().succeed()
+    shop.queue(0, 1, 10)
+
+    def waiting():
+        yield there
+        shop.note("2 goes on")
+
+    shop.env.call_in(1, lambda: shop.thread.queue(2, waiting, lambda: shop.note("2 done")))
+    shop.env.call_in(5, lambda: (shop.thread.leave(1), shop.thread.leave(2)))
+
+    assert [("1 begins", 0)] == shop.run()
+
+
 def test_leaving_twice_or_without_a_turn_is_nothing(shop):
     """An acknowledged snapshot may be cancelled afterwards."""
     shop.queue(0, 1, 10)
