@@ -36,7 +36,7 @@ lint: .venv/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# What predictions are worth, from the recordings in tests/data: sim/envelope/envelope.json and its table in the README.
+# What predictions are worth, from the recordings in tests/data: sim/envelope/envelope.json and its table in docs/truth.md.
 envelope: .venv/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
 

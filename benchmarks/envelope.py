@@ -1,4 +1,4 @@
-"""What predictions are worth, from this project's recordings: writes sim/envelope/envelope.json and the block of the README.
+"""What predictions are worth, from this project's recordings: writes sim/envelope/envelope.json and the block of docs/truth.md.
 
 `python -m benchmarks.envelope [FOLDER...]`; without folders, `make envelope`, all recordings in tests/data.
 """
@@ -13,10 +13,10 @@ from sim.envelope.build import block, document, envelope_text, judge, replaced
 from sim.envelope.validity import FILE, read_envelope
 from sim.recordings import read_any
 
-__all__ = ["FOLDERS", "README", "made", "main"]
+__all__ = ["FOLDERS", "PAGE", "made", "main"]
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "truth.md"
 FOLDERS = (ROOT / "tests" / "data" / "recordings", ROOT / "tests" / "data" / "held-out")
 
 
@@ -29,7 +29,7 @@ def made(folders: Sequence[Path] = FOLDERS) -> str:
 def main(folders: Sequence[Path]) -> None:
     text = made(folders or FOLDERS)
     FILE.write_text(text, encoding="utf-8")
-    README.write_text(replaced(README.read_text(encoding="utf-8"), block(read_envelope(text))), encoding="utf-8")
+    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), block(read_envelope(text))), encoding="utf-8")
 
 
 if __name__ == "__main__":

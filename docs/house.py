@@ -91,12 +91,22 @@ def _reachable(start: str, edges: Mapping[str, set[str]]) -> set[str]:
 def _picture() -> str:
     """A Mermaid graph: an arrow points to what a room imports, unless a longer way shows it already."""
     edges = {here: below for here, below in room_imports().items() if not here.startswith("__")}
-    order = list(TopologicalSorter(edges).static_order())
+    order = [here for level in _levels(edges) for here in level]
     lines = ["```mermaid", "graph TD"]
     for here in reversed(order):
         implied = set().union(*(_reachable(below, edges) for below in edges[here])) if edges[here] else set()
         lines += [f"  {here} --> {below}" for below in sorted(edges[here] - implied)]
     return "\n".join([*lines, "```", ""])
+
+
+def _levels(edges: Mapping[str, set[str]]) -> Iterator[list[str]]:
+    """Rooms by height, from those that import nothing upwards."""
+    sorter = TopologicalSorter(edges)
+    sorter.prepare()
+    while sorter.is_active():
+        level = sorted(sorter.get_ready())
+        yield level
+        sorter.done(*level)
 
 
 def _table() -> str:

@@ -1,4 +1,4 @@
-"""Recordings -> the validity envelope: the file that comes with this package, and the block of the README that shows it."""
+"""Recordings -> the validity envelope: the file that comes with this package, and the block of docs/truth.md that shows it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = (
     "end_to_end_duration", "start_delay", "persisted_data", "checkpointed_size", "numRecordsInPerSecond", "latency", "completed",
 )  # fmt: skip
-_WHERE = "see README, 'Where it is right, and where not'"
+_WHERE = "see docs/truth.md"
 _TOLD = 5  # features named in one line
 
 

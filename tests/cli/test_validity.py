@@ -9,7 +9,7 @@ def test_outside_is_one_line_on_stderr(ckptsim, tiny):
     done = ckptsim("run", tiny, "--jobs", 1, "--set", "job.sink.service=20 ms", "--set", "cluster.placement=single")
     (line,) = [line for line in done.stderr.splitlines() if MARK in line]
 
-    assert "warning: tiny: not validated: time per record 20 ms (recordings: 100 us to 6 ms); see README" in line
+    assert "warning: tiny: not validated: time per record 20 ms (recordings: 100 us to 6 ms); see docs/truth.md" in line
     assert MARK not in done.stdout
 
 

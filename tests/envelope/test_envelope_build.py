@@ -1,4 +1,4 @@
-"""The committed envelope is what the recordings give, and the README shows it."""
+"""The committed envelope is what the recordings give, and the docs show it."""
 
 import json
 from collections import Counter
@@ -6,7 +6,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from benchmarks.envelope import FOLDERS, README, made
+from benchmarks.envelope import FOLDERS, PAGE, made
 from sim.envelope.build import Judged, block, document, envelope_text, replaced
 from sim.envelope.features import features
 from sim.envelope.validity import FILE, envelope, read_envelope
@@ -54,7 +54,7 @@ def test_only_the_block_is_replaced():
 
 
 def test_the_readme_shows_the_file():
-    assert block(envelope()) in README.read_text()
+    assert block(envelope()) in PAGE.read_text()
 
 
 @pytest.mark.slow

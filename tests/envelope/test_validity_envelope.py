@@ -57,7 +57,7 @@ def test_it_is_one_line_however_much_there_is():
 
     assert 1 == len(line.splitlines())
     assert 5 == line.count("(")  # features named
-    assert f"{len(envelope().outside(study.scenarios)) - 5} more; see README, 'Where it is right, and where not'" in line
+    assert f"{len(envelope().outside(study.scenarios)) - 5} more; see docs/truth.md" in line
 
 
 def test_strategies_of_a_study_are_told_together():
