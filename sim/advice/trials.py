@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sim.advice.settings import Candidate
     from sim.model.scenario import Scenario
 
-__all__ = ["AXES", "FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
+__all__ = ["FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
 
 _S = 1_000_000_000
 SETTLED_NS = 60 * _S
@@ -29,7 +29,7 @@ LATE = (9, 10)
 """The failure comes after this part of an interval: what is done again is most of it."""
 PATIENCE_NS = 180 * _S
 
-WORLD, INTERVAL, PROTOCOL, TRIAL = AXES = ("world", "interval", "protocol", "trial")
+WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
 UNDISTURBED, FAILURE = "undisturbed", "failure"
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.intervals import half_width
+from sim.analysis.resampling import resamples
 
 __all__ = ["Best", "Limit", "best", "differences", "means", "worlds"]
-
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +110,10 @@ def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Seq
     setting, within, value = winner(np.arange(len(index)))
     if setting is None:
         return Best(None, np.nan, 1.0, 0, tables[least].shape[1])
-    random = np.random.default_rng(seed)
-    same = sum(winner(random.integers(len(index), size=len(index)))[0] == setting for _ in range(RESAMPLES))
+    samples = resamples(len(index), seed=seed)
+    same = sum(winner(sample)[0] == setting for sample in samples)
     values = setting if isinstance(setting, tuple) else (setting,)
-    return Best(dict(zip(settings, map(str, values), strict=True)), value, same / RESAMPLES, within, tables[least].shape[1])
+    return Best(dict(zip(settings, map(str, values), strict=True)), value, same / len(samples), within, tables[least].shape[1])
 
 
 def _mean(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

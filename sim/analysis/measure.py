@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from sim import units
 from sim.analysis.answers import Limit
 from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
+from sim.condition import parse_condition
 from sim.foreign import Readable
 
 __all__ = ["MeasureError", "limit", "text", "unit"]
-
-_CONDITION = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 
 
 class MeasureError(Readable, ValueError):
@@ -64,14 +62,14 @@ def unit(column: str) -> str:
 
 def limit(column: str, condition: str) -> Limit:
     """``limit("end_to_end_p99_ms", "< 60 s")``; < and <= are the same to a mean."""
-    match = _CONDITION.fullmatch(condition)
-    if match is None:
+    parsed = parse_condition(condition)
+    if parsed is None or parsed.comparison in ("==", "!="):
         raise MeasureError(f"'{condition}' is no condition: write '< 60 s' or '> 10'")
     try:
-        bound = _of(column).parse(match[2])
+        bound = _of(column).parse(parsed.bound)
     except units.UnitError as error:
         raise MeasureError(str(error)) from None
-    return Limit(column, at_most=bound) if match[1].startswith("<") else Limit(column, at_least=bound)
+    return Limit(column, at_most=bound) if parsed.comparison.startswith("<") else Limit(column, at_least=bound)
 
 
 def _of(column: str) -> _Unit:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sim.analysis.resampling import resamples
 from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.recordings.source.recording import Recording
@@ -19,7 +20,6 @@ __all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_
 
 AT_LEAST = 2
 """So many recordings must tell a constant: one says nothing of how sure it is."""
-_RESAMPLES = 1000
 _TAIL_PERCENT = 2.5  # on each side of the interval
 
 Votes = Mapping[str, float]
@@ -72,6 +72,6 @@ def rounded_ms(value_ms: float) -> float:
 
 
 def _interval(told: np.ndarray) -> tuple[float, float]:
-    drawn = np.random.default_rng(0).choice(told, size=(_RESAMPLES, len(told)))  # the same numbers give the same interval
-    low, high = np.percentile(np.median(drawn, axis=1), [_TAIL_PERCENT, 100 - _TAIL_PERCENT])
+    medians = np.median(told[resamples(len(told), seed=0)], axis=1)
+    low, high = np.percentile(medians, [_TAIL_PERCENT, 100 - _TAIL_PERCENT])
     return float(low), float(high)

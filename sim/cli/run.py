@@ -129,7 +129,7 @@ def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, chec
 def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[str, Any]]:
     """Every expectation for every strategy."""
     return [
-        {"strategy": name, "metric": line.metric, "condition": line.condition, "value": value, "holds": line.holds(value)}
+        {"strategy": name, "metric": line.metric, "condition": str(line.condition), "value": value, "holds": line.holds(value)}
         for line in expected
         for name, results in comparison.results.items()
         for value in [line.value(results)]

@@ -8,13 +8,13 @@ did not complete and times that are -1 (did not happen) are left out; a statisti
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from sim.condition import Condition, parse_condition
 from sim.foreign import Readable
 from sim.metrics.schema import TABLES
 from sim.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
@@ -28,8 +28,6 @@ __all__ = ["Expectation", "ExpectationError", "check", "expectation"]
 
 _COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
 _PLAIN = ("mean", "min", "max", "sum", "count")
-_COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt}
-_CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(.+?)\s*")
 
 
 class ExpectationError(Readable, ValueError):
@@ -39,11 +37,10 @@ class ExpectationError(Readable, ValueError):
 @dataclass(frozen=True, slots=True)
 class Expectation:
     metric: str
-    condition: str
+    condition: Condition
     table: str
     column: str  # empty: count rows of a status
     statistic: str
-    compare: str
     bound: float  # in the column's unit
 
     def value(self, results: Sequence[Result]) -> float:
@@ -59,17 +56,15 @@ class Expectation:
         return _statistic(values[values >= 0], self.statistic)
 
     def holds(self, value: float) -> bool:
-        return not math.isnan(value) and bool(_COMPARE[self.compare](value, self.bound))
+        return not math.isnan(value) and self.condition.holds(value, self.bound)
 
 
 def expectation(metric: str, condition: str) -> Expectation:
     """Read one line of `expect:`."""
-    match = _CONDITION.fullmatch(condition)
-    if match is None:
+    if (parsed := parse_condition(condition)) is None:
         raise ExpectationError(f"expect: {metric}: '{condition}' is no condition: write '< 60 s'")
-    compare, text = match.groups()
     if metric in _COUNTS:
-        return Expectation(metric, condition, "checkpoints", "", "count", compare, _bound(metric, text, ""))
+        return Expectation(metric, parsed, "checkpoints", "", "count", _bound(metric, parsed.bound, ""))
     table, _, rest = metric.partition(".")
     column, _, statistic = rest.rpartition(".")
     if table not in TABLES:
@@ -79,8 +74,8 @@ def expectation(metric: str, condition: str) -> Expectation:
         raise _unknown(metric, "column", column or rest, units)
     if statistic not in _PLAIN and not re.fullmatch(r"p(100|\d\d?(\.\d+)?)", statistic):
         raise _unknown(metric, "statistic", statistic, (*_PLAIN, "p50", "p99", "p99.9"))
-    bound = _bound(metric, text, "" if statistic == "count" else units[column])
-    return Expectation(metric, condition, table, column, statistic, compare, bound)
+    bound = _bound(metric, parsed.bound, "" if statistic == "count" else units[column])
+    return Expectation(metric, parsed, table, column, statistic, bound)
 
 
 def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from sim import units
+from sim.condition import parse_condition
 from sim.scenario.problems import did_you_mean
 
 __all__ = [
@@ -117,14 +118,14 @@ def _edge(value: object) -> tuple[str, str]:
 
 
 def _condition(value: object) -> str:
-    match = re.fullmatch(r"(<=|>=|==|!=|<|>)\s*(\S.*)", value.strip()) if isinstance(value, str) else None
-    if match is None:
+    condition = parse_condition(value) if isinstance(value, str) else None
+    if condition is None:
         raise ValueError(f"'{value}' is no condition: write '< 60 s', '>= 10' or '== 0'")
     try:
-        units.parse_quantity(match[2])
+        units.parse_quantity(condition.bound)
     except units.UnitError:
-        raise ValueError(f"'{match[2]}' is neither a number nor a quantity: write '< 60 s', '>= 10' or '== 0'") from None
-    return f"{match[1]} {match[2].strip()}"
+        raise ValueError(f"'{condition.bound}' is neither a number nor a quantity: write '< 60 s', '>= 10' or '== 0'") from None
+    return str(condition)
 
 
 def either(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from sim.storage.cards import Cards
 from sim.storage.dfs import DistributedFileSystem
 from sim.storage.disk import LocalDisk
 from sim.storage.flat import FlatStorage
-from sim.storage.ledger import FileId, FileLedger, Name
+from sim.storage.ledger import FileId, FileLedger
 from sim.storage.medium import Medium
 from sim.storage.merging import MergedFiles
 from sim.storage.network import Network
@@ -53,21 +53,9 @@ class FileSystem:
         yield from stream.write(size_bytes)
         return (yield from stream.close())
 
-    def write_all(
-        self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0, merge: int | None = None
-    ) -> Work[list[FileId]]:
-        """Process: (bytes, name) of each file, a few at a time, the next one begun when one is done.  Raises StorageFailed."""
-        works = [self.write(size_bytes, *name, host=host, merge=merge) for size_bytes, name in files]
-        return (yield from in_parallel(self.attempts.env, works, threads))
-
     def read(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[None]:
         """Process: read so much of the file of this name.  Raises StorageFailed."""
         yield from self.medium.read(size_bytes, name, host)
-
-    def read_all(self, files: Iterable[tuple[int, Name]], *, threads: int, host: int = 0) -> Work[None]:
-        """Process: (bytes, name) of each file, a few at a time.  Raises StorageFailed."""
-        works = [self.read(size_bytes, *name, host=host) for size_bytes, name in files]
-        yield from in_parallel(self.attempts.env, works, threads)
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
         """Process: delete files, each gone from the moment it is asked for.  Raises StorageFailed."""

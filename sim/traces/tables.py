@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["KINDS", "TABLES", "UNION", "Column"]
+__all__ = ["TABLES", "UNION", "Column"]
 
 
 class Column(NamedTuple):
@@ -57,13 +57,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }  # fmt: skip
 
-KINDS = (*TABLES, "arrivals", "passed")
-"""What a row may be.  Arrivals are counted into rates; `passed` is no row but how many (`count`) of a file say nothing to any table."""
-
 UNION = pa.schema([
     pa.field("kind", pa.string()),
     *{column.name: pa.field(column.name, column.type) for columns in TABLES.values() for column in columns}.values(),
     pa.field("usual_of", pa.string()),  # whose median speed is usual: a series', or (null) the trace's
     pa.field("count", pa.int64()),
 ])  # fmt: skip
-"""All columns of all tables: what reading a file gives, row by row."""
+"""All columns of all tables: what reading a file gives, row by row.
+
+The kind of a row is a table, `arrivals` (counted into rates), or `passed`: how many (`count`) lines of a file say nothing to any table.
+"""

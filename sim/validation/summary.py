@@ -6,7 +6,7 @@ import pandas as pd
 
 from sim.validation.truth import FIRST
 
-__all__ = ["PER_FAMILY", "PER_FAMILY_AND_QUANTITY", "PER_QUANTITY", "far_off", "judged", "summary"]
+__all__ = ["PER_FAMILY", "PER_FAMILY_AND_QUANTITY", "PER_QUANTITY", "judged", "summary"]
 
 PER_QUANTITY = ("quantity",)
 PER_FAMILY = ("family",)
@@ -33,8 +33,3 @@ def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataF
         "recordings": groups["recording"].nunique(), "rows": groups.size(), "covered": groups["covered"].mean(),
         "median": errors.median(), "p90": errors.quantile(0.9),
     }).reset_index()  # fmt: skip
-
-
-def far_off(table: pd.DataFrame, *, beyond: float = 0.3) -> pd.DataFrame:
-    """Rows whose prediction misses by more than `beyond` (share)."""
-    return table[table["relative_error"].abs() > beyond]

@@ -9,6 +9,7 @@ import simpy
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry, SlowNodes, Storage
 from sim.storage import CheckpointStorage, StorageFailed
+from sim.storage.parallel import in_parallel
 
 __all__ = ["MB", "MS", "SECOND", "Lab", "dfs", "slow"]
 
@@ -39,6 +40,13 @@ class Lab:
     def run(self, until_ms=None):
         self.env.run(until=None if until_ms is None else round(until_ms * MS))
         return self.ended
+
+    def write_all(self, files, *, threads, merge=None):
+        """A process that writes (bytes, name) of each file, a few at a time."""
+        return in_parallel(self.env, [self.storage.write(size, *name, merge=merge) for size, name in files], threads)
+
+    def read_all(self, files, *, threads):
+        return in_parallel(self.env, [self.storage.read(size, *name) for size, name in files], threads)
 
     def took_ms(self, work):
         """How long a process takes from now on."""

@@ -170,7 +170,7 @@ def test_a_flood_of_small_files_is_a_few():
     """100 files by four threads: 4 creates and blocks instead of 100 of each and as many closes."""
     sizes = [(10_000, ("op", i)) for i in range(100)]
     merged, apart = lab(), lab(None)
-    times = [here.took_ms(here.storage.write_all(sizes, threads=4, merge=1)) for here in (merged, apart)]
+    times = [here.took_ms(here.write_all(sizes, threads=4, merge=1)) for here in (merged, apart)]
 
     assert 4 == merged.storage.files.written + len(physical(merged))
     assert 100 == apart.storage.files.written

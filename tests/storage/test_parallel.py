@@ -26,29 +26,29 @@ def test_list_scheduling(threads, ms):
     """4, 2, 3 and 1 MB at 100 MB/s and 10 ms to close: whoever is free takes the next one."""
     lab = Lab(FLAT)
 
-    assert max(ms, 70 if threads == 2 else 0) == lab.took_ms(lab.storage.write_all(files(4, 2, 3, 1), threads=threads))
+    assert max(ms, 70 if threads == 2 else 0) == lab.took_ms(lab.write_all(files(4, 2, 3, 1), threads=threads))
 
 
 def test_results_come_in_the_order_given():
     lab = Lab(FLAT)
-    ids = lab.env.run(until=lab.env.process(lab.storage.write_all(files(4, 2, 3, 1), threads=3)))
+    ids = lab.env.run(until=lab.env.process(lab.write_all(files(4, 2, 3, 1), threads=3)))
 
     assert [("sst", i) for i in range(4)] == [lab.storage.files[file].name for file in ids]
 
 
 def test_nothing_to_write():
-    assert 0 == Lab(FLAT).took_ms(Lab(FLAT).storage.write_all([], threads=4))
+    assert 0 == Lab(FLAT).took_ms(Lab(FLAT).write_all([], threads=4))
 
 
 def test_reading_back():
     lab = Lab(Storage(read_bytes_per_second=100 * MB))
 
-    assert 20 == lab.took_ms(lab.storage.read_all(files(1, 1, 1, 1), threads=2))
+    assert 20 == lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2))
 
 
 def test_deletes_go_side_by_side():
     lab = Lab(dfs(latency_ms=10))
-    ids = lab.env.run(until=lab.env.process(lab.storage.write_all(files(0, 0, 0, 0), threads=4)))
+    ids = lab.env.run(until=lab.env.process(lab.write_all(files(0, 0, 0, 0), threads=4)))
 
     assert 20 == lab.took_ms(lab.storage.delete(ids, threads=2))
 
@@ -56,7 +56,7 @@ def test_deletes_go_side_by_side():
 def test_the_first_failure_stops_the_others():
     """Down from 15 ms on, one attempt: nothing more is begun, what is under way is given up."""
     lab = Lab(Storage(bytes_per_second=100 * MB, retry=Retry(attempts=1)))
-    lab.start("all", lab.storage.write_all(files(1, 5, 5, 5), threads=2))
+    lab.start("all", lab.write_all(files(1, 5, 5, 5), threads=2))
     lab.env.timeout(15 * MS).callbacks.append(lambda _: lab.storage.fail_until(10**15))
     lab.run()
 
@@ -68,7 +68,7 @@ def test_the_first_failure_stops_the_others():
 
 def test_an_interrupt_stops_all_threads():
     lab = Lab(FLAT)
-    process = lab.start("all", lab.storage.write_all(files(100, 100, 100), threads=2))
+    process = lab.start("all", lab.write_all(files(100, 100, 100), threads=2))
     process.callbacks.append(lambda event: setattr(event, "defused", True))
     lab.env.timeout(5 * MS).callbacks.append(lambda _: process.interrupt())
     lab.env.run()
@@ -79,7 +79,7 @@ def test_an_interrupt_stops_all_threads():
 def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
     """The outage fails both threads; before that is told to the one who waits for them, it is interrupted: nobody minds."""
     lab = Lab(Storage(bytes_per_second=100 * MB, retry=Retry(attempts=1)))
-    process = lab.start("all", lab.storage.write_all(files(5, 5), threads=2))
+    process = lab.start("all", lab.write_all(files(5, 5), threads=2))
     process.callbacks.append(lambda event: setattr(event, "defused", True))
 
     def fail(_):

@@ -16,7 +16,7 @@ from sim.recordings import observed, read
 from sim.recordings.observe.quantities import table_of
 from sim.runtime.run.simulate import simulate
 from sim.validation.predicted import predicted
-from sim.validation.summary import PER_FAMILY, far_off, judged, summary
+from sim.validation.summary import PER_FAMILY, judged, summary
 from sim.validation.truth import beside, covered, relative_errors, scenario_of, truth
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
@@ -132,7 +132,6 @@ def test_small_differences_of_durations_are_noise():
 
     assert [0.0, 6.1, 1.0] == relative_errors(rows).round(3).tolist()[:3]
     assert [False, False, False, True, False] == relative_errors(rows).isna().tolist()
-    assert [1, 2] == far_off(rows.assign(relative_error=relative_errors(rows))).index.tolist()
 
 
 def test_what_was_observed_is_covered_by_the_predicted_range():

@@ -1,0 +1,13 @@
+"""Bootstrap: observations drawn again with replacement, to see what chance does to a result (Efron 1979)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["resamples"]
+
+
+def resamples(count: int, *, times: int = 1000, seed: int) -> npt.NDArray[np.int64]:
+    """A row per sample: the places of its `count` observations.  The same seed gives the same samples."""
+    return np.random.default_rng(seed).integers(count, size=(times, count))

@@ -1,0 +1,33 @@
+"""A condition as people write it: a comparison and a bound, e.g. ``< 60 s``.  Which unit the bound has is the caller's business."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["Condition", "parse_condition"]
+
+_CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*")
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+
+
+class Condition(NamedTuple):
+    comparison: str  # <=, >=, ==, !=, < or >
+    bound: str  # as it is written
+
+    def __str__(self) -> str:
+        return f"{self.comparison} {self.bound}"
+
+    def holds(self, value: float, bound: float) -> bool:
+        """Whether the value keeps the bound; both in one unit."""
+        return bool(_HOLDS[self.comparison](value, bound))
+
+
+def parse_condition(text: str) -> Condition | None:
+    """None: the text is no condition."""
+    match = _CONDITION.fullmatch(text)
+    return None if match is None else Condition(match[1], match[2])
