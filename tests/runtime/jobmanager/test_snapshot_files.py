@@ -58,6 +58,22 @@ def test_an_expired_checkpoint_leaves_nothing():
     assert late <= {max(failed)}, "the last one may still be on its way"
 
 
+def test_metadata_of_a_checkpoint_that_was_given_up_goes():
+    """They become durable when nobody waits for them any more; those of the checkpoint under way stay."""
+    world = World(scenario(chain(1), seconds=1), ENGINE)
+    world.start()
+    while not world.files.store.pending:
+        world.env.step()
+    numbers = (min(world.files.store.pending), 999)
+    stored = [world.storage.files.create(("_metadata", number), 0, world.env.now) for number in numbers]
+    for number, file in zip(numbers, stored, strict=True):
+        world.storage.files.close(file, world.env.now)
+        world.files.metadata(number, file.id)
+    world.env.run(until=world.env.now + MS)
+
+    assert [True, False] == [world.storage.files.exists(file.id) for file in stored]
+
+
 def test_what_a_task_had_written_for_nothing_goes():
     """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
     base = jobs(count=1, seconds=3)

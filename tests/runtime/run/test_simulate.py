@@ -93,6 +93,14 @@ def test_progress_is_told_once_a_second():
     assert [1 * SECOND, 2 * SECOND, 3 * SECOND] == heard
 
 
+def test_an_error_within_a_run_is_raised_with_its_time():
+    """Whoever reports it can say when it happened; it is not swallowed."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        simulate(scenario(chain(1, rate=10), seconds=3.5), engine=ENGINE, progress=lambda time_ns: 1 // (2 * SECOND - time_ns))
+
+    assert ["after 2.000000 s of simulated time"] == caught.value.__notes__
+
+
 def test_series_sum_up_to_the_totals():
     """A row per second and vertex: what was done in the seconds is what was done."""
     result = simulate(scenario(chain(1), UNALIGNED, seconds=3), engine=ENGINE)

@@ -245,6 +245,18 @@ def test_a_restart_loses_nothing_that_is_visible_already():
     assert [] == [one.epoch for commit in world.commits for one in commit.lost]
 
 
+def test_a_loss_is_told_once():
+    """The checkpoint the task is restored from holds an epoch that has been given up already, and gives it up again."""
+    base = sinking(commit=Commit(transaction_timeout_ns=300 * MS), restart=Restart("fixed-delay", 10 * MS))
+    world = ran(replace(base, faults=(Fault(Kill("sink", 0), When((900 * MS,))),)))
+    lost = [(one.epoch, one.opened_ns) for commit in world.commits for one in commit.lost]
+
+    (restored,) = {row.checkpoint for row in world.journal if row.happening is Happening.JOB_RESTORED}
+
+    assert restored in {epoch for epoch, _ in lost}
+    assert len(set(lost)) == len(lost)
+
+
 @pytest.mark.parametrize("committer", ["chained", "global"])
 def test_a_commit_that_is_cut_short_is_done_again(committer):
     """The task fails in the middle of a commit of 50 ms: what the checkpoint held becomes visible after the restore, once."""

@@ -1,0 +1,104 @@
+"""Transactions a job began with: each is committed or lost by the time its first checkpoint is complete, or the account says so."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sim.checkers.commits import ONCE
+from sim.protocol.committables import Committable
+from sim.runtime.observe.transactions import Transactions
+from sim.runtime.task.operator_io import Uncommitted
+
+NAMES = [("sink", 0), ("sink", 1)]
+TELLER = SimpleNamespace(story=lambda _: ())
+
+
+def account():
+    world = SimpleNamespace(names=lambda: NAMES, commits=[], env=SimpleNamespace(now=7))
+    return Transactions(world)
+
+
+def committable(writer=0, epoch=3, opened_ns=0, records=10):
+    return Committable(writer, epoch, ((0, records),), opened_ns, 100)
+
+
+def held(*committables, back=()):
+    """What one task has in a checkpoint."""
+    return SimpleNamespace(committables=Uncommitted(0, committables) if committables else None, held_back=back)
+
+
+def begun_from(before, checkpoint=3, parts=None):
+    """The account of a job that begins with a checkpoint of another one, and what it found at once."""
+    after = account()
+    return after, list(after.go_on(before, checkpoint, parts or {}))
+
+
+def commit(transactions, *committed, lost=()):
+    transactions.world.commits.append(SimpleNamespace(committed=committed, lost=lost))
+
+
+def test_what_nobody_commits_is_told():
+    before = account()
+    before.cut(3, 0, held(committable(), committable(1, 2, records=4)))
+    before.cut(3, 1, held(committable(1)))
+    after, _ = begun_from(before)
+    commit(after, committable(1), lost=(committable(),))
+    found = list(after.completed(TELLER))
+
+    assert [ONCE] == [one.law for one in found]
+    assert "epoch 2 of sink, in checkpoint 3 the job began from" == found[0].where
+    assert found[0].fact.startswith("4 records are lost")
+
+
+def test_it_is_told_once():
+    before = account()
+    before.cut(3, 0, held(committable()))
+    after, _ = begun_from(before)
+
+    assert 1 == len(list(after.completed(TELLER)))
+    assert [] == list(after.completed(TELLER))
+
+
+def test_what_the_job_before_had_committed_is_not_owed():
+    """The completion came between the checkpoint and the end of that job; or in the job before it."""
+    first = account()
+    first.cut(3, 0, held(committable()))
+    commit(first, committable())
+    second, _ = begun_from(first)
+    third, _ = begun_from(second)
+
+    assert [] == [*second.completed(TELLER), *third.completed(TELLER)]
+
+
+def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
+    before = account()
+    before.cut(2, 0, held(committable(epoch=2)))
+    before.cut(3, 0, held())
+    before.cut(4, 0, held(committable(epoch=4)))
+    after, _ = begun_from(before)
+
+    assert [] == list(after.completed(TELLER))
+
+
+def test_checkpoints_that_are_gone_are_forgotten():
+    before = account()
+    for checkpoint in (2, 3):
+        before.cut(checkpoint, 0, held(committable(epoch=checkpoint), back=(5, 1)))
+    before.forget(lambda number: number < 3)
+
+    assert [0, 1] == [len(list(begun_from(before, number)[0].completed(TELLER))) for number in (2, 3)]
+    assert [0, 1] == [len(begun_from(before, number)[1]) for number in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("dealt", "expected"),
+    [((5, 3), []), ((8, 0), []), ((5, 2), ["its writers held 8 records back, they begin with 7"])],
+)
+def test_records_held_back_are_dealt_out_once(dealt, expected):
+    """Two writers held five and three records back: the new ones hold eight together."""
+    before = account()
+    before.cut(3, 0, held(back=(4, 1)))
+    before.cut(3, 1, held(back=(3,)))
+    _, found = begun_from(before, parts={task: held(back=(records,)) for task, records in enumerate(dealt)})
+
+    assert expected == [one.fact for one in found]
