@@ -6,7 +6,7 @@ import pytest
 
 from sim.foreign import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, Readable, printable, shown
 from sim.recordings import RecordingError
-from sim.scenario.problems import Problem, ScenarioError
+from sim.scenario.text.problems import Problem, ScenarioError
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.snapshot import Snapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
-from sim.scenario.text import write
+from sim.scenario.text.writer import write
 from sim.validation.truth import beside
 
 __all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]

@@ -15,8 +15,8 @@ from sim.model.instances import Instances
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, load
 from sim.scenario.overrides import apply
-from sim.scenario.plain import compose, read_text
-from sim.scenario.problems import Problem, Reading
+from sim.scenario.text.plain import compose, read_text
+from sim.scenario.text.problems import Problem, Reading
 from sim.sweep.file.design import Point
 from sim.whole_file import replace_text
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.scenario import ScenarioError
-from sim.scenario.document_job import Trace
-from sim.scenario.problems import Problem, did_you_mean
-from sim.scenario.trace import TraceError, columns_and_rows, length_ns, read_trace
+from sim.scenario.job.document import Trace
+from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns, read_trace
+from sim.scenario.text.problems import Problem, did_you_mean
 from sim.sweep.file.design import Point
 from sim.units import format_duration
 

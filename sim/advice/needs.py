@@ -13,8 +13,8 @@ from sim.advice.race import Race
 from sim.advice.sensitivity import elsewhere, shortlist
 from sim.advice.trials import Trial
 from sim.advice.words import name_of
-from sim.scenario.plain import compose, read_text
-from sim.scenario.problems import Path, Reading
+from sim.scenario.text.plain import compose, read_text
+from sim.scenario.text.problems import Path, Reading
 from sim.sweep.file.design import Point
 from sim.sweep.file.quantity import Quantity, QuantityError
 

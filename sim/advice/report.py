@@ -22,7 +22,7 @@ from sim.analysis.stored import Section
 from sim.analysis.theory import daly, renewal, young
 from sim.cells.plan import baseline
 from sim.model.scenario import Scenario
-from sim.scenario.flink_text import flink_text
+from sim.scenario.flink.text import flink_text
 from sim.units import format_duration
 
 __all__ = ["Report", "report"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sim.scenario.plain import compose
-from sim.scenario.problems import Path, Reading
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Path, Reading
 from sim.sweep.file.quantity import Quantity, QuantityError
 from sim.units import format_rate
 

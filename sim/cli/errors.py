@@ -19,7 +19,7 @@ __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say"
 
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
-    "sim.scenario.problems.ScenarioError": 3,
+    "sim.scenario.text.problems.ScenarioError": 3,
     "sim.recordings.source.reader.RecordingError": 3,
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,

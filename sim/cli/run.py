@@ -72,7 +72,7 @@ def _one(
     changes: list[str],
     checks: bool,
 ) -> Code:
-    from sim.scenario.unknowns import assumed
+    from sim.scenario.text.unknowns import assumed
 
     for warning in study.warnings:
         say(f"warning: {warning}")

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sim.scenario.fields import Sweep
-from sim.scenario.plain import Mapping
-from sim.scenario.problems import Path, Reading, dotted
+from sim.scenario.grammar.fields import Sweep
+from sim.scenario.text.plain import Mapping
+from sim.scenario.text.problems import Path, Reading, dotted
 
 __all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
 

@@ -14,18 +14,18 @@ from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
-from sim.scenario.build_actions import build_actions
-from sim.scenario.build_faults import build_faults, build_rescale, build_restart, parallelisms
-from sim.scenario.build_instances import build_directories, build_instances
-from sim.scenario.build_job import build_job
-from sim.scenario.build_sink import build_staging
-from sim.scenario.build_state import build_state_options
-from sim.scenario.build_storage import build_storage
+from sim.scenario.actions.builder import build_actions
 from sim.scenario.environment import chosen
-from sim.scenario.flink_keys import CONSTANT_IN_2
+from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
+from sim.scenario.flink.keys import CONSTANT_IN_2
+from sim.scenario.instances.builder import build_directories, build_instances
+from sim.scenario.job.builder import build_job
 from sim.scenario.plausible import check
-from sim.scenario.problems import Reading
+from sim.scenario.sink.builder import build_staging
 from sim.scenario.sizes import LEAST_INTERVAL_NS
+from sim.scenario.state.builder import build_state_options
+from sim.scenario.storage.builder import build_storage
+from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
 __all__ = ["build"]

@@ -10,14 +10,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
-from sim.scenario.document_actions import Action
-from sim.scenario.document_faults import Fault, RescaleField, Restart
-from sim.scenario.document_instances import Directories, Instances
-from sim.scenario.document_job import Vertex
-from sim.scenario.document_sink import Staging
-from sim.scenario.document_state import StateKeys
-from sim.scenario.document_storage import Storage
-from sim.scenario.fields import (
+from sim.scenario.actions.document import Action
+from sim.scenario.faults.document import Fault, RescaleField, Restart
+from sim.scenario.grammar.fields import (
     Axis,
     BufferTimeout,
     ByteRate,
@@ -32,7 +27,12 @@ from sim.scenario.fields import (
     Whole,
     choice,
 )
-from sim.scenario.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.instances.document import Directories, Instances
+from sim.scenario.job.document import Vertex
+from sim.scenario.sink.document import Staging
+from sim.scenario.state.document import StateKeys
+from sim.scenario.storage.document import Storage
 
 __all__ = ["AlignedTimeout", "Checkpoint", "Cluster", "Debloat", "Document", "Network", "Overheads", "Run", "Storage"]
 

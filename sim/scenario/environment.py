@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, create_model
 
 from sim.model.scenario import Overheads
-from sim.scenario.fields import Duration, Whole, choice
-from sim.scenario.plain import Mapping, compose, read_text
-from sim.scenario.problems import Problem, Reading, ScenarioError, did_you_mean
-from sim.scenario.section import Section, Words
+from sim.scenario.grammar.fields import Duration, Whole, choice
+from sim.scenario.grammar.section import Section, Words
+from sim.scenario.text.plain import Mapping, compose, read_text
+from sim.scenario.text.problems import Problem, Reading, ScenarioError, did_you_mean
 from sim.scenario.validation import validate_as
 
 __all__ = ["DEFAULT", "Constant", "chosen", "load", "names", "read"]

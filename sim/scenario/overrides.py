@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sim.scenario.plain import Mapping, compose
-from sim.scenario.problems import Mark, Path, Reading, did_you_mean
+from sim.scenario.text.plain import Mapping, compose
+from sim.scenario.text.problems import Mark, Path, Reading, did_you_mean
 
 __all__ = ["apply"]
 

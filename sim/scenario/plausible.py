@@ -10,8 +10,8 @@ from sim.units import format_duration
 
 if TYPE_CHECKING:
     from sim.scenario.document import Document
-    from sim.scenario.document_faults import Rescale, Restart
-    from sim.scenario.problems import Path, Reading
+    from sim.scenario.faults.document import Rescale, Restart
+    from sim.scenario.text.problems import Path, Reading
 
 __all__ = ["check"]
 

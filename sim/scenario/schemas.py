@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sim.scenario.document import Document
-from sim.scenario.section import Section
+from sim.scenario.grammar.section import Section
 
 __all__ = ["json_schema", "schema_text"]
 

@@ -8,9 +8,9 @@ from sim.model.state import Lsm
 
 if TYPE_CHECKING:
     from sim.scenario.document import Document
-    from sim.scenario.document_faults import Rescale
-    from sim.scenario.document_job import Vertex
-    from sim.scenario.problems import Reading
+    from sim.scenario.faults.document import Rescale
+    from sim.scenario.job.document import Vertex
+    from sim.scenario.text.problems import Reading
 
 __all__ = ["LEAST_INTERVAL_NS", "check_sizes"]
 

@@ -10,11 +10,11 @@ from pathlib import Path as FilePath
 from sim.model.scenario import Scenario
 from sim.scenario.axes import Axis, find_axes, variants
 from sim.scenario.build import build
-from sim.scenario.flink import apply_flink
-from sim.scenario.graph import check_graph
+from sim.scenario.flink.block import apply_flink
+from sim.scenario.job.graph import check_graph
 from sim.scenario.overrides import apply
-from sim.scenario.plain import compose, first_comment, read_text
-from sim.scenario.problems import Problem, Reading
+from sim.scenario.text.plain import compose, first_comment, read_text
+from sim.scenario.text.problems import Problem, Reading
 from sim.scenario.validation import validate
 
 __all__ = ["Study", "load", "loads"]

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sim.scenario.document import Document
-from sim.scenario.plain import Mapping
-from sim.scenario.problems import Path, Reading
-from sim.scenario.section import Section
+from sim.scenario.grammar.section import Section
+from sim.scenario.text.plain import Mapping
+from sim.scenario.text.problems import Path, Reading
 
 __all__ = ["validate", "validate_as"]
 

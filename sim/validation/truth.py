@@ -18,7 +18,7 @@ from sim.recordings import Recording, RecordingError, observed, read_any, to_doc
 from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
-from sim.scenario.text import write
+from sim.scenario.text.writer import write
 from sim.validation.predicted import predicted
 
 if TYPE_CHECKING:

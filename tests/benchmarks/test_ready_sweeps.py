@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.answers import BEGIN, END, SWEEPS, answer
 from sim.cells.plan import cells, distinct, with_baselines
-from sim.scenario.plain import first_comment
+from sim.scenario.text.plain import first_comment
 from sim.sweep.file.definition import define
 
 FILES = sorted(SWEEPS.glob("*.yaml"))

@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.cluster import Debloat
 from sim.scenario import ScenarioError, loads
-from sim.scenario.flink_keys import ALIASES, NOT_MODELLED, SIMPLE, SPECIAL
+from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, SIMPLE, SPECIAL
 
 TEXT = """\
 job:

@@ -4,7 +4,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.scenario import loads
-from sim.scenario.flink_text import flink_text
+from sim.scenario.flink.text import flink_text
 
 BASE = """\
 # What then?

@@ -7,7 +7,7 @@ import pytest
 
 from sim.scenario import json_schema, load, schema
 from sim.scenario.schemas import schema_text
-from sim.scenario.text import SCHEMA_LINE
+from sim.scenario.text.writer import SCHEMA_LINE
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.glob("*.yaml"))

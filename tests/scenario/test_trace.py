@@ -115,7 +115,7 @@ def test_a_damaged_trace_is_one_line(tmp_path, content, told):
 
 
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("sim.scenario.trace.MAX_BYTES", 10**6)
+    monkeypatch.setattr("sim.scenario.job.trace.MAX_BYTES", 10**6)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"t,v\n1," + b"0" * 10**7))
     with pytest.raises(ScenarioError, match=r"t\.csv\.gz is larger than 1 MB"):
         loads(BASE % "{trace: t.csv.gz, column: v}", "s", folder=tmp_path)

@@ -1,6 +1,6 @@
 """A scenario that was imported says where it is assumed."""
 
-from sim.scenario.unknowns import assumed
+from sim.scenario.text.unknowns import assumed
 
 
 def test_marks_are_found_wherever_a_comment_begins():

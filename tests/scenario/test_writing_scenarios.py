@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.scenario import loads, write
-from sim.scenario.plain import compose
-from sim.scenario.problems import Reading
-from sim.scenario.text import _text
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Reading
+from sim.scenario.text.writer import _text
 
 DOCUMENT = {
     "version": 1,

@@ -10,7 +10,7 @@ from sim.recordings import read, to_document
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
-from sim.scenario.text import write
+from sim.scenario.text.writer import write
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"

@@ -14,7 +14,7 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.reader import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
-from sim.scenario.flink_keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
+from sim.scenario.flink.keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
 from sim.units import format_duration
 
 __all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]

@@ -12,8 +12,8 @@ from sim.cells.columns import MEASURED
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, load
 from sim.scenario.axes import MAX_CELLS
-from sim.scenario.plain import Mapping, compose, first_comment, read_text
-from sim.scenario.problems import Problem, Reading, did_you_mean
+from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
+from sim.scenario.text.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
 from sim.sweep.answer import Question
 from sim.sweep.file.design import Point, combinations, override, sampled, text_of, together

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, TypeVar
 
-from sim.scenario.problems import Path, Reading
+from sim.scenario.text.problems import Path, Reading
 from sim.sweep.file.document import Range, Sample
 from sim.sweep.file.quantity import Quantity, QuantityError
 

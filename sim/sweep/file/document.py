@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from sim.scenario.fields import Duration, Number, Percent, Positive, choice
-from sim.scenario.section import Section, Words
+from sim.scenario.grammar.fields import Duration, Number, Percent, Positive, choice
+from sim.scenario.grammar.section import Section, Words
 
 __all__ = ["Answer", "Precision", "Range", "Sample", "Sweep", "Windows"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sim.analysis.answers import Limit
 from sim.analysis.measure import MeasureError, limit
 from sim.cells.columns import MEASURED
-from sim.scenario.problems import Path, Reading, did_you_mean
+from sim.scenario.text.problems import Path, Reading, did_you_mean
 from sim.sweep.answer import Question
 from sim.sweep.file.design import text_of
 from sim.sweep.file.document import Answer

@@ -7,8 +7,8 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.scenario.problems import Reading, did_you_mean
-from sim.scenario.trace import TraceError, columns_and_rows, length_ns
+from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns
+from sim.scenario.text.problems import Reading, did_you_mean
 from sim.sheet import unescaped
 from sim.sweep.file.design import Point, text_of
 from sim.sweep.file.document import Windows

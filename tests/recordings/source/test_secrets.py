@@ -7,7 +7,7 @@ import pytest
 
 from sim.recordings import Snapshot, infer_scenario, read_saved, save
 from sim.recordings.source.rest.secrets import HIDDEN, is_secret, masked, masked_text
-from sim.scenario.flink_keys import ALIASES, SIMPLE, SPECIAL
+from sim.scenario.flink.keys import ALIASES, SIMPLE, SPECIAL
 
 REST = Path(__file__).parents[2] / "data" / "rest"
 JOB = "a" * 32

@@ -1,0 +1,211 @@
+"""`faults:`, `restart:` and `rescale:` -> the model, and every check that needs the job or a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from sim.model.cluster import Cluster
+from sim.model.faults import (
+    Fault,
+    FaultLaw,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    Rescale,
+    Restart,
+    SlowTask,
+    StorageOutage,
+    Target,
+    TaskManagerLost,
+    When,
+)
+from sim.scenario.faults import document as doc
+from sim.scenario.faults.fault_trace import read_faults
+from sim.scenario.job.trace import TraceError
+from sim.scenario.text.problems import Path, Reading, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sim.model.job import Job
+
+__all__ = ["build_faults", "build_rescale", "build_restart", "parallelisms"]
+
+_Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
+
+_WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")
+_LASTING = ("storage", "network", "slow")
+_MOST_SLOW = 1_000_000
+
+
+def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
+    """What the job has in the course of the run."""
+    each = [{vertex.name: vertex.parallelism for vertex in job.vertices}]
+    for one in rescale:
+        each.append(each[-1] | {name: number for name, number in one.parallelism if name in each[-1]})
+    return tuple(each)
+
+
+def build_faults(
+    given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: FilePath
+) -> tuple[Fault, ...]:
+    """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
+    indices = max(max(one.values(), default=0) for one in subtasks)
+    isolated = max(sum(one.values()) for one in subtasks)
+    hosts = {"isolated": isolated, "spread": -(-indices // cluster.slots)}.get(cluster.placement, 1)
+    most = {name: max(one[name] for one in subtasks) for name in subtasks[0]}
+    return tuple(fault for i, one in enumerate(given) for fault in _faults(one, ("faults", i), most, hosts, reading, folder))
+
+
+def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, reading: Reading, folder: FilePath) -> list[Fault]:
+    """`job`: vertices and how many subtasks they have at most."""
+    whats = [name for name in _WHATS if getattr(given, name) is not None]
+    if len(whats) != 1:
+        reading.wrong(here, "write exactly one of kill, task-manager, job-manager, storage, network and slow")
+        return []
+    what = whats[0]
+    _check_details(given, what, here, reading)
+    target = _target(given, what, here, job, hosts, reading)
+    if target is None:
+        return []
+    if given.trace is None:
+        if (given.at is None) == (given.every is None):
+            reading.wrong(here, "write exactly one of at, every and trace")
+            return []
+        return [Fault(target, When() if given.at is None else When((given.at,))) if given.every is None else
+                Fault(target, When(every=_law(given.every, here, reading)))]
+    if given.every is not None or given.column is None:
+        reading.wrong(here, "a trace has a column, and its own times: remove every")
+        return []
+    try:
+        rows = read_faults(given, folder)
+    except TraceError as error:
+        reading.wrong((*here, "trace"), str(error))
+        return []
+    if given.lasts_column is None or not isinstance(target, StorageOutage | NetworkOutage | SlowTask):
+        return [Fault(target, When(tuple(at for at, _ in rows)))] if rows else []
+    return [Fault(replace(target, lasts_ns=lasts), When((at,))) for at, lasts in rows if lasts]
+
+
+def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) -> None:
+    """Keys that belong to another fault, or are missing."""
+    name = what.replace("_", "-")
+    lasting = given.lasts is not None or given.lasts_column is not None
+    if what in ("storage", "network") and not lasting:
+        reading.wrong(here, f"say how long the {what} outage lasts")
+    if what not in _LASTING and lasting:
+        reading.wrong((*here, "lasts"), f"{name} has no duration of its own")
+    if given.lasts == 0:
+        reading.wrong((*here, "lasts"), "is 0: nothing would happen")
+    if given.factor is not None and given.factor > _MOST_SLOW:
+        reading.wrong((*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}, and what stands still is killed")
+    if given.lasts is not None and given.lasts_column is not None:
+        reading.wrong((*here, "lasts-column"), "is written beside lasts: write one of the two")
+    if given.unit == 0:
+        reading.wrong((*here, "unit"), "is 0: all faults would come at once")
+    if (what == "slow") != (given.factor is not None):
+        reading.wrong(here, "say how slow: factor" if what == "slow" else f"{name} has no factor")
+    if given.silent is not None and what != "task_manager":
+        reading.wrong((*here, "silent"), "only a task-manager falls silent")
+    if given.trace is None:
+        for key in ("column", "between", "unit", "where", "lasts_column", "from_"):
+            if getattr(given, key) is not None:
+                reading.wrong((*here, key.strip("_").replace("_", "-")), "only a trace has it")
+    if given.from_ is not None and given.at is not None:
+        reading.wrong((*here, "from"), "is written beside at: write one of the two")
+
+
+def _target(given: doc.Fault, what: str, here: Path, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:
+    if what == "kill" and given.kill is not None:
+        if given.kill == (doc.ANY_TASK, None):
+            return Kill()
+        if given.kill == (doc.ANY_TASK_MANAGER, None):
+            return TaskManagerLost()
+        return Kill(*given.kill) if _exists(given.kill, (*here, "kill"), job, reading) else None
+    if what == "slow" and given.slow is not None:
+        vertex, subtask = given.slow
+        known = _exists(given.slow, (*here, "slow"), job, reading)
+        return SlowTask(vertex, given.factor or 1, given.lasts, subtask) if known else None
+    if what == "job_manager":
+        return JobManagerDown(given.job_manager or 0)
+    if what == "storage":
+        return StorageOutage(given.lasts or 0)
+    host = given.task_manager if what == "task_manager" else given.network
+    if host is not None and host >= hosts:
+        reading.wrong((*here, what.replace("_", "-")), f"there is no task manager {host}: the placement makes {hosts}, counted from 0")
+        return None
+    number = None if host is None or host < 0 else host
+    return TaskManagerLost(number, given.silent == "true") if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
+
+
+def _exists(name: tuple[str, int | None], here: Path, job: Mapping[str, int], reading: Reading) -> bool:
+    vertex, subtask = name
+    parallelism = job.get(vertex)
+    if parallelism is None:
+        reading.wrong(here, f"there is no vertex '{vertex}'{did_you_mean(vertex, list(job))}")
+    elif subtask is not None and subtask >= parallelism:
+        reading.wrong(here, f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
+    else:
+        return True
+    return False
+
+
+def _law(given: doc.Every | int | None, here: Path, reading: Reading) -> FaultLaw:
+    law = FaultLaw(given) if isinstance(given, int) else None
+    if isinstance(given, doc.Every):
+        named = [kind for kind in ("exponential", "weibull", "lognormal") if getattr(given, kind) is not None]
+        if len(named) != 1:
+            reading.wrong((*here, "every"), "write exactly one distribution: exponential, weibull or lognormal")
+        elif given.exponential is not None:
+            law = FaultLaw(given.exponential, "exponential")
+        elif given.weibull is not None:
+            law = FaultLaw(given.weibull.mean, "weibull", shape=float(given.weibull.shape))
+        elif given.lognormal is not None:
+            law = FaultLaw(given.lognormal.mean, "lognormal", cv=float(given.lognormal.cv))
+    if law is None:
+        return FaultLaw(1)
+    if law.mean_ns == 0:
+        reading.wrong((*here, "every"), "faults without a time between them never end")
+    elif law.mean_ns < 1_000_000:
+        reading.wrong((*here, "every"), "is less than 1 ms: the job would do nothing but restart")
+    if not 0.1 <= law.shape <= 100 or not 0 < law.cv <= 100:
+        reading.wrong((*here, "every", law.kind), "must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]")
+    return law
+
+
+def build_restart(given: doc.Restart | None) -> Restart:
+    given = given or doc.Restart()
+    values = {
+        "strategy": given.strategy, "delay_ns": given.delay, "attempts": given.attempts, "initial_ns": given.initial,
+        "multiplier": given.multiplier, "max_ns": given.max, "jitter": given.jitter, "reset_ns": given.reset, "rate": given.rate,
+        "rate_interval_ns": given.within, "failover": given.failover, "heartbeat_timeout_ns": given.heartbeat_timeout,
+        "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout,
+        "replacement_ns": given.replacement, "warm_up_ns": given.warm_up, "warm_up_factor": given.warm_up_factor,
+    }  # fmt: skip
+    return replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
+
+
+def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, reading: Reading) -> tuple[Rescale, ...]:
+    """In the order of time."""
+    several = given if isinstance(given, list) else [given] if given is not None else []
+    for i, one in enumerate(several):
+        here: Path = ("rescale", i) if isinstance(given, list) else ("rescale",)
+        for name, parallelism in one.parallelism.items():
+            vertex = next((v for v in job.vertices if v.name == name), None)
+            place = (*here, "parallelism", name)
+            if vertex is None:
+                reading.wrong(place, f"there is no vertex '{name}'{did_you_mean(name, [v.name for v in job.vertices])}")
+            elif parallelism > vertex.max_parallelism:
+                reading.wrong(place, f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
+            elif any(inlet.weights for inlet in vertex.inputs):
+                reading.wrong(place, "the weights of its input are those of its subtasks: remove them, or keep the parallelism")
+            elif vertex.commit is not None or vertex.committer_of:
+                reading.wrong(place, "what a transactional sink has committed is not carried over: keep the parallelism")
+            elif vertex.async_io is not None:
+                reading.wrong(place, "requests under way are not dealt out anew: keep the parallelism")
+            elif vertex.source is not None:
+                reading.wrong(place, "a source keeps its parallelism: each of its subtasks reads its own part of the log")
+    rows = [Rescale(one.at, tuple(one.parallelism.items()), savepoint=one.from_ == "savepoint") for one in several]
+    return tuple(sorted(rows, key=lambda row: row.at_ns))

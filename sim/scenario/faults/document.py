@@ -1,0 +1,169 @@
+"""The `faults:`, `restart:` and `rescale:` sections as they are written: what goes wrong, and what the job does about it.
+
+Defaults live in the model: a key that is not given is None here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar
+
+from pydantic import Discriminator, Field, Tag
+
+from sim import units
+from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, Share, Whole, choice
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+
+__all__ = ["ANY_TASK", "ANY_TASK_MANAGER", "Every", "Fault", "FaultSpread", "FaultWeibull", "Rescale", "RescaleField", "Restart"]
+
+ANY_TASK = "random-task"
+ANY_TASK_MANAGER = "task-manager"
+
+
+def _subtask(value: object) -> tuple[str, int | None]:
+    """'enrich[3]' -> ("enrich", 3); 'enrich' -> ("enrich", None)."""
+    match = re.fullmatch(r"([^\[\]]+?)\s*(?:\[\s*([0-9]{1,9})\s*\])?", value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"'{value}' names no task: write a vertex, or a subtask as 'vertex[3]'")
+    return match[1], None if match[2] is None else int(match[2])
+
+
+def _down_for(value: object) -> int:
+    match = re.fullmatch(r"down-for\s+(\S.*)", value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"expected 'down-for 30 s', not '{value}'")
+    return units.parse_duration(match[1])
+
+
+def _host(value: object) -> int:
+    if value == "random":
+        return -1
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError(f"expected the number of a task manager, counted from 0, or random, not '{value}'")
+    return value
+
+
+SubtaskName = Annotated[tuple[str, int | None], Leaf(_subtask, {"type": "string", "examples": ["enrich[3]", "enrich", ANY_TASK]})]
+DownFor = Annotated[int, Leaf(_down_for, {"type": "string", "pattern": "^down-for .+$", "examples": ["down-for 30 s"]})]
+Host = Annotated[int, Leaf(_host, {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["random"]}]})]
+
+
+class FaultSpread(Section):
+    """Mean and coefficient of variation (standard deviation / mean)."""
+
+    mean: Duration
+    cv: Number
+
+
+class FaultWeibull(Section):
+    """Mean and shape: below 1 faults come in bursts, above 1 they come of age."""
+
+    mean: Duration
+    shape: Number
+
+
+class Every(Section):
+    """Time from one fault to the next; exactly one."""
+
+    HINTS: ClassVar[Words] = {"constant": "write the value alone, without a mapping"}
+
+    exponential: Duration | None = None
+    """Mean."""
+    weibull: FaultWeibull | None = None
+    lognormal: FaultSpread | None = None
+
+
+class Fault(Section):
+    """One of kill, task-manager, job-manager, storage, network, slow; and one of at, every, trace."""
+
+    kill: SubtaskName | None = None
+    """An exception in 'vertex[3]', in all of 'vertex', in a random-task; or the loss of a random task-manager."""
+    task_manager: Host | None = None
+    """Its process ends: a number, or random."""
+    job_manager: DownFor | None = None
+    """'down-for 30 s': no coordinator for so long, then a new one restarts the job."""
+    storage: Annotated[str, choice("outage")] | None = None
+    """Nothing written or read makes progress."""
+    network: Host | None = None
+    """A task manager is cut off from everybody: a number, or random."""
+    slow: SubtaskName | None = None
+    """Services of 'vertex[1]', or of all of 'vertex', take `factor` times as long."""
+    factor: Positive | None = None
+    lasts: Duration | None = None
+    silent: Annotated[str, choice("true", "false")] | None = None
+    """task-manager: nobody notices before the heartbeat times out; default: its peers do, within seconds."""
+    at: Duration | None = None
+    """When; of a trace: when the first one happens."""
+    every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None
+    """Again and again, so long after the one before: a duration, or a law of it."""
+    trace: str | None = Field(None, min_length=1)
+    """CSV or Parquet file of times, relative to the scenario."""
+    column: str | None = None
+    """Of the trace: times (seconds or ISO 8601), counted from the earliest one."""
+    between: Annotated[str, choice("true", "false")] | None = None
+    """The column holds the times from one fault to the next."""
+    unit: Duration | None = None
+    """Of the numbers in the column; default: 1 s."""
+    from_: Duration | None = Field(None, alias="from")
+    """How far into the trace the run begins, counted from its earliest fault, in time of the run (see unit); default: see at."""
+    where: dict[str, str | int | float] | None = None
+    """Rows to take: column -> value."""
+    lasts_column: str | None = None
+    """Of the trace: how long each one lasts, in the same unit."""
+
+
+class Restart(Section):
+    """restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*"""
+
+    strategy: Axis[Annotated[str, choice("none", "fixed-delay", "exponential-delay", "failure-rate")]] | None = None
+    """Default: exponential-delay."""
+    delay: Axis[Duration] | None = None
+    """fixed-delay, failure-rate."""
+    attempts: Axis[Whole] | None = None
+    """fixed-delay, exponential-delay: restarts before the job fails; default: without end."""
+    initial: Axis[Duration] | None = None
+    """exponential-delay: the first delay."""
+    multiplier: Axis[Number] | None = None
+    """exponential-delay: from one delay to the next."""
+    max: Axis[Duration] | None = None
+    """exponential-delay: the longest delay."""
+    jitter: Axis[Share] | None = None
+    """exponential-delay: of the delay, either way."""
+    reset: Axis[Duration] | None = None
+    """exponential-delay: so long without a failure, and it begins anew."""
+    rate: Axis[Positive] | None = None
+    """failure-rate: failures tolerated ..."""
+    within: Axis[Duration] | None = None
+    """... within."""
+    failover: Axis[Annotated[str, choice("region", "full")]] | None = None
+    """What restarts: the failed regions, or the whole job."""
+    heartbeat_timeout: Axis[Duration] | None = None
+    connection_reset: Axis[Duration] | None = None
+    """A lost process -> the channels of its peers report it."""
+    replacement: Axis[Duration] | None = None
+    """A lost task manager -> another one offers its slots; default: there are spare ones."""
+    cancellation_timeout: Axis[Duration] | None = None
+    """A task that does not stop takes its task manager down."""
+    warm_up: Axis[Duration] | None = None
+    """For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."""
+    warm_up_factor: Axis[Number] | None = None
+    """How many times as long its services take then; default: 2."""
+
+
+class Rescale(Section):
+    """The job is restarted with another parallelism."""
+
+    at: Duration
+    parallelism: dict[str, Parallelism] = Field(min_length=1)
+    """Vertex -> its new parallelism."""
+    from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None
+    """The latest completed checkpoint (default), or a savepoint taken for it."""
+
+
+def _one_or_several(value: object) -> str:
+    return "several" if isinstance(value, list) else "one"
+
+
+RescaleField = Annotated[
+    Annotated[Rescale, Tag("one")] | Annotated[list[Rescale], Field(min_length=1), Tag("several")], Discriminator(_one_or_several),
+]

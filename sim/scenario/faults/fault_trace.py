@@ -1,0 +1,98 @@
+"""Times of faults from a CSV or Parquet file: when each happens, and how long it lasts if the file says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path as FilePath
+from typing import Any
+
+from sim.scenario.faults.document import Fault
+from sim.scenario.job.trace import TraceError, columns_and_rows, moment
+from sim.scenario.text.problems import did_you_mean
+from sim.units import UnitError, parse_number
+
+__all__ = ["read_faults"]
+
+_SECOND = 1_000_000_000
+
+
+def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
+    """(ns in the run, duration in ns or 0) of each row, in the order of time.
+
+    Times count from the earliest one, which happens `at` (default: at the start of the run), or from so long after it as `from` says,
+    and then there may be none; times between faults count from the start.
+    """
+    file, column, unit_ns = folder / (fault.trace or ""), fault.column or "", fault.unit or _SECOND
+    begin_ns, rows = Fraction(fault.at or 0), list[tuple[Fraction, Fraction]]()
+    sum_ns = Fraction(0)
+    for line, row in _rows(file, [column, *([fault.lasts_column] if fault.lasts_column else []), *(fault.where or {})]):
+        if any(not _same(row[name], value) for name, value in (fault.where or {}).items()) or _blank(row[column]):
+            continue
+        if fault.between == "true":
+            sum_ns += _number(row[column], file, line) * unit_ns
+        at_ns = sum_ns if fault.between == "true" else _time(row[column], file, line, unit_ns)
+        lasts = _number(row[fault.lasts_column], file, line) if fault.lasts_column else Fraction(0)
+        rows.append((at_ns, lasts * unit_ns))
+    if not rows:
+        raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if fault.where else ''}")
+    rows.sort()
+    earliest_ns = Fraction(0) if fault.between == "true" else rows[0][0]
+    since_ns = [(round(at_ns - earliest_ns + begin_ns) - (fault.from_ or 0), round(lasts_ns)) for at_ns, lasts_ns in rows]
+    return [(at_ns, lasts_ns) for at_ns, lasts_ns in since_ns if at_ns >= 0]
+
+
+def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, row) of the file; TraceError if a column is missing."""
+    if file.suffix == ".parquet":
+        table = _parquet(file)
+        names: list[str] = list(table.column_names)
+        _check(file, wanted, names)
+        yield from enumerate(table.to_pylist(), start=1)
+        return
+    names, rows = columns_and_rows(file)
+    _check(file, wanted, names)
+    yield from rows
+
+
+def _parquet(file: FilePath) -> Any:
+    from pyarrow import ArrowException, parquet  # heavy, and only traces of this kind need it
+
+    try:
+        return parquet.read_table(file)
+    except FileNotFoundError:
+        raise TraceError(f"no such file: {file}") from None
+    except (OSError, ArrowException) as error:
+        raise TraceError(f"{file} cannot be read: {error}") from None
+
+
+def _check(file: FilePath, wanted: list[str], names: list[str]) -> None:
+    for column in wanted:
+        if column not in names:
+            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, names)}; it has {', '.join(names) or 'none'}")
+
+
+def _blank(value: object) -> bool:
+    return value is None or str(value).strip() == ""
+
+
+def _same(value: object, wanted: object) -> bool:
+    try:
+        return parse_number(str(value).strip()) == parse_number(str(wanted))
+    except UnitError:
+        return str(value).strip() == str(wanted)
+
+
+def _number(value: object, file: FilePath, line: int) -> Fraction:
+    try:
+        return parse_number(str(value).strip())
+    except UnitError:
+        raise TraceError(f"{file}:{line}: '{value}' is no number") from None
+
+
+def _time(value: object, file: FilePath, line: int, unit_ns: int) -> Fraction:
+    """ns."""
+    try:
+        return parse_number(str(value).strip()) * unit_ns
+    except UnitError:
+        return moment(str(value), file, line) * _SECOND

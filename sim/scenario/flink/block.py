@@ -1,0 +1,296 @@
+"""The `flink:` block: Flink's own keys, verbatim, moved to their places in the document before it is checked.
+
+A modelled key behaves as if its place had been written; a known one without effect is named in a warning, an unknown one is a mistake.
+Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from sim import units
+from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
+from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
+from sim.scenario.text.plain import Mapping
+from sim.scenario.text.problems import Mark, Path, Reading, did_you_mean, dotted
+
+__all__ = ["apply_flink"]
+
+_UNALIGNED = "execution.checkpointing.unaligned.enabled"
+_ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
+_MODE = "execution.checkpointing.mode"
+_DEBLOAT = "taskmanager.network.memory.buffer-debloat."
+_RESTART = "restart-strategy."
+
+
+def apply_flink(plain: Any, reading: Reading) -> None:
+    """Move every key of `flink:` to its place in `plain`; the block itself stays, and is checked as a mapping."""
+    if isinstance(plain, Mapping) and isinstance(block := plain.get("flink"), Mapping):
+        _Move(plain, reading).all(block)
+
+
+class _Move:
+    def __init__(self, plain: Mapping, reading: Reading) -> None:
+        self.plain = plain
+        self.reading = reading
+        self.places: dict[str, Path] = {}  # key of Flink -> where it is written
+        self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
+        self.lists: set[str] = set()
+
+    def all(self, block: Mapping) -> None:
+        for place, value in _flat(block, ("flink",)):
+            written = ".".join(map(str, place[1:]))
+            key = ALIASES.get(written, written)
+            if key in self.places:
+                self.reading.wrong(place, f"is the same option as {dotted(self.places[key])[6:]}, which is given too")
+                continue
+            self.places[key] = place
+            if key in SIMPLE or key in SPECIAL:
+                self._read(key, place, value)
+            elif key in NOT_MODELLED or (key.split(".")[0] in ROOTS and not key.startswith(STRICT)):
+                self.reading.warn(place, "is not modelled: it has no effect here")
+            else:
+                known = [*SIMPLE, *SPECIAL, *ALIASES, *NOT_MODELLED]
+                self.reading.wrong(place, f"unknown configuration key of Flink{self.reading.did_you_mean(written, known)}")
+        self._barriers()
+        self._buffer_timeout()
+        self._debloat()
+        self._restart()
+        self._vertices("parallelism.default", "parallelism")
+        self._vertices("pipeline.max-parallelism", "max-parallelism")
+        self._backend()
+        self._state()
+        self._local_recovery()
+        self._storage()
+
+    def _read(self, key: str, place: Path, value: Any) -> None:
+        kind = SIMPLE[key][1] if key in SIMPLE else SPECIAL[key]
+        given = value if isinstance(value, list) else [value]
+        read: list[Any] = []
+        for item in given:
+            try:
+                read.append(_READERS[kind](item))
+            except units.UnitError as error:
+                self.reading.wrong(place, str(error))
+        if len(read) < len(given) or not read:
+            return
+        self.values[key] = read
+        if isinstance(value, list):
+            self.lists.add(key)
+        if key in SIMPLE:
+            self._put(SIMPLE[key][0], read if key in self.lists else read[0], key)
+
+    def _put(self, path: tuple[str, ...], value: Any, key: str) -> None:
+        """Write a value as if it stood at `path`; a value given there by --set wins, one given in the file is a mistake."""
+        place = self.places[key]
+        node = self.plain
+        for depth, step in enumerate(path[:-1]):
+            if node.get(step) is None:
+                node[step] = Mapping().at(path[: depth + 1])
+            if not isinstance(node[step], Mapping):
+                return  # told by validation
+            node = node[step]
+        if path[-1] in node:
+            mark = self.reading.marks[path]
+            if mark.file == self.reading.file:
+                self.reading.wrong(place, f"is given too as {dotted(path)} on line {mark.line}: write it once")
+            return
+        node[path[-1]] = value
+        origin = self.reading.marks.get(place, Mark(self.reading.file))
+        self.reading.marks[path] = replace(origin, path=dotted(place))
+
+    def _barriers(self) -> None:
+        """Mode, unaligned and aligned timeout are one choice of three (CheckpointConfig)."""
+        given = [key for key in (_UNALIGNED, _ALIGNED_TIMEOUT, _MODE) if key in self.values]
+        if not given:
+            return
+        choices: list[Any] = []
+        for unaligned, timeout, mode in product(*(self.values.get(key, [default]) for key, default in (
+                (_UNALIGNED, False), (_ALIGNED_TIMEOUT, "0 s"), (_MODE, "exactly_once")))):
+            if mode == "at_least_once":
+                choice: Any = "at-least-once"  # Flink switches unaligned off, with a warning
+            elif not unaligned:
+                choice = "aligned"
+            else:
+                choice = "unaligned" if timeout == "0 s" else Mapping({"aligned-timeout": timeout})
+            if choice not in choices:
+                choices.append(choice)
+        if _ALIGNED_TIMEOUT in given and True not in self.values.get(_UNALIGNED, [False]):
+            self.reading.warn(self.places[_ALIGNED_TIMEOUT], f"has no effect without {_UNALIGNED}: true")
+        swept = any(key in self.lists for key in given) and len(choices) > 1
+        self._put(("checkpoint", "barriers"), choices if swept else choices[0], given[0])
+
+    def _buffer_timeout(self) -> None:
+        enabled, interval = "execution.buffer-timeout.enabled", "execution.buffer-timeout.interval"
+        if self._single(enabled) is False:
+            self._put(("cluster", "network", "buffer-timeout"), "never", enabled)
+        elif interval in self.values:
+            values = self.values[interval]
+            self._put(("cluster", "network", "buffer-timeout"), values if interval in self.lists else values[0], interval)
+
+    def _debloat(self) -> None:
+        enabled = _DEBLOAT + "enabled"
+        details = Mapping()
+        for key, name in (("period", "period"), ("target", "target"), ("samples", "samples"), ("threshold-percentages", "threshold")):
+            if _DEBLOAT + key in self.values:
+                values = self.values[_DEBLOAT + key]
+                details[name] = values if _DEBLOAT + key in self.lists else values[0]
+        if "taskmanager.memory.min-segment-size" in self.values:
+            details["min"] = self.values["taskmanager.memory.min-segment-size"][0]
+        if enabled not in self.values:
+            for key in (key for key in self.values if key.startswith(_DEBLOAT)):
+                self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
+            return
+        choices: list[Any] = [(details or "on") if on else "off" for on in self.values[enabled]]
+        path = ("cluster", "network", "debloat")
+        for name, value in details.items():  # places for messages about the details
+            self.reading.marks[(*path, name)] = replace(self.reading.marks[self.places[enabled]], path=f"flink: {_DEBLOAT}{name} {value}")
+        self._put(path, choices if enabled in self.lists else choices[0], enabled)
+
+    def _restart(self) -> None:
+        """One strategy is in force; what is said of the others has no effect."""
+        strategy = self._single(_RESTART + "type")
+        if strategy is None:
+            strategy = "exponential-delay"
+        else:
+            self._put(("restart", "strategy"), strategy, _RESTART + "type")
+        for key, name in (("fixed-delay.delay", "delay"), ("failure-rate.delay", "delay"), ("fixed-delay.attempts", "attempts"),
+                          ("exponential-delay.attempts-before-reset-backoff", "attempts")):
+            if (written := _RESTART + key) in self.values:
+                if not key.startswith(strategy):
+                    self.reading.warn(self.places[written], f"has no effect with {_RESTART}type: {strategy}")
+                else:
+                    values = self.values[written]
+                    self._put(("restart", name), values if written in self.lists else values[0], written)
+        if strategy == "fixed-delay" and _RESTART + "fixed-delay.attempts" not in self.values:
+            self._put(("restart", "attempts"), 1, _RESTART + "type")  # Flink's default
+
+    def _vertices(self, key: str, name: str) -> None:
+        """A default of every vertex that says nothing itself."""
+        job = self.plain.get("job")
+        if (value := self._single(key)) is None or not isinstance(job, Mapping):
+            return
+        for vertex, body in job.items():
+            if isinstance(body, Mapping) and name not in body:
+                self._put(("job", vertex, name), value, key)
+
+    def _backend(self) -> None:
+        job = self.plain.get("job")
+        if (value := self._single("state.backend.type")) is None or not isinstance(job, Mapping):
+            return
+        for vertex, body in job.items():
+            state = body.get("state") if isinstance(body, Mapping) else None
+            if isinstance(state, Mapping) and "backend" not in state:
+                self._put(("job", vertex, "state", "backend"), value, "state.backend.type")
+
+    def _state(self) -> None:
+        """What is said about state backends goes to every vertex with state."""
+        job = self.plain.get("job")
+        given = {key: self._single(key) for key in STATE_KEYS if key in self.values}
+        used: set[str] = set()
+        for vertex, body in job.items() if isinstance(job, Mapping) else ():
+            state = body.get("state") if isinstance(body, Mapping) else None
+            if isinstance(state, Mapping):
+                for place, value, key in state_values(state.get("backend"), given):
+                    self._put(("job", vertex, "state", *place), value, key)
+                    used.add(key)
+        for key, value in given.items():
+            if value not in (None, False) and key not in used and key != CHANGELOG:
+                self.reading.warn(self.places[key], "has no effect: no vertex has state it is about")
+
+    def _local_recovery(self) -> None:
+        """Copies that are kept and read (CheckpointingOptions.LOCAL_BACKUP_ENABLED, StateRecoveryOptions.LOCAL_RECOVERY)."""
+        if LOCAL_RECOVERY in self.values:
+            self._put(("checkpoint", "local-recovery"), self._single(LOCAL_RECOVERY), LOCAL_RECOVERY)
+            return
+        both = [self._single(key) for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.values]
+        if len(both) == 2 and all(both):
+            self._put(("checkpoint", "local-recovery"), True, LOCAL_BACKUP)
+        elif any(both):
+            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if self._single(LOCAL_BACKUP) else (LOCAL_RESTORE, LOCAL_BACKUP)
+            self.reading.warn(self.places[key], f"has no effect without {other}: true")
+
+    def _storage(self) -> None:
+        """File merging is one switch and its details; an object store is told how to upload, other storage has no use for it."""
+        given = {key: self._single(key) for key in STORAGE_KEYS if key in self.values}
+        for place, value, key in merging_values(given):
+            self._put(("storage", *place), value, key)
+        storage = self.plain.get("storage")
+        is_object_store = isinstance(storage, Mapping) and isinstance(storage.get("object-store"), Mapping)
+        for key, value in given.items():
+            if key in S3 and is_object_store:
+                self._put(("storage", "object-store", S3[key]), value, key)
+            elif key in S3:
+                self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
+            elif key != MERGING and not given.get(MERGING):
+                self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
+
+    def _single(self, key: str) -> Any:
+        if key in self.lists:
+            self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
+            return None
+        return self.values[key][0] if key in self.values else None
+
+
+def _flat(block: Mapping, place: Path) -> Iterator[tuple[Path, Any]]:
+    for key, value in block.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, (*place, key))
+        else:
+            yield (*place, key), value
+
+
+def _boolean(value: object) -> bool:
+    if (shown := str(value).lower()) not in ("true", "false"):
+        raise units.UnitError(f"expected true or false, not '{value}'")
+    return shown == "true"
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not (shown := str(value).strip()).isdecimal() or len(shown) > 9:
+        raise units.UnitError(f"expected a whole number, not '{value}'")
+    return int(shown)
+
+
+def _one_of(*words: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        shown = str(value).lower().replace("-", "_")
+        if shown not in words:
+            raise units.UnitError(f"expected {' or '.join(words)}, not '{value}'{did_you_mean(shown, words)}")
+        return shown
+
+    return read
+
+
+_STRATEGIES = {
+    "none": "none", "off": "none", "disable": "none", "fixeddelay": "fixed-delay", "fixed_delay": "fixed-delay",
+    "exponentialdelay": "exponential-delay", "exponential_delay": "exponential-delay", "failurerate": "failure-rate",
+    "failure_rate": "failure-rate",
+}
+"""Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""
+
+
+def _interval(value: object) -> str:
+    interval = units.parse_flink_duration(value)
+    return units.format_duration(interval) if interval else "off"
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "interval": _interval,
+    "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),
+    "size": lambda value: units.format_size(units.parse_flink_size(value)),
+    "integer": _integer,
+    "percent": lambda value: f"{_integer(value)} %",
+    "boolean": _boolean,
+    "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch
+    "mode": _one_of("exactly_once", "at_least_once"),
+    "backend": _one_of("hashmap", "rocksdb"),
+    "failover": _one_of("region", "full"),
+    "number": lambda value: units.format_number(units.parse_number(value)),
+    "share": lambda value: units.format_share(units.parse_number(value)),
+    "restart": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],
+}

@@ -1,0 +1,56 @@
+"""Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
+
+Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of 1.20 and 2.x, which
+share them (FLIP-406); the profile 1.15 has older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sim.model.scenario import Scenario
+from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
+from sim.units import format_duration, format_size
+
+__all__ = ["flink_text"]
+
+_CHECKPOINTING = "execution.checkpointing"
+_OLDER = {
+    f"{_CHECKPOINTING}.unaligned.enabled": f"{_CHECKPOINTING}.unaligned",
+    f"{_CHECKPOINTING}.incremental": "state.backend.incremental",
+}
+"""Names of Flink before 1.20, which later ones still read."""
+
+
+def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
+    """Interval, timeout, barriers and debloating; `also`: keys of the scenario that were changed beside them."""
+    options, network, profile = scenario.checkpoint, scenario.cluster.network, scenario.cluster.profile
+    lines = {} if options.interval_ns is None else {f"{_CHECKPOINTING}.interval": _flink(options.interval_ns)}
+    lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
+    if options.barriers.kind == "at-least-once":
+        lines[f"{_CHECKPOINTING}.mode"] = "AT_LEAST_ONCE"
+    lines[f"{_CHECKPOINTING}.unaligned.enabled"] = _switch(options.barriers.kind in ("unaligned", "aligned-timeout"))
+    if options.barriers.kind == "aligned-timeout":
+        lines[f"{_CHECKPOINTING}.aligned-checkpoint-timeout"] = _flink(options.barriers.timeout_ns)
+    if "checkpoint.max-concurrent" in also:
+        lines[f"{_CHECKPOINTING}.max-concurrent-checkpoints"] = str(options.max_concurrent)
+    if "checkpoint.incremental" in also:
+        lines[f"{_CHECKPOINTING}.incremental"] = _switch(options.state.incremental)
+    if "checkpoint.local-recovery" in also:
+        own = [LOCAL_RECOVERY] if profile == "1.15" else [LOCAL_BACKUP, LOCAL_RESTORE]
+        lines |= dict.fromkeys(own, _switch(options.state.local_recovery))
+    lines["taskmanager.network.memory.buffer-debloat.enabled"] = _switch(network.debloat is not None)
+    if "cluster.network.segment-size" in also:
+        lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
+    if "cluster.network.floating-buffers-per-gate" in also:
+        lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
+    return "".join(f"{_OLDER.get(key, key) if profile == '1.15' else key}: {value}\n" for key, value in lines.items())
+
+
+def _switch(on: bool) -> str:
+    return "true" if on else "false"
+
+
+def _flink(ns: int) -> str:
+    """Flink knows whole numbers only."""
+    return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"

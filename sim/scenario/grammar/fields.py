@@ -1,0 +1,198 @@
+"""Types of the leaves of a scenario document: quantities with units, whole numbers, choices, and the sweep axis.
+
+Every leaf parses itself (`sim.units`) and carries its JSON Schema; a list of leaves where one is expected is a sweep axis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
+
+from sim import units
+from sim.condition import parse_condition
+from sim.scenario.text.problems import did_you_mean
+
+__all__ = [
+    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Number", "Parallelism",
+    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "either",
+]
+
+_DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
+
+
+class Sweep(list[Any]):
+    """The values of one axis."""
+
+
+class Leaf:
+    """Annotation of a leaf: how it is read, and its JSON Schema."""
+
+    def __init__(self, parse: Callable[[object], Any], schema: dict[str, Any]) -> None:
+        self.parse = parse
+        self.schema = schema
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return no_info_plain_validator_function(self.parse)
+
+    def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = ()) -> Leaf:
+    """A number with its unit, or one of a few words."""
+    words = "".join(f"|{word}" for word in or_else)
+    return Leaf(parse, {"type": "string", "pattern": f"^({pattern}{words})$", "examples": [*examples, *or_else]})
+
+
+def choice(*words: str) -> Leaf:
+    """One of a few words; numbers and booleans of YAML count as the words they look like."""
+
+    def check(value: object) -> str:
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, (dict, list)) or shown not in words:
+            nearest = "" if isinstance(value, (dict, list)) or len(shown) > 60 else f", not '{shown}'{did_you_mean(shown, words)}"
+            raise ValueError(f"expected {either(words)}{nearest}")
+        return shown
+
+    numbers = [float(word) for word in words if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word)]
+    return Leaf(check, {"enum": [*words, *numbers, *({"true": True, "false": False}[word] for word in words if word in ("true", "false"))]})
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Leaf:
+    """A whole number in a range."""
+
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(  # noqa: TRY004  # pydantic collects ValueErrors
+                f"expected a whole number, {least} or more" + (f", not '{value}'" if isinstance(value, str) else ""),
+            )
+        if not least <= value <= most:
+            raise ValueError(f"{value} is out of range: expected {least} to {most}")
+        return value
+
+    return Leaf(check, {"type": "integer", "minimum": least})
+
+
+def _interval(value: object) -> int:
+    if value in ("off", "none"):
+        return 0
+    if (interval := units.parse_duration(value)) == 0:
+        raise ValueError("an interval of 0 never pauses: write 'off' for no periodic checkpoints")
+    return interval
+
+
+def _buffer_timeout(value: object) -> int:
+    return -1 if value == "never" else units.parse_duration(value)
+
+
+def _weight(value: object) -> Fraction:
+    return units.parse_share(value) if isinstance(value, str) and "%" in value else units.parse_number(value)
+
+
+def _byte_rate(value: object) -> int:
+    return 0 if value == "unlimited" else units.parse_byte_rate(value)
+
+
+def _record_rate(value: object) -> Fraction | Literal["unlimited"]:
+    rate = units.parse_rate(value)
+    return "unlimited" if rate is None else rate
+
+
+def _percent(value: object) -> int:
+    percent = units.parse_share(value) * 100
+    if percent.denominator != 1:
+        raise ValueError(f"'{value}' is no whole number of percent")
+    return int(percent)
+
+
+def _edge(value: object) -> tuple[str, str]:
+    ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
+    if len(ends) != 2 or not all(ends):
+        raise ValueError(f"'{value}' is no edge: write 'upstream -> downstream'")
+    return ends[0], ends[1]
+
+
+def _condition(value: object) -> str:
+    condition = parse_condition(value) if isinstance(value, str) else None
+    if condition is None:
+        raise ValueError(f"'{value}' is no condition: write '< 60 s', '>= 10' or '== 0'")
+    try:
+        units.parse_quantity(condition.bound)
+    except units.UnitError:
+        raise ValueError(f"'{condition.bound}' is neither a number nor a quantity: write '< 60 s', '>= 10' or '== 0'") from None
+    return str(condition)
+
+
+def either(words: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+
+
+_TIME, _SIZE = "(ns|us|ms|s|min|h|d)", "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
+
+Duration = Annotated[int, quantity(units.parse_duration, f"{_DECIMAL} ?{_TIME}", "30 s", "100 ms")]
+"""ns."""
+Interval = Annotated[int, quantity(_interval, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("off", "none"))]
+"""ns; 0: no periodic checkpoints."""
+BufferTimeout = Annotated[int, quantity(_buffer_timeout, f"{_DECIMAL} ?{_TIME}", "100 ms", or_else=("never",))]
+"""ns; 0: after each record, -1: never."""
+Size = Annotated[int, quantity(units.parse_size, f"{_DECIMAL} ?{_SIZE}", "32 KiB", "400 B")]
+"""Bytes."""
+ByteRate = Annotated[
+    int, quantity(_byte_rate, f"{_DECIMAL} ?({_SIZE}|bit|kbit|Mbit|Gbit) ?/ ?s", "200 MB/s", "10 Gbit/s", or_else=("unlimited",)),
+]
+"""Bytes per second; 0: unlimited."""
+RecordRate = Annotated[
+    Fraction | Literal["unlimited"],
+    quantity(_record_rate, f"{_DECIMAL} ?[kMG]? ?/ ?(s|min|h)", "20k/s", "500/s", or_else=("unlimited",)),
+]
+"""Records per second."""
+Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %")]
+Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %")]
+Number = Annotated[
+    Fraction,
+    Leaf(units.parse_number, {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]}),
+]
+Count = Annotated[
+    int, Leaf(units.parse_count, {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL} ?[kMG]?$"}]}),
+]
+"""Records."""
+Weight = Annotated[
+    Fraction,
+    Leaf(_weight, {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}( ?%|/[0-9]+)?$"}]}),
+]
+Whole = Annotated[int, whole(0)]
+Positive = Annotated[int, whole(1)]
+Parallelism = Annotated[int, whole(1, 32768)]
+"""Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
+EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
+Condition = Annotated[str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})]
+
+
+def _one_or_axis(value: object) -> str:
+    """A list is an axis, unless it is a schedule of rates (`{at: ..., rate: ...}`)."""
+    schedule = isinstance(value, list) and value and all(isinstance(item, dict) and "at" in item for item in value)
+    return "axis" if isinstance(value, list) and not schedule else "one"
+
+
+def _distinct(values: list[Any]) -> Sweep:
+    repeated = [i for i, value in enumerate(values) if value in values[:i]]
+    if repeated:
+        raise ValueError(f"value {repeated[0] + 1} of this axis repeats value {values.index(values[repeated[0]]) + 1}")
+    return Sweep(values)
+
+
+T = TypeVar("T")
+if TYPE_CHECKING:
+    Axis = Annotated[T, "or a list of T"]  # one value in every concrete document
+else:
+    Axis = Annotated[
+        Annotated[T, Tag("one")] | Annotated[list[T], Field(min_length=1), AfterValidator(_distinct), Tag("axis")],
+        Discriminator(_one_or_axis),
+    ]
+"""One value, or a list of them: a sweep axis."""

@@ -1,0 +1,183 @@
+"""The `job:` section -> the model's job: vertices in topological order, rates per subtask, weights as shares."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path as FilePath
+
+from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.key_groups import default_max_parallelism, key_groups
+from sim.scenario.distribution.builder import law
+from sim.scenario.job import document as doc
+from sim.scenario.job.graph import topological
+from sim.scenario.job.trace import TraceError, read_trace
+from sim.scenario.sink.builder import build_commit, build_flush, with_committers
+from sim.scenario.state.builder import build_state
+from sim.scenario.text.problems import Path, Reading
+
+__all__ = ["build_job"]
+
+DEFAULT_SERVICE = Distribution(1000)  # ns
+DEFAULT_RECORD = Distribution(1000)  # bytes
+LARGEST_RECORD_BYTES = 2**31 - 1
+"""SpanningRecordSerializer writes the length of a record as an int."""
+
+
+def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *, duration_ns: int) -> Job:
+    """The job, its traces cut at the end of the run; mistakes go to `reading`."""
+    order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
+    built: dict[str, Vertex] = {}
+    read = {upstream for vertex in job.values() for upstream in vertex.input or {}}
+    emitted: dict[str, Distribution] = {}  # size of the records a vertex emits
+    for name in order:
+        vertex = job[name]
+        inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
+        emitted[name] = _record(name, vertex, inputs, name in read, reading)
+        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
+    return Job(with_committers(tuple(built.values()), reading))
+
+
+def _vertex(
+    name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int
+) -> Vertex:
+    parallelism = given.parallelism or 1
+    groups = _groups(given)
+    if groups < parallelism:
+        reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
+    return Vertex(
+        name, parallelism, groups, inputs=inputs, joined=given.combine == "join",
+        source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
+        service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
+        fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
+        async_io=_async_io(given, name, reading),
+        state=build_state(given.state, name, reading),
+        union_state=given.union_state == "true",
+        snapshot=_snapshot(given.snapshot or doc.Snapshot()),
+        flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
+        commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
+    )
+
+
+def _input(
+    name: str, upstream: str, given: doc.Input | str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution],
+    reading: Reading,
+) -> Input:
+    here: Path = ("job", name, "input", upstream)
+    details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
+    readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
+    ship = details.ship
+    if ship == "forward" and readers != writers:
+        reading.warn(here, f"forward needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
+        ship = "rebalance"
+    default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
+    return Input(
+        upstream, ship,  # type: ignore[arg-type]  # checked by the document
+        weights=_weights(details, vertex, (*here, "weights"), reading),
+        service=_law(details.service, default, (*here, "service"), reading),
+        record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
+    )
+
+
+def _weights(given: doc.Input, vertex: doc.Vertex, here: Path, reading: Reading) -> tuple[Fraction, ...]:
+    """Shares that add up to 1."""
+    readers = vertex.parallelism or 1
+    if given.weights is None:
+        return ()
+    if given.ship != "hash":
+        reading.wrong(here, f"only hash has weights, not {given.ship}")
+        return ()
+    if isinstance(given.weights, doc.Skew):
+        return _skewed(given.weights.hot, readers, max(_groups(vertex), readers)) if readers > 1 else ()
+    if len(given.weights) != readers:
+        reading.wrong(here, f"{len(given.weights)} weights for {readers} subtasks: write one each")
+        return ()
+    if (total := sum(given.weights)) == 0:
+        reading.wrong(here, "all weights are 0: no subtask would get a record")
+        return ()
+    return tuple(weight / total for weight in given.weights)
+
+
+def _skewed(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
+    """The first reader's share, and those of the others by their key groups."""
+    others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
+    return (hot, *[(1 - hot) * own / sum(others) for own in others])
+
+
+def _groups(given: doc.Vertex) -> int:
+    return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
+
+
+def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:
+    if given.source is not None:
+        if given.record is not None:
+            reading.wrong(("job", name, "record"), "a source says record inside source:")
+        return _law(given.source.record, DEFAULT_RECORD, ("job", name, "source", "record"), reading)
+    if given.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
+        reading.wrong(("job", name), "reads records of different sizes: say record: for those it emits")
+    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
+
+
+def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, folder: FilePath, duration_ns: int) -> Source:
+    if (given.rate is None) == (given.rate_per_subtask is None):
+        reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
+    if given.records is not None and given.records_per_subtask is not None:
+        reading.wrong(here, "write one of records (of the whole vertex) and records-per-subtask")
+    key, shared = ("rate", parallelism) if given.rate is not None else ("rate-per-subtask", 1)
+    rate = given.rate if given.rate is not None else given.rate_per_subtask
+    total = given.records_per_subtask
+    if given.records is not None:
+        total, rest = divmod(given.records, parallelism)
+        if rest:
+            reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
+    if total == 0:
+        reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
+    return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total)
+
+
+def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath, duration_ns: int) -> tuple[Rate, ...]:
+    """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
+    if isinstance(given, Fraction):
+        return (Rate(0, given / shared),)
+    if isinstance(given, doc.Trace):
+        try:
+            return tuple(Rate(at, rate / shared) for at, rate in read_trace(given, folder, until_ns=duration_ns))
+        except TraceError as error:
+            reading.wrong((*here, "trace"), str(error))
+    if isinstance(given, list):
+        steps: list[doc.Step] = given
+        for i, step in enumerate(steps):
+            if step.rate == "unlimited":
+                reading.wrong((*here, i, "rate"), "a step cannot be unlimited: write a rate above what the job can serve")
+            elif i and step.at <= steps[i - 1].at:
+                reading.wrong((*here, i, "at"), "is not after the step before it")
+        return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
+    return ()
+
+
+def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
+    if given.async_io is None:
+        return None
+    here: Path = ("job", name, "async-io")
+    if given.source is not None:
+        reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
+    if given.commit not in (None, "none"):
+        reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
+    latency = law(given.async_io.latency, DEFAULT_SERVICE, (*here, "latency"), reading)
+    return AsyncIO(latency) if given.async_io.capacity is None else AsyncIO(latency, given.async_io.capacity)
+
+
+def _snapshot(given: doc.Snapshot) -> Snapshot:
+    return Snapshot(
+        given.pre_barrier or 0, given.sync or 0, given.async_ or 0,
+        probability=Fraction(1) if given.probability is None else given.probability,
+        operator_state_bytes=given.operator_state or 0,
+    )
+
+
+def _law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
+    found = law(given, default, here, reading)
+    if here[-1] == "record" and found.mean == 0:
+        reading.wrong(here, "a record has at least 1 B")
+    if here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
+        reading.wrong(here, "a record of Flink has less than 2 GiB: its length is an int")
+    return found

@@ -1,0 +1,208 @@
+"""The `job:` section as it is written: vertices, sources, inputs, distributions.
+
+Defaults live in the model: a key that is not given is None here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from sim.scenario.grammar.fields import Axis, Count, Duration, Number, Parallelism, Positive, RecordRate, Share, Size, Weight, choice
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.sink.document import CommitField, Flush
+from sim.scenario.state.document import State
+
+__all__ = [
+    "AsyncIO", "DurationLaw", "DurationSpread", "Input", "SizeLaw", "SizeSpread", "Skew", "Snapshot", "Source", "State", "Step", "Trace",
+    "Vertex",
+]
+
+Ship = Annotated[str, choice("forward", "rescale", "rebalance", "hash", "broadcast", "global")]
+_NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
+
+
+class DurationSpread(Section):
+    """Mean and coefficient of variation (standard deviation / mean)."""
+
+    mean: Axis[Duration]
+    cv: Axis[Number]
+
+
+class SizeSpread(Section):
+    """Mean and coefficient of variation (standard deviation / mean)."""
+
+    mean: Axis[Size]
+    cv: Axis[Number]
+
+
+class DurationLaw(Section):
+    """A distribution by name; exactly one."""
+
+    HINTS = _NO_PLAIN_LAW
+
+    exponential: Axis[Duration] | None = None
+    """Mean."""
+    uniform: Axis[Duration] | None = None
+    """Mean; from 0 to twice the mean."""
+    lognormal: DurationSpread | None = None
+    erlang: DurationSpread | None = None
+    """cv in (0, 1]: 1 / cv^2 stages."""
+    shifted_exponential: DurationSpread | None = None
+    """cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential."""
+
+
+class SizeLaw(Section):
+    """A distribution by name; exactly one.  A size that is drawn is at least 1 B, as every record has one."""
+
+    HINTS = _NO_PLAIN_LAW
+
+    exponential: Axis[Size] | None = None
+    """Mean."""
+    uniform: Axis[Size] | None = None
+    """Mean; from 1 B to twice the mean."""
+    lognormal: SizeSpread | None = None
+    erlang: SizeSpread | None = None
+    """cv in (0, 1]: 1 / cv^2 stages."""
+
+
+DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]
+SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]
+
+
+class Step(Section):
+    """From `at` on, so many records per second."""
+
+    at: Duration
+    rate: RecordRate
+
+
+class Trace(Section):
+    """Rates from a CSV file (also .csv.gz) or a table of `ckptsim traces`, relative to the scenario."""
+
+    trace: str = Field(min_length=1)
+    column: str
+    """Records per second."""
+    time: str | None = None
+    """Column of the time stamps, seconds or ISO 8601; default: the first column (of Parquet: t_s)."""
+    every: Duration | None = None
+    """Rows at a fixed distance instead of time stamps."""
+    scale: Axis[Number] | None = None
+    """Multiplies the rates."""
+    from_: Axis[Duration] | None = Field(None, alias="from")
+    """How far into the trace the run begins: a window of a long trace, or several as an axis; default: at its first row."""
+
+
+def _rate_kind(value: object) -> str:
+    if isinstance(value, list):
+        return "steps"
+    return "trace" if isinstance(value, (dict, BaseModel)) else "rate"
+
+
+RateField = Annotated[
+    Annotated[RecordRate, Tag("rate")] | Annotated[Trace, Tag("trace")] | Annotated[list[Step], Field(min_length=1), Tag("steps")],
+    Discriminator(_rate_kind),
+]
+
+
+class Source(Section):
+    """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
+
+    HINTS: ClassVar[Words] = {
+        "service": "service stands beside source:, in the vertex", "parallelism": "parallelism stands beside source:, in the vertex",
+    }
+
+    record: Axis[SizeField]
+    """Size of a record on the wire, at least 1 B."""
+    rate: Axis[RateField] | None = None
+    """Records per second of the whole vertex."""
+    rate_per_subtask: Axis[RateField] | None = None
+    """Records per second of each subtask."""
+    records: Axis[Count] | None = None
+    """Bounded: records of the whole vertex, then end of data."""
+    records_per_subtask: Axis[Count] | None = None
+    """Bounded: records of each subtask, then end of data."""
+
+
+class Skew(Section):
+    """The first subtask gets this share of the records, the others the rest by their key groups."""
+
+    hot: Axis[Share]
+
+
+class Input(Section):
+    """One edge, seen from its reader."""
+
+    ship: Axis[Ship]
+    """How records choose their reader: Flink's ship strategies."""
+    weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
+    """hash only: relative weight of each reader subtask, or {hot: 70 %}; default: by their key groups, as Flink's keyBy spreads keys."""
+    service: Axis[DurationField] | None = None
+    """Per record of this input; default: the vertex's."""
+    record: Axis[SizeField] | None = None
+    """Size of a record of this edge; default: the upstream vertex's."""
+
+
+InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
+
+
+class Snapshot(Section):
+    """An operator's own work per snapshot, beside its state."""
+
+    pre_barrier: Axis[Duration] | None = None
+    """Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier)."""
+    sync: Axis[Duration] | None = None
+    """Task thread, after the barrier (snapshotState)."""
+    async_: Axis[Duration] | None = None
+    """Asynchronous phase."""
+    probability: Axis[Share] | None = None
+    """Each snapshot of a subtask pays the three above with this probability; default: 100 %."""
+    operator_state: Axis[Size] | None = None
+    """Per subtask, written as a file of its own."""
+
+
+class AsyncIO(Section):
+    """Requests to the outside (AsyncDataStream): outputs leave with the answers, in the order of the records."""
+
+    latency: Axis[DurationField]
+    """Request -> answer."""
+    capacity: Axis[Positive] | None = None
+    """Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."""
+
+
+class Vertex(Section):
+    """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
+
+    LATER: ClassVar[Words] = {
+        "placement": "slots per vertex",
+        "slow": "a slow subtask",
+    }
+    HINTS: ClassVar[Words] = {
+        "rate": "rate stands inside source:", "inputs": "write input: {upstream: hash}", "ship": "write input: {upstream: ship}",
+        "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}", "size": "did you mean state: {size: ...}?",
+    }
+
+    source: Source | None = None
+    input: dict[str, InputField] | None = Field(None, min_length=1)
+    """Upstream vertex -> how its records travel."""
+    combine: Literal["union", "join"] | None = None
+    """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
+    parallelism: Axis[Parallelism] | None = None
+    max_parallelism: Axis[Parallelism] | None = None
+    """Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;
+    where the parallelism does not divide them, some own one group more than others."""
+    service: Axis[DurationField] | None = None
+    """Time per record (sources: per emitted record)."""
+    fan_out: Axis[Number] | None = None
+    """Records out per record in, on each outgoing edge."""
+    record: Axis[SizeField] | None = None
+    """Size of the records it emits; default: that of its inputs."""
+    async_io: AsyncIO | None = None
+    state: State | None = None
+    union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
+    """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""
+    snapshot: Snapshot | None = None
+    flush: Flush | None = None
+    commit: Axis[CommitField] | None = None
+    """two-phase, or its details."""

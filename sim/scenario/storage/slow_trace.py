@@ -1,0 +1,76 @@
+"""Measured speeds from a CSV file -> how slow a node is through time, one series per machine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path as FilePath
+
+from sim.model.storage import SlowTrace
+from sim.scenario.job.trace import TraceError, columns_and_rows, moment
+from sim.scenario.storage.document import SlowSeries
+from sim.scenario.text.problems import did_you_mean
+from sim.units import UnitError, format_duration, parse_number
+
+__all__ = ["read_slowness"]
+
+_SECOND = 1_000_000_000
+
+
+def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
+    """Factor = usual speed / speed of the row, until the next row of that machine.  A blank keeps the speed before it.
+
+    The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
+    """
+    file = folder / series.trace
+    columns, rows = columns_and_rows(file)
+    time = series.time or (columns[0] if columns else "")
+    for column in (time, series.column, *([series.machine] if series.machine else [])):
+        if column not in columns:
+            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
+    machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
+    for line, row in rows:
+        if (text := (row[series.column] or "").strip()) != "":
+            told = machines.setdefault((row[series.machine] or "") if series.machine else "", [])
+            at = moment(row[time], file, line)
+            if told and at <= told[-1][0]:
+                raise TraceError(f"{file}:{line}: time does not increase")
+            told.append((at, _speed(text, file, line)))
+    if not machines or min(map(len, machines.values())) < 2:
+        raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
+    usual = _median([(speed, after - at) for told in machines.values() for (at, speed), (after, _) in pairwise(told)])
+    length = max(told[-1][0] - told[0][0] for told in machines.values())
+    length_ns, begin_ns = round(length * _SECOND), series.from_
+    if begin_ns is not None and begin_ns >= length_ns:
+        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
+    return SlowTrace(tuple(_steps(told, usual) for told in machines.values()), length_ns, begin_ns)
+
+
+def _steps(told: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
+    """Wherever the factor changes; recorded speeds carry noise that nobody needs."""
+    steps: list[tuple[int, Fraction]] = []
+    for at, speed in told:
+        factor = (usual / speed).limit_denominator(100)
+        if not steps or factor != steps[-1][1]:
+            steps.append((round((at - told[0][0]) * _SECOND), factor or Fraction(1, 100)))
+    return tuple(steps)
+
+
+def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
+    """Of (value, weight) pairs."""
+    half, so_far = sum(weight for _, weight in weighted) / 2, Fraction(0)
+    for value, weight in sorted(weighted):
+        so_far += weight
+        if so_far >= half:
+            return value
+    raise ValueError("no values")
+
+
+def _speed(text: str, file: FilePath, line: int) -> Fraction:
+    try:
+        speed = parse_number(text)
+    except UnitError:
+        raise TraceError(f"{file}:{line}: '{text}' is no speed") from None
+    if speed == 0:
+        raise TraceError(f"{file}:{line}: a speed of 0 would last for ever: leave the row blank, or write an outage under faults:")
+    return speed

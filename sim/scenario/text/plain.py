@@ -1,0 +1,192 @@
+"""Scenario text -> plain mappings, lists and scalars, with the place of every key.
+
+Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by name.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from sim.scenario.text.problems import Mark, Path, Problem, Reading, ScenarioError
+
+__all__ = ["Mapping", "compose", "first_comment", "read_text"]
+
+MAX_BYTES = 10**6
+"""Ten thousand vertices fit; a long rate belongs into a trace file."""
+MAX_NODES = 100_000  # aliases expanded
+MAX_DEPTH = 40
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class Mapping(dict[str, Any]):
+    """A mapping of the document that knows where it stands."""
+
+    path: Path = ()
+
+    def at(self, path: Path) -> Mapping:
+        self.path = path
+        return self
+
+
+def read_text(file: FilePath) -> str:
+    """The text of a scenario file, or a `ScenarioError` that says why there is none."""
+    try:
+        if file.is_dir():
+            raise _refusal(file, "is a directory; a scenario file (.yaml) was expected")
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise _refusal(file, "no such file") from None
+    except OSError as error:
+        raise _refusal(file, f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        raise _refusal(file, f"cannot be read: {error}") from None
+    if len(data) > MAX_BYTES:
+        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ScenarioError([Problem(str(file), line, 1, "", "is not UTF-8 text")]) from None
+    if "\0" in text:
+        raise _refusal(file, "is a binary file; a scenario is YAML text")
+    return text
+
+
+def first_comment(text: str) -> str:
+    """The question: the first comment before any key, without the line that names the schema."""
+    lines: list[str] = []
+    for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
+        if line.startswith("#") and not line.startswith("# yaml-language-server:"):
+            lines.append(line.lstrip("#").strip())
+        elif lines or (line and not line.startswith(("#", "---", "%"))):
+            break
+    return " ".join(filter(None, lines))
+
+
+def compose(text: str, reading: Reading, path: Path = ()) -> Any:
+    """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
+    if _open_brackets(text) > 1000:  # YAML libraries take quadratic time over these
+        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
+        return None
+    try:
+        node = _nodes(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
+        what = " ".join(str(part) for part in (error.problem, error.context) if part)
+        reading.problems[Problem(reading.file, reading.marks[()].line, reading.marks[()].column, "", f"is not YAML: {what}")] = None
+        return None
+    except YAMLError as error:
+        reading.wrong((), f"is not YAML: {' '.join(str(error).split())}")
+        return None
+    except RecursionError:
+        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
+        return None
+    return None if node is None else _Plain(reading).value(node, path, 0)
+
+
+@lru_cache(256)
+def _nodes(text: str) -> Node | None:
+    """What the text says, for reading only: sweeps ask about one scenario thousands of times, with the same few values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
+        return cast("Node | None", YAML(typ="safe", pure=True).compose(text))
+
+
+def _open_brackets(text: str) -> int:
+    """The most brackets open at once, those in quotes and comments included."""
+    depth = deepest = 0
+    for bracket in re.finditer(r"[\[{\]}]", text):
+        depth += 1 if bracket[0] in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _Plain:
+    """One walk over a node tree; aliases are expanded, and counted."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.left = MAX_NODES
+
+    def value(self, node: Node, path: Path, depth: int) -> Any:
+        self.left -= 1
+        if self.left < 0 or depth > MAX_DEPTH:
+            few = f"has more than {MAX_NODES} values, aliases written out"
+            what = few if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
+            mark = node.start_mark
+            raise ScenarioError([Problem(self.reading.file, mark.line + 1, mark.column + 1, "", what)])
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, SequenceNode):
+            for i, item in enumerate(node.value):
+                self._mark(item, (*path, i))
+            return [self.value(item, (*path, i), depth + 1) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path, depth: int) -> Mapping:
+        plain = Mapping().at(path)
+        for key_node, value_node in node.value:
+            key = self._text(key_node, path) if isinstance(key_node, ScalarNode) else ""
+            here = (*path, key)
+            if not isinstance(key_node, ScalarNode) or not key:
+                self._wrong(key_node, path, "keys are plain words")
+            elif str(key_node.tag) == _TAG + "merge":
+                self._wrong(key_node, here, "merge keys are not read: write the keys out")
+            elif key in plain:
+                first = self.reading.marks[here]
+                self._wrong(key_node, here, f"key is given twice; the first is on line {first.line}")
+            else:
+                self._mark(key_node, here)
+                plain[key] = self.value(value_node, here, depth + 1)
+        return plain
+
+    def _scalar(self, node: Node, path: Path) -> Any:
+        tag, text = str(node.tag), self._text(node, path)
+        kind = tag.removeprefix(_TAG)
+        if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
+            self._wrong(node, path, f"tag '{tag}' is not understood: write a plain value")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.lower() == "true"
+        if kind == "int" and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            return int(text)
+        if kind == "float" and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", text):
+            return Decimal(text)  # keeps 1.20 apart from 1.2
+        return text
+
+    def _text(self, node: Node, path: Path) -> str:
+        """What a node says.  A surrogate is half a character, which cannot be written anywhere again; escapes in quotes can name one."""
+        text = str(node.value)
+        whole = text.encode("utf-8", "replace").decode()
+        if whole != text:
+            self._wrong(node, path, "holds half a character (a UTF-16 surrogate): write the whole one")
+        return whole
+
+    def _mark(self, node: Node, path: Path) -> None:
+        self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def _wrong(self, node: Node, path: Path, message: str) -> None:
+        place = self.reading.marks.get(path)
+        self._mark(node, path)
+        self.reading.wrong(path, message)
+        if place is None:
+            del self.reading.marks[path]
+        else:
+            self.reading.marks[path] = place
+
+
+def _refusal(file: FilePath, message: str) -> ScenarioError:
+    return ScenarioError([Problem(str(file), 0, 0, "", message)])
