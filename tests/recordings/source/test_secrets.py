@@ -126,7 +126,11 @@ def test_a_scenario_without_secrets_is_the_same(name):
 
 def test_no_text_takes_long():
     """Whatever it repeats."""
-    texts = ["password", "a://", "-a-", "eyJ", "https://a", 'password="\\', "password='", "-----BEGIN PRIVATE KEY-----"]
+    texts = [
+        "password", "a://", "-a-", "eyJ", "https://a", 'password="\\', "password='", "-----BEGIN PRIVATE KEY-----", "\\", "password=\\",
+        "a://b:", "<name>token", "password=[", "token=)", "%2f%2f@", "mysql -p", "key='token' value=", "-p ", "-u a:", "login a password ",
+        "pass=`", "password: ", "password=''", "'", "<password>",
+    ]  # fmt: skip
     for text in (part * (10**6 // len(part)) for part in texts):
         begun = time.process_time()
         masked_text(text)

@@ -6,59 +6,26 @@ hides neither the parameters of a job, nor what stands inside of other values: o
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from sim.recordings.source.rest.secret_texts import HIDDEN, is_flag, is_secret_word, may_hold, without_secrets
 from sim.recordings.source.rest.snapshot import Snapshot
 
 __all__ = ["HIDDEN", "is_secret", "masked", "masked_text"]
 
-HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT
-_OF_FLINK = (
-    "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token", "basic-auth", "jaas.config",
-    "http-headers",
-)  # fmt: skip
-_OURS = (
-    "passwd", "passphrase", "pwd", "credential", "api.key", "api_key", "access-key", "access.key", "access_key", "accesskey", "account-key",
-    "account.key", "accountkey", "private-key", "private.key", "private_key", "privatekey", "sas-key", "shared-key", "sharedkey",
-    "signature", "authorization", "cookie", "connection-string", "connectionstring", "java.opts",
-)  # fmt: skip
-_WORDS = (*_OF_FLINK, *_OURS)
-_KEY = "|".join(re.escape(word).replace(r"\-", "[-_.]?") for word in sorted({*_WORDS} - {"java.opts"}, key=len, reverse=True))
-_VALUE = r"""(?:\\"(?:(?!\\").)*(?:\\"|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^']|'')*+(?:'|\Z)|[^\s,;&"'<>(){}\[\]\\]+)"""
-_ALWAYS = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        r"\b(?:bearer|basic)\s{1,3}(?P<v>[\w.~+/=-]{8,})",
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?P<v>.*?)(?:-----END|\Z)",
-        r"\b[a-z][a-z0-9+.-]{0,30}://(?P<v>[^\s/@:'\"<>]*:[^\s/'\"<>]*)@",  # user:password@host; a password may have an @
-        r"\bhttps?://(?P<v>[^\s/'\"<>]+)@",  # a token in place of a user
-        r"[?&](?:sig|x-amz-signature|x-amz-credential|x-goog-signature)=(?P<v>[^\s&'\"]+)",  # signed addresses
-        r"\b(?P<v>(?:AKIA|ASIA)[0-9A-Z]{16})\b",  # keys of AWS
-        r"\b(?P<v>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",  # JSON web tokens
-        r"\b(?P<v>gh[pousr]_[0-9A-Za-z]{20,}|xox[abp]-[\w-]{10,}|AIza[\w-]{30,}|sk-[\w-]{20,})",  # of well-known services
-    )
-)
-_SIGNS = ("bearer", "basic", "private key", "://", "sig=", "signature=", "credential=", "akia", "asia", "eyj", "gh", "xox", "aiza", "sk-")
-"""One of them is in whatever matches; most texts have none."""
-_NAMED = (
-    re.compile(
-        rf"(?:{_KEY})[\w.-]{{0,60}}['\"\\]{{0,2}}(?:\s{{0,3}}(?:=>?|:)\s{{0,3}}|\s{{1,3}}(?=['\"]))(?P<v>{_VALUE})",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    re.compile(rf"(?<![\w-])--?(?:[a-z]\w{{0,30}}[.-]){{0,6}}(?:{_KEY})[\w.-]{{0,60}}\s{{1,3}}(?P<v>{_VALUE})", re.IGNORECASE | re.DOTALL),
-)
-"""``password = 'x'``, ``--db-password x``"""
 _LONGEST = 100_000  # characters of one text; what follows is left out
+_NAMES = ("key", "name", "option", "property")
+"""In an object that has a `value`: what is called so."""
+_MOST_SUBTASKS = 5  # digits
 
 
 @lru_cache(1 << 14)
 def is_secret(key: str) -> bool:
     """Whether the value of such a key is nobody's business."""
-    plain = key.lower()
-    return any(word in plain for word in _WORDS)
+    return is_secret_word(key)
 
 
 def masked(snapshot: Snapshot, *, with_samples: bool = True) -> tuple[Snapshot, int]:
@@ -79,14 +46,20 @@ def masked_text(text: str) -> str:
 
 @lru_cache(1 << 14)
 def _masked_text(text: str) -> tuple[str, int]:
-    count = 0
     text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
-    for pattern in (*_ALWAYS, *_NAMED) if is_secret(text) else _ALWAYS:
-        found = [match.span("v") for match in pattern.finditer(text) if match["v"].strip("'\"\\") not in ("", HIDDEN)]
-        for start, end in reversed(found):
-            text = text[:start] + HIDDEN + text[end:]
-        count += len(found)
-    return text, count
+    return _masked_json(text) or without_secrets(text)
+
+
+def _masked_json(text: str) -> tuple[str, int] | None:
+    """None: the text is no document, or one nested too deeply."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return None
+    mask = _Mask()
+    try:
+        document = mask.value(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+    return (json.dumps(document, ensure_ascii=False) if mask.count else text), mask.count
 
 
 class _Mask:
@@ -99,24 +72,30 @@ class _Mask:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.value(item) for item in value]
+            return self._list(value)
         return self._mapping(value) if isinstance(value, dict) else value
 
     def text(self, text: str) -> str:
-        if len(text) < 4 or text.isdecimal():
-            return text
-        plain = text.lower()
-        if not any(sign in plain for sign in _SIGNS) and not is_secret(plain):
+        if len(text) < 4 or text.isdecimal() or not may_hold(text):
             return text
         masked, count = _masked_text(text)
         self.count += count
         return masked
 
+    def _list(self, values: list[Any]) -> list[Any]:
+        """Arguments of a program, where a name and its value may be two of them; or a pair of both."""
+        pair = len(values) == 2 and isinstance(values[0], str) and not values[0].startswith("-") and is_secret(values[0])
+        return [
+            self._hidden(value) if before is not None and _is_argument(before, value, pair=pair) else self.value(value)
+            for before, value in zip([None, *values], values, strict=False)
+        ]
+
     def _mapping(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
-        option = mapping.get("key")  # {"key": ..., "value": ...}: one line of a configuration
-        if isinstance(option, str) and is_secret(option) and "value" in mapping:
-            return {name: self._hidden(item) if name == "value" else self.value(item) for name, item in mapping.items()}
-        return {self.text(name): self._hidden(item) if is_secret(name) else self.value(item) for name, item in mapping.items()}
+        named = "value" in mapping and any(isinstance(name := mapping.get(key), str) and is_secret(name) for key in _NAMES)
+        return {
+            self.text(name): self._hidden(item) if is_secret(name) or (named and name == "value") else self.value(item)
+            for name, item in mapping.items()
+        }
 
     def _hidden(self, value: Any) -> Any:
         """Whatever it is; a switch tells nothing."""
@@ -124,3 +103,14 @@ class _Mask:
             return value
         self.count += 1
         return HIDDEN
+
+
+def _is_argument(before: Any, value: Any, *, pair: bool) -> bool:
+    """Whether it is the secret that the one before announces.  For Flink -p is the parallelism."""
+    if not isinstance(before, str) or not isinstance(value, str):
+        return False
+    if before in ("-u", "--user"):
+        return ":" in value
+    if before == "-p" and value.isdecimal() and len(value) <= _MOST_SUBTASKS:
+        return False
+    return (is_flag(before) and not value.startswith("--")) or pair
