@@ -1,6 +1,7 @@
-"""Whether a job that restarts gets anywhere: from the same checkpoint, for the same cause, again and again, it does not.
+"""Whether a job that restarts gets anywhere: from the same checkpoint, by its own doing, again and again, it does not.
 
-Flink restarts such a job for ever, as its strategy has no end.  What a cause is in words, and what counts as progress, is the caller's.
+Flink restarts such a job for ever, as its strategy has no end.  Causes may take turns: a checkpoint expires here, a request there.
+What is the job's own doing, and what counts as progress, is the caller's.
 """
 
 from __future__ import annotations
@@ -19,22 +20,21 @@ class Restarted(NamedTuple):
 
     failed_ns: int
     checkpoint: int  # 0: from the beginning
-    cause: str
+    own: bool  # by the job's own doing; faults that others make may end
 
 
 class Fruitless(NamedTuple):
-    """The last restarts, which are all alike."""
+    """The last restarts, which all went back to the same checkpoint."""
 
     times: int
     checkpoint: int
-    cause: str
 
 
 def fruitless(restarts: Sequence[Restarted], progress_ns: int) -> Fruitless | None:
     """`restarts` in the order of time; `progress_ns`: when a checkpoint was completed, something committed or a fault over at last."""
     row: list[Restarted] = []
     for restart in reversed(restarts):
-        if restart.failed_ns <= progress_ns or (row and restart[1:] != row[0][1:]):
+        if restart.failed_ns <= progress_ns or not restart.own or (row and restart.checkpoint != row[0].checkpoint):
             break
         row.append(restart)
-    return Fruitless(len(row), *row[0][1:]) if len(row) >= MANY else None
+    return Fruitless(len(row), row[0].checkpoint) if len(row) >= MANY else None

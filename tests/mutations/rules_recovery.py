@@ -175,8 +175,8 @@ RECOVERY = (
     Rule(
         "restarts that are not alike are no row",
         "protocol/progress.py",
-        "or (row and restart[1:] != row[0][1:])",
+        "or not restart.own or (row and restart.checkpoint != row[0].checkpoint)",
         "",
-        "tests/protocol/test_progress.py::test_another_checkpoint_or_cause_ends_the_row",
+        "tests/protocol/test_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
     ),
 )

@@ -4,24 +4,24 @@ import pytest
 
 from sim.protocol.progress import MANY, Fruitless, Restarted, fruitless
 
-ALIKE = [Restarted(10 * i, 3, "flush") for i in range(1, MANY + 3)]
+ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MANY + 3)]
 
 
 def test_restarts_that_are_all_alike():
-    assert Fruitless(MANY + 2, 3, "flush") == fruitless(ALIKE, 0)
+    assert Fruitless(MANY + 2, 3) == fruitless(ALIKE, 0)
 
 
 @pytest.mark.parametrize("progress", [20, 25])
 def test_what_was_before_the_last_progress_does_not_count(progress):
-    assert Fruitless(MANY, 3, "flush") == fruitless(ALIKE, progress)
+    assert Fruitless(MANY, 3) == fruitless(ALIKE, progress)
 
 
 def test_progress_in_between_ends_the_row():
     assert None is fruitless(ALIKE, 30)
 
 
-@pytest.mark.parametrize("other", [Restarted(45, 2, "flush"), Restarted(45, 3, "restore")])
-def test_another_checkpoint_or_cause_ends_the_row(other):
+@pytest.mark.parametrize("other", [Restarted(45, 2, own=True), Restarted(45, 3, own=False)])
+def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
     assert None is fruitless(sorted([*ALIKE, other]), 0)
 
 

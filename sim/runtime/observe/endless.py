@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.protocol.progress import Restarted, fruitless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sim.metrics.recoveries import RecoveryStats
     from sim.runtime.run.world import World
@@ -32,17 +33,43 @@ def endless(world: World) -> str | None:
     done = [row.completed_ns for row in world.stats.values() if row.status == "COMPLETED"]
     progress_ns = max((*done, *(row.time_ns for row in world.commits if row.committed), world.storage.attempts.down_until_ns), default=0)
     begun = list(world.recovery.stats.values())
-    restarts = [row for row in begun if row.checkpoint >= 0]  # others were taken over by later ones, or wait for their delay
-    found = fruitless([Restarted(row.failed_ns, row.checkpoint, _cause(row)) for row in restarts], progress_ns)
-    if found is None or not found.cause:
+    restarts = list(_restored(begun))
+    found = fruitless([Restarted(row.failed_ns, row.checkpoint, own=_own(origin)) for row, origin in restarts], progress_ns)
+    if found is None:
         return None
-    if begun[-1].running_ns >= 0 and _outlived(restarts[-found.times :], world.env.now):
+    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-found.times :]], world.env.now):
         return None
-    origin = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
+    where = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
+    reasons = [origin.what for _, origin in restarts[-found.times :]]
     hung = any(row.standstill for row in list(world.stats.values())[-found.times :])
-    change = _HANGS if hung else _CHANGE.get(found.cause.partition(":")[0], "mend what fails")
-    why = f"because of '{restarts[-1].what}'"
-    return f"{ENDLESS}: {found.times} times in a row {origin} {why}, with nothing completed in between; {change}"
+    why, change = _told(reasons), _HANGS if hung else _changes(reasons)
+    return f"{ENDLESS}: {found.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
+
+
+def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:
+    """Each restart that went back to a checkpoint, and the one it all began with.
+
+    What fails while a job restarts takes its restart over: a task that does not stop loses its TaskManager, for one.
+    """
+    origin = None
+    for row in begun:
+        origin = origin or row
+        if row.checkpoint >= 0:
+            yield row, origin
+            origin = None
+
+
+def _told(reasons: Sequence[str]) -> str:
+    """The commonest first, each as it was told last; those that differ in numbers only are one."""
+    last = {_plain(reason): reason for reason in reasons}
+    if len(last) == 1:
+        return f"'{reasons[-1]}'"
+    return " and ".join(f"{times} x '{last[plain]}'" for plain, times in Counter(map(_plain, reasons)).most_common())
+
+
+def _changes(reasons: Iterable[str]) -> str:
+    known = [_CHANGE.get(reason.partition(":")[0], "mend what fails") for reason, _ in Counter(map(_plain, reasons)).most_common()]
+    return ", and ".join(dict.fromkeys(known))
 
 
 def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
@@ -51,6 +78,10 @@ def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
     return row[-1].running_ns >= 0 and now_ns - row[-1].running_ns > 2 * max(lasted_ns, default=0)
 
 
-def _cause(row: RecoveryStats) -> str:
-    """In words, without numbers: those of times differ.  Empty: not the job's own."""
-    return re.sub(r"\d+(\.\d+)?", "#", row.what) if row.kind in _OF_THE_JOB and row.what != _INJECTED else ""
+def _own(row: RecoveryStats) -> bool:
+    return row.kind in _OF_THE_JOB and row.what != _INJECTED
+
+
+def _plain(reason: str) -> str:
+    """Without numbers: those of times differ."""
+    return re.sub(r"\d+(\.\d+)?", "#", reason)

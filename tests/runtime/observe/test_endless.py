@@ -82,15 +82,46 @@ def test_what_others_do_ends(fault):
     assert "RUNNING" == status(fault)
 
 
+FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
+
+
+def told(rows, now_ns=0):
+    """What is said of these restarts."""
+    world = SimpleNamespace(
+        stats={}, commits=[], recovery=SimpleNamespace(stats=dict(enumerate(rows))), env=SimpleNamespace(now=now_ns),
+        storage=SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0)),
+    )  # fmt: skip
+    return endless(world)
+
+
+def restart(n, what=FLUSH, kind="task", checkpoint=3):
+    return RecoveryStats(n, kind, what, 1000 * n, 1000 * n, 1, checkpoint=checkpoint)
+
+
 @pytest.mark.parametrize(("running_ns", "now_ns", "goes_on"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)])
 def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
     """It ran for 700 ns after each restart, then for twice as long and more; no checkpoint is complete.  Or it is still being restored."""
-    rows = {n: RecoveryStats(n, "task", "flush: no answer", 1000 * n, 1000 * n, 1, checkpoint=3) for n in range(1, 6)}
-    for n, row in rows.items():
-        row.running_ns = running_ns if n == 5 else row.failed_ns + 300
-    world = SimpleNamespace(
-        stats={}, commits=[], recovery=SimpleNamespace(stats=rows), env=SimpleNamespace(now=now_ns),
-        storage=SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0)),
-    )  # fmt: skip
+    rows = [restart(n) for n in range(1, 6)]
+    for row in rows:
+        row.running_ns = running_ns if row.number == 5 else row.failed_ns + 300
 
-    assert goes_on == (endless(world) is None)
+    assert goes_on == (told(rows, now_ns) is None)
+
+
+def test_causes_may_take_turns():
+    """Now a request takes too long, now a checkpoint: nothing is completed either.  The commonest is told first, in its last words."""
+    later = FLUSH.replace("0.4", "0.5")
+    rows = [restart(1), restart(2, later), *(restart(n, EXPIRED, "checkpoints") for n in (3, 4, 5))]
+
+    assert f"because of 3 x '{EXPIRED}' and 2 x '{later}', with nothing completed in between; give checkpoints more time" in told(rows)
+    assert told(rows).endswith("or tolerate failures (tolerable-failed), and write less per checkpoint,"
+                               " or give a request more time or attempts (storage.retry)")  # fmt: skip
+
+
+def test_what_fails_while_a_job_restarts_is_no_cause():
+    """Each time a task that does not stop costs a TaskManager; only the restart after that goes back to the checkpoint."""
+    lost = [restart(n, "task manager 1 lost", "task-manager") for n in range(1, 6)]
+    rows = [row for after in lost for row in (restart(after.number, checkpoint=-1), after)]
+
+    assert f"RESTARTING FOR EVER: 5 times in a row from checkpoint 3 because of '{FLUSH}'" in told(rows)
+    assert None is told(lost), "nobody knows whether the next one is lost as well"
