@@ -48,12 +48,12 @@ def broken_commits(
     for commit in commits:
         if checkpointing and (not commit.again or commit.checkpoint != begun_from):
             yield from _too_early(commit, stats, teller)
-        for one in commit.lost:
-            yield books.given_up(commit, one)
-        for one in commit.committed:
-            yield from books.enter(commit, one)
-            if one.missing:
-                yield _not_whole(commit, one, teller)
+        for transaction in commit.lost:
+            yield books.given_up(commit, transaction)
+        for transaction in commit.committed:
+            yield from books.enter(commit, transaction)
+            if transaction.missing:
+                yield _incomplete(commit, transaction, teller)
 
 
 def uncommitted(
@@ -68,11 +68,11 @@ def uncommitted(
     """At the end of a job that finished: `owed` are the records each writer had to commit, by input channel."""
     books = _Books(teller, covered, counted_from)
     for commit in commits:
-        for one in (*commit.lost, *commit.committed):
-            books.cover(one)
+        for transaction in (*commit.lost, *commit.committed):
+            books.cover(transaction)
     for writer, channels in owed.items():
-        held = books.covered.get(writer, [0] * len(channels))
-        left = sum(max(0, total - done) for total, done in zip(channels, held, strict=True))
+        ends = books.covered.get(writer, [0] * len(channels))
+        left = sum(max(0, total - done) for total, done in zip(channels, ends, strict=True))
         if left:
             story = teller.story(lambda row: row.happening in _ENDS)[-8:]
             fact = f"the job has finished and {are(left, 'record')} lost: never committed"
@@ -88,35 +88,35 @@ class _Books:
         self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
         self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
 
-    def cover(self, one: CommittedEpoch) -> None:
-        if one.epoch <= self.counted_from:
+    def cover(self, transaction: CommittedEpoch) -> None:
+        if transaction.epoch <= self.counted_from:
             return
-        covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
-        for channel, (_, end) in enumerate(one.inputs):
+        covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
+        for channel, (_, end) in enumerate(transaction.inputs):
             covered[channel] = max(covered[channel], end)
 
-    def given_up(self, commit: CommitStats, one: CommittedEpoch) -> Violation:
-        self.cover(one)
-        fact = f"{are(one.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
-        return Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), fact, self._story(commit, one))
+    def given_up(self, commit: CommitStats, transaction: CommittedEpoch) -> Violation:
+        self.cover(transaction)
+        fact = f"{are(transaction.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
+        return Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), fact, self._story(commit, transaction))
 
-    def enter(self, commit: CommitStats, one: CommittedEpoch) -> Iterator[Violation]:
-        if one.epoch <= self.counted_from:
+    def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:
+        if transaction.epoch <= self.counted_from:
             return
-        covered = self.covered.setdefault(one.writer, [0] * len(one.inputs))
-        twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(one.inputs, covered, strict=True))
-        lost = sum(max(0, begin - done) for (begin, _), done in zip(one.inputs, covered, strict=True))
+        covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
+        twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(transaction.inputs, covered, strict=True))
+        lost = sum(max(0, begin - done) for (begin, _), done in zip(transaction.inputs, covered, strict=True))
         if twice or lost:
             facts = [f"{are(lost, 'record')} lost before it"] * bool(lost) + [f"{are(twice, 'record')} committed twice"] * bool(twice)
-            story = (*self._story(commit, one), _account(one, covered))
-            yield Violation(ONCE, commit.time_ns, _where(commit, one, self.teller), " and ".join(facts), story)
-        self.cover(one)
-        self._by.setdefault(one.writer, []).append(commit)
+            story = (*self._story(commit, transaction), _account(transaction, covered))
+            yield Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), " and ".join(facts), story)
+        self.cover(transaction)
+        self._by.setdefault(transaction.writer, []).append(commit)
 
-    def _story(self, commit: CommitStats, one: CommittedEpoch) -> tuple[str, ...]:
+    def _story(self, commit: CommitStats, transaction: CommittedEpoch) -> tuple[str, ...]:
         """From the writer's last commit before this one."""
-        before = self._by.get(one.writer, [])[-1:]
-        checkpoints = {commit.checkpoint, one.epoch, *(earlier.checkpoint for earlier in before)}
+        before = self._by.get(transaction.writer, [])[-1:]
+        checkpoints = {commit.checkpoint, transaction.epoch, *(earlier.checkpoint for earlier in before)}
         since_ns = before[0].time_ns if before else 0
 
         def matters(row: Entry) -> bool:
@@ -132,12 +132,12 @@ class _Books:
 def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
     row = stats.get(commit.checkpoint)
     completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
-    ahead = [one for one in commit.committed if one.epoch > commit.checkpoint]
+    ahead = [transaction for transaction in commit.committed if transaction.epoch > commit.checkpoint]
     if completed and not ahead:
         return
     where = f"commit of {teller.task(commit.task)} at {at(commit.time_ns)}"
     if not completed:
-        newest = max((one.epoch for one in commit.committed), default=commit.checkpoint)
+        newest = max((transaction.epoch for transaction in commit.committed), default=commit.checkpoint)
         fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
     else:
         fact = f"it makes epoch {ahead[0].epoch} visible, which is newer than checkpoint {commit.checkpoint}"
@@ -145,17 +145,18 @@ def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller
     yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, frame))
 
 
-def _not_whole(commit: CommitStats, one: CommittedEpoch, teller: Teller) -> Violation:
-    fact = f"{one.missing} of the {len(one.files)} files it names are not there in full"
-    story = teller.about(one.epoch, {one.writer, commit.task}, (Happening.TRIGGERED, Happening.ABORTED, Happening.COMPLETED))
-    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, one, teller), fact, story)
+def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> Violation:
+    fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
+    tasks = {transaction.writer, commit.task}
+    story = teller.about(transaction.epoch, tasks, (Happening.TRIGGERED, Happening.ABORTED, Happening.COMPLETED))
+    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, teller), fact, story)
 
 
-def _where(commit: CommitStats, one: CommittedEpoch, teller: Teller) -> str:
-    return f"epoch {one.epoch} of {teller.task(one.writer)}, committed with checkpoint {commit.checkpoint}"
+def _where(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> str:
+    return f"epoch {transaction.epoch} of {teller.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
 
 
-def _account(one: CommittedEpoch, covered: Sequence[int]) -> str:
-    channel = next(c for c, ((begin, _), done) in enumerate(zip(one.inputs, covered, strict=True)) if begin != done)
-    begin, end = one.inputs[channel]
+def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
+    channel = next(c for c, ((begin, _), done) in enumerate(zip(transaction.inputs, covered, strict=True)) if begin != done)
+    begin, end = transaction.inputs[channel]
     return f"input channel {channel}: records up to {covered[channel]} were committed before, this epoch holds {begin} to {end}"

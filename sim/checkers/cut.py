@@ -100,7 +100,7 @@ class Cuts:
             return None
         bad = np.flatnonzero(wrong)
         lost = bad[surplus[bad] < 0]
-        worst = next(some for some in (bad[unknown[bad]], lost, bad) if len(some))
+        worst = next(channels for channels in (bad[unknown[bad]], lost, bad) if len(channels))
         channel = int(worst[np.argmax(np.abs(surplus[worst]))])
         writer, reader = self.ends[channel]
         where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"

@@ -1,4 +1,4 @@
-"""A checkpoint dealt out to another parallelism: what its tasks held together, the new ones hold together, each thing once.
+"""A checkpoint dealt out to another parallelism: the new tasks together hold what the old ones held, all of it once.
 
 Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be compared.
 """
@@ -41,29 +41,29 @@ class Shape:
 def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shape, Tally]) -> Iterator[Violation]:
     """Records served, records that wait for their outputs, records in flight."""
     for number, name in enumerate(new[0].vertices):
-        for what, words in (("served", "served by"), ("late", "waiting for outputs of")):
+        for what, phrase in (("served", "served by"), ("late", "waiting for outputs of")):
             before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
             if not _same(before, after):
-                fact = _told(before, after, f"{words} {name}", "task")
+                fact = _fact(before, after, f"{phrase} {name}", "task")
                 yield Violation(DEALT, time_ns, where, fact)
     resized = old[0].resized(new[0])
     for number, ends in enumerate(new[0].edges):
         between = f"between {new[0].vertices[ends[0]]} and {new[0].vertices[ends[1]]}"
         before, after = (_streams(tally, shape.channels[number], kept=resized.isdisjoint(ends)) for shape, tally in (old, new))
-        for words, column in before.items():
-            if not _same(column, after[words]):
-                fact = _told(column, after[words], f"{words} {between}", "channel")
+        for phrase, column in before.items():
+            if not _same(column, after[phrase]):
+                fact = _fact(column, after[phrase], f"{phrase} {between}", "channel")
                 yield Violation(DEALT, time_ns, where, fact)
 
 
 def misdealt_state(
-    time_ns: int, where: str, vertex: str, held: Mapping[str, Sequence[Stamp]], brought: Sequence[Sequence[Brought]]
+    time_ns: int, where: str, vertex: str, stamps_by_kind: Mapping[str, Sequence[Stamp]], brought: Sequence[Sequence[Brought]]
 ) -> Iterator[Violation]:
-    """`held`: by kind of state, the stamps of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
-    for kind, stamps in held.items():
+    """`stamps_by_kind`: those of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
+    for kind, stamps in stamps_by_kind.items():
         shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
-        for one in (one for several in brought for one in several if one.kind == kind):
-            shares[one.stamp] = shares.get(one.stamp, Fraction(0)) + one.share
+        for piece in (piece for several in brought for piece in several if piece.kind == kind):
+            shares[piece.stamp] = shares.get(piece.stamp, Fraction(0)) + piece.share
         wrong = [stamp for stamp, share in shares.items() if share != (stamp in stamps)]
         if wrong:
             fact = f"{float(shares[wrong[0]]):g} times the {kind} state of {wrong[0]} comes back"
@@ -85,10 +85,10 @@ def _same(before: Numbers, after: Numbers) -> bool:
     return int(before.sum()) == int(after.sum())
 
 
-def _told(before: Numbers, after: Numbers, words: str, place: str) -> str:
-    """Of several that can be compared one by one, only the first that differs."""
-    where, one, other = "", int(before.sum()), int(after.sum())
+def _fact(before: Numbers, after: Numbers, phrase: str, place: str) -> str:
+    """Where subtasks or channels can be compared one by one, the fact names the first that differs."""
+    where, count_before, count_after = "", int(before.sum()), int(after.sum())
     if len(before) == len(after) > 1:
         number = int((before != after).argmax())
-        where, one, other = f" ({place} {number})", int(before[number]), int(after[number])
-    return f"{are(one, 'record')} {words} in the checkpoint, {other} in the new {place}s{where}"
+        where, count_before, count_after = f" ({place} {number})", int(before[number]), int(after[number])
+    return f"{are(count_before, 'record')} {phrase} in the checkpoint, {count_after} in the new {place}s{where}"

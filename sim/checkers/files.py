@@ -22,7 +22,7 @@ class Kept(NamedTuple):
 
 def broken_snapshots(kept: Iterable[Kept], time_ns: int) -> Iterator[Violation]:
     """At the end of a run."""
-    for one in kept:
-        if one.missing:
-            story = (*(f"missing: {path}" for path in one.missing[:3]), *(["..."] if len(one.missing) > 3 else []))
-            yield Violation(KEPT_WHOLE, time_ns, one.what, f"{len(one.missing)} of its {one.files} files are gone", story)
+    for snapshot in kept:
+        if snapshot.missing:
+            story = (*(f"missing: {path}" for path in snapshot.missing[:3]), *(["..."] if len(snapshot.missing) > 3 else []))
+            yield Violation(KEPT_WHOLE, time_ns, snapshot.what, f"{len(snapshot.missing)} of its {snapshot.files} files are gone", story)

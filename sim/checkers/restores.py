@@ -23,7 +23,7 @@ _FAILURES = frozenset({
 
 
 class Surplus(NamedTuple):
-    """Of a completed checkpoint whose cut is not exact: what a restore from it does."""
+    """What a restore from a completed checkpoint does whose cut is not exact."""
 
     twice_bytes: int  # read again by tasks whose state has them already
     lost_bytes: int  # never read again by tasks whose state has them not

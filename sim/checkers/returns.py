@@ -1,4 +1,4 @@
-"""What a restart brings back, held against the ledger: every task goes on where its checkpoint left it, with the state it had.
+"""What a restart brings back, compared with the ledger: every task goes on where its checkpoint left it, with the state it had.
 
 One violation per restart and kind of fault, about the first task it shows in; the others are counted.
 """
@@ -24,41 +24,41 @@ NOTED = "a snapshot says where its task stands"
 OUTPUTS = "every record served leaves its outputs behind, once"
 READ = "a job that has finished has read all that was written, and all its sources have"
 
-_Words = Callable[[int, int], str]
-"""Tells what is expected and what stands instead."""
+_Wording = Callable[[int, int], str]
+"""(expected, actual) -> what a violation says."""
 
 
 class Written(NamedTuple):
-    """What each output of a task must hold: `num` records per `den` served, on each channel if `each`, else on all together."""
+    """What each output of a task must hold: `num` records per `den` served, on each channel or (not `per_channel`) on all together."""
 
     task: int
     channels: Numbers
     num: int
     den: int
-    each: bool
+    per_channel: bool
 
 
 def misplaced(
-    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, told: bool = False
+    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, input_differs: bool = False
 ) -> Iterator[Violation]:
-    """`stands`: as the restarted tasks count from now on.  `told`: that input comes twice or is lost is known."""
+    """`stands`: as the restarted tasks count from now on.  `input_differs`: input comes twice or is lost, as another check reports."""
     which, (readers, writers) = stands.known, ledger.ends
 
-    def broken(tasks: Numbers, places: Numbers, words: _Words, expected: Numbers, stands: Numbers) -> Iterator[Violation]:
+    def broken(tasks: Numbers, places: Numbers, wording: _Wording, expected: Numbers, stands: Numbers) -> Iterator[Violation]:
         if len(places):
             task, place = int(tasks[0]), int(places[0])
-            more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+            others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
             where = f"{teller.task(task)}, restart {restored.number} from checkpoint {restored.checkpoint}"
-            fact = words(int(expected[place]), int(stands[place])) + more
+            fact = wording(int(expected[place]), int(stands[place])) + others
             yield Violation(PLACE, restored.time_ns, where, fact, story_of_restore(restored, {restored.checkpoint}, (task,), teller))
 
     moved = np.flatnonzero(which & (expected.served != stands.served))
     is_source = np.array([not len(ledger.inputs[task]) for task in moved.tolist()], np.bool_)
-    for tasks, words in ((moved[is_source], _emitted), (moved[~is_source], _served)):
-        yield from broken(tasks, tasks, words, expected.served, stands.served)
+    for tasks, wording in ((moved[is_source], _emitted), (moved[~is_source], _served)):
+        yield from broken(tasks, tasks, wording, expected.served, stands.served)
     forgetful = np.flatnonzero(which & (expected.late != stands.late))
     yield from broken(forgetful, forgetful, _waiting, expected.late, stands.late)
-    if not told:
+    if not input_differs:
         channels = np.flatnonzero(which[readers] & (expected.read != stands.read))
         yield from broken(readers[channels], channels, _read, expected.read, stands.read)
     channels = np.flatnonzero(which[writers] & (expected.written != stands.written))
@@ -72,11 +72,11 @@ def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: Teller
 def unwritten(
     time_ns: int, outputs: Iterable[Written], tally: Tally, before: Sequence[int], when: str, teller: Teller
 ) -> Iterator[Violation]:
-    """`before`: of each output, what it held more than its rule says when the job began."""
-    for output, more in zip(outputs, before, strict=True):
-        expected, held = owed(output, tally), held_by(output, tally)
-        if held - expected != more:
-            fact = f"it should hold {number_of(expected + more, 'record')} and holds {held} ({when})"
+    """`before`: by how much each output exceeded its rule when the job began."""
+    for output, surplus in zip(outputs, before, strict=True):
+        expected, actual = owed(output, tally), held_by(output, tally)
+        if actual - expected != surplus:
+            fact = f"it should hold {number_of(expected + surplus, 'record')} and holds {actual} ({when})"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(output.task)}", fact)
             return
 
@@ -84,7 +84,7 @@ def unwritten(
 def owed(output: Written, tally: Tally) -> int:
     """Records this output must hold."""
     copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
-    return copies * len(output.channels) if output.each else copies
+    return copies * len(output.channels) if output.per_channel else copies
 
 
 def held_by(output: Written, tally: Tally) -> int:

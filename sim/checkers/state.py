@@ -16,7 +16,7 @@ Kind = Literal["keyed", "operator"]
 
 
 class Stamp(NamedTuple):
-    """Of the state of one subtask at one cut."""
+    """Names the state of one subtask at one cut."""
 
     instance: int  # of the job
     checkpoint: int
@@ -38,25 +38,26 @@ class Brought(NamedTuple):
 
 
 def unlike(
-    time_ns: int, where: str, held: Mapping[Kind, tuple[Stamp, int]], brought: Sequence[Brought], story: tuple[str, ...]
+    time_ns: int, where: str, stored: Mapping[Kind, tuple[Stamp, int]], brought: Sequence[Brought], story: tuple[str, ...]
 ) -> Iterator[Violation]:
-    """`held`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
+    """`stored`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
 
     def broken(fact: str) -> Violation:
         return Violation(RESTORED, time_ns, where, fact, story)
 
-    for kind, (stamp, size_bytes) in held.items():
-        own = [one for one in brought if one.kind == kind]
+    for kind, (stamp, size_bytes) in stored.items():
+        own = [piece for piece in brought if piece.kind == kind]
         if not own:
             yield broken(f"its {kind} state is not restored: {number_of(size_bytes, 'byte')} in the checkpoint")
         elif len(own) > 1 or own[0].share != 1:
-            yield broken(f"its {kind} state comes back {float(sum(one.share for one in own)):g} times, in {number_of(len(own), 'part')}")
+            times = float(sum(piece.share for piece in own))
+            yield broken(f"its {kind} state comes back {times:g} times, in {number_of(len(own), 'part')}")
         elif own[0].stamp != stamp:
             yield broken(f"its {kind} state is that of {own[0].stamp}, the checkpoint holds that of {stamp}")
         elif own[0].size_bytes != size_bytes:
             yield broken(f"its {kind} state comes back with {number_of(own[0].size_bytes, 'byte')}, the checkpoint holds {size_bytes}")
         elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
             yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
-    for one in brought:
-        if one.kind not in held:
-            yield broken(f"it gets {one.kind} state, that of {one.stamp}, and its checkpoint holds none")
+    for piece in brought:
+        if piece.kind not in stored:
+            yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")

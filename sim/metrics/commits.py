@@ -50,11 +50,11 @@ def _ms(ns: int) -> float:
 
 
 def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
-    visible_ns = max((row.time_ns - one.opened_ns for one in row.committed), default=-1)
+    visible_ns = max((row.time_ns - transaction.opened_ns for transaction in row.committed), default=-1)
     commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
     return (
-        row.checkpoint, row.time_ns / _MS, *names[row.task], len({one.epoch for one in row.committed}),
-        sum(one.records for one in row.committed), sum(one.size_bytes for one in row.committed),
-        sum(len(one.files) for one in row.committed), _ms(commit_ns), _ms(visible_ns),
-        row.again, sum(one.records for one in row.lost), sum(one.missing for one in row.committed),
+        row.checkpoint, row.time_ns / _MS, *names[row.task], len({transaction.epoch for transaction in row.committed}),
+        sum(transaction.records for transaction in row.committed), sum(transaction.size_bytes for transaction in row.committed),
+        sum(len(transaction.files) for transaction in row.committed), _ms(commit_ns), _ms(visible_ns),
+        row.again, sum(transaction.records for transaction in row.lost), sum(transaction.missing for transaction in row.committed),
     )  # fmt: skip

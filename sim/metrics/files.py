@@ -65,13 +65,13 @@ def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
 
 
 def _snapshot_row(row: SnapshotRow) -> tuple[Any, ...]:
-    told = row.verdict
-    job = "n/a" if told.relocatable_job_dir is None else "yes" if told.relocatable_job_dir else "no"
+    verdict = row.verdict
+    job = "n/a" if verdict.relocatable_job_dir is None else "yes" if verdict.relocatable_job_dir else "no"
     return (
-        row.snapshot.instance, row.snapshot.checkpoint, row.snapshot.type, row.directory, told.files_total, told.bytes_total,
-        told.files_outside_chk_dir, told.files_outside_job_dir, " ".join(map(str, told.owners)), told.chain_length, told.absolute_paths,
-        told.self_contained, told.relocatable_own_dir, job, row.relocatable_root, row.restorable, _names(row.would_break),
-        _names(row.would_break_job),
+        row.snapshot.instance, row.snapshot.checkpoint, row.snapshot.type, row.directory, verdict.files_total, verdict.bytes_total,
+        verdict.files_outside_chk_dir, verdict.files_outside_job_dir, " ".join(map(str, verdict.owners)), verdict.chain_length,
+        verdict.absolute_paths, verdict.self_contained, verdict.relocatable_own_dir, job, row.relocatable_root, row.restorable,
+        _names(row.would_break), _names(row.would_break_job),
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def _restore_row(row: RestoreRow) -> tuple[Any, ...]:
 
 
 def _names(snapshots: Iterable[StoredSnapshot]) -> str:
-    return " ".join(f"{one.instance}/{one.checkpoint}" for one in snapshots)
+    return " ".join(f"{snapshot.instance}/{snapshot.checkpoint}" for snapshot in snapshots)
 
 
 def _ms(ns: int) -> float:

@@ -12,7 +12,8 @@ __all__ = ["Latency"]
 
 
 class Latency:
-    """Of one vertex; times in ns.  Records are counted as it will count them: what its sources emit times the copies that reach it."""
+    """Latency at one vertex; times in ns.  Records are counted as the vertex counts them: what its
+    sources emit, times the copies that reach it."""
 
     def __init__(self, now: int, emitted: float, served: float) -> None:
         self._times: list[float] = [now]
@@ -31,7 +32,7 @@ class Latency:
         self._seen = (now, served)
 
     def mean(self) -> float:
-        """Of the records served since the last call [ns]; -1: none."""
+        """Mean over the records served since the last call [ns]; -1: none."""
         mean = self._waited / self._served if self._served else -1.0
         self._waited = self._served = 0.0
         return max(mean, -1.0)

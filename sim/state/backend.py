@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sim.model.stored import SnapshotType
-from sim.state.files import File, Handle, Part, Restoring, Step, Taken
+from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
 __all__ = ["Backend", "canonical", "keyed_bytes", "streamed"]
 
@@ -19,7 +19,7 @@ class Backend(Protocol):
     def update(self, writes: int, now_ns: int) -> None:
         """So many entries were rewritten since the last call."""
 
-    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         """Freeze the state as it stands after the last `update`; says what is to be written.
 
         `may_reuse`: whether a stored file may be referred to, by its id.
@@ -33,22 +33,22 @@ class Backend(Protocol):
     def stop(self) -> None:
         """The task is gone."""
 
-    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """Stand where a snapshot says, and go on from there; says what that takes."""
 
 
-def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> Taken:
+def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
     """A canonical savepoint: one sorted stream over all entries, bound by the processor whatever the backend (FLIP-203)."""
     work_ns = 0 if rate_bytes_per_second is None else size_bytes * _SECOND // rate_bytes_per_second
-    return Taken(sync_ns, (Step((File("savepoint", size_bytes, "savepoint"),), 1, work_ns, slows_task=True),))
+    return FrozenState(sync_ns, (WriteStep((File("savepoint", size_bytes, "savepoint"),), 1, work_ns, slows_task=True),))
 
 
-def keyed_bytes(parts: Sequence[Part]) -> int:
+def keyed_bytes(parts: Sequence[KeyedPart]) -> int:
     """What the restoring subtask gets of these parts."""
     return sum(int(sum(handle.size_bytes for handle in part.handles) * part.share) for part in parts)
 
 
-def streamed(parts: Sequence[Part], rate_bytes_per_second: int | None) -> Restoring:
+def streamed(parts: Sequence[KeyedPart], rate_bytes_per_second: int | None) -> Restoring:
     """Entries read one by one; every stream says where its key groups begin, so only the share that is needed is read."""
     reads = tuple((handle, int(handle.size_bytes * part.share)) for part in parts for handle in part.handles)
     work_ns = 0 if rate_bytes_per_second is None else keyed_bytes(parts) * _SECOND // rate_bytes_per_second

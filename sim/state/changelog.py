@@ -1,6 +1,6 @@
 """State whose changes are logged and uploaded as they happen, beside any other backend (FLIP-158, ChangelogKeyedStateBackend).
 
-A checkpoint refers to the last materialisation of the backend below and to the log since then, so it writes little more than the log's
+A checkpoint refers to the last materialisation of the backend below and to the log since then.  So it writes little more than the log's
 tail, whatever the backend below compacts.  The state a run begins with has been written by then: it opens the log.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sim.model.state import Changelog, State
 from sim.model.stored import SnapshotType
 from sim.state.backend import Backend
-from sim.state.files import File, Handle, Part, Restoring, Taken
+from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring
 
 __all__ = ["ChangelogBackend"]
 
@@ -69,20 +69,20 @@ class ChangelogBackend:
 
     # ------------------------------------------------------------------------------------------ materialisation
 
-    def materialise(self, number: int) -> Taken:
+    def materialise(self, number: int) -> FrozenState:
         """Freeze the backend below; what is logged from now on follows it.  No checkpoint owns its files: all are shared."""
         self._begun[number] = self.end_bytes
-        taken = self.inner.take(number, "checkpoint", lambda _: True)
-        steps = tuple(step._replace(files=tuple(file._replace(scope="shared") for file in step.files)) for step in taken.steps)
-        return replace(taken, steps=steps)
+        frozen = self.inner.take(number, "checkpoint", lambda _: True)
+        steps = tuple(step._replace(files=tuple(file._replace(scope="shared") for file in step.files)) for step in frozen.steps)
+        return replace(frozen, steps=steps)
 
-    def materialised(self, number: int, taken: Taken, handles: Sequence[Handle]) -> None:
+    def materialised(self, number: int, frozen: FrozenState, handles: Sequence[Handle]) -> None:
         """All its files are durable: the log before it is needed no more."""
         self.inner.stored(number, "checkpoint", handles)
         self._from_bytes, self._begun = self._begun[number], {}
         self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
-        self._number, self._image, self._materialised = number, taken.image, tuple(handles)
-        self._unreported_bytes = taken.written_bytes if self.options.reports_materialized else 0
+        self._number, self._image, self._materialised = number, frozen.image, tuple(handles)
+        self._unreported_bytes = frozen.written_bytes if self.options.reports_materialized else 0
 
     # ------------------------------------------------------------------------------------------ as any backend
 
@@ -90,14 +90,14 @@ class ChangelogBackend:
         self.end_bytes += writes * self.state.value_bytes
         self.inner.update(writes, now_ns)
 
-    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         if type_ in ("canonical", "native"):
             return self.inner.take(number, type_, may_reuse)
         tail = self.cut()
         ahead_bytes = self._unreported_bytes + (0 if tail is None else tail.size_bytes)
         self._unreported_bytes = 0
         self._of_snapshot[number] = self._number
-        return Taken(
+        return FrozenState(
             reused=(*self._materialised, *(handle for _, handle in self._log)),
             awaited=tuple(file for end_bytes, file in self._writing.values() if end_bytes > self._from_bytes),
             ahead_bytes=ahead_bytes, image=_Image(self._image),
@@ -111,14 +111,14 @@ class ChangelogBackend:
     def notify_complete(self, number: int) -> None:
         """The materialisation it refers to is what the next one of the backend below builds upon."""
         materialisation = self._of_snapshot.get(number, 0)
-        self._of_snapshot = {one: which for one, which in self._of_snapshot.items() if one > number}
+        self._of_snapshot = {checkpoint: latest for checkpoint, latest in self._of_snapshot.items() if checkpoint > number}
         if materialisation:
             self.inner.notify_complete(materialisation)
 
     def stop(self) -> None:
         self.inner.stop()
 
-    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:  # noqa: ARG002
         """The materialisation, then the log is read and replayed."""
         below, log, replayed_bytes = [], [], 0
         for part in parts:
@@ -134,7 +134,7 @@ class ChangelogBackend:
         reads = (*restoring.reads, *((handle, handle.size_bytes) for handle in log))
         return restoring._replace(reads=reads, after_ns=restoring.after_ns + replay_ns)
 
-    def _stand(self, log: Sequence[Handle], below: Sequence[Part]) -> None:
+    def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
         """The files restored from go on being referred to, until the next materialisation."""
         self._materialised = tuple(handle for part in below for handle in part.handles)
         self._image = below[0].image if len(below) == 1 else None

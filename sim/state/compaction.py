@@ -1,7 +1,7 @@
 """The background thread that compacts: it serves trees one compaction at a time, in the order they asked.
 
-RocksDB takes the threads of `Env::Default()`, which all databases of a process share, and with `state.backend.rocksdb.thread.num` = 2
-one of them compacts (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded): so one for all slots of a task manager.
+RocksDB takes the threads of `Env::Default()`, which all databases of a process share.  With `state.backend.rocksdb.thread.num` = 2
+one of them compacts (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded): one thread for all slots of a task manager.
 Which tables are merged is `sim.state.lsm`'s business.
 """
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sim.model.stored import Scope, SnapshotType
 
-__all__ = ["File", "Handle", "Part", "Restoring", "Step", "Taken"]
+__all__ = ["File", "FrozenState", "Handle", "KeyedPart", "Restoring", "WriteStep"]
 
 
 class File(NamedTuple):
@@ -32,7 +32,7 @@ class Handle(NamedTuple):
     file: int | None  # its id in the storage's ledger; None: small enough to travel inside the acknowledgement
 
 
-class Step(NamedTuple):
+class WriteStep(NamedTuple):
     """Files written side by side by up to `threads`; the next step begins when the last one is closed."""
 
     files: tuple[File, ...]
@@ -42,11 +42,11 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FrozenState:
     """State frozen in the synchronous part of a snapshot."""
 
     sync_ns: int = 0  # what that cost the task thread
-    steps: tuple[Step, ...] = ()
+    steps: tuple[WriteStep, ...] = ()
     reused: tuple[Handle, ...] = ()  # written before this snapshot, referred to
     awaited: tuple[File, ...] = ()  # being written beside the snapshots, whatever becomes of them; waited for
     ahead_bytes: int = 0  # of these two, written since the last snapshot
@@ -68,7 +68,7 @@ class Taken:
         return sum(file.size_bytes for step in self.steps for file in step.files)
 
 
-class Part(NamedTuple):
+class KeyedPart(NamedTuple):
     """The keyed state of one subtask in a snapshot, as somebody restores it."""
 
     type: SnapshotType

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sim.model.state import State, StateOptions
 from sim.model.stored import SnapshotType
 from sim.state.backend import canonical, streamed
-from sim.state.files import File, Handle, Part, Restoring, Step, Taken
+from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
 __all__ = ["Hashmap"]
 
@@ -26,12 +26,12 @@ class Hashmap:
     def update(self, writes: int, now_ns: int) -> None:
         """Entries are rewritten in place: the size stays."""
 
-    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:  # noqa: ARG002
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         if type_ == "canonical":
             return canonical(self.size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
         work_ns = 0 if rate is None else self.size_bytes * _SECOND // rate
-        return Taken(self.state.sync_ns, (Step((File("state", self.size_bytes, "exclusive"),), 1, work_ns),))
+        return FrozenState(self.state.sync_ns, (WriteStep((File("state", self.size_bytes, "exclusive"),), 1, work_ns),))
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         """Nothing is reused."""
@@ -42,5 +42,5 @@ class Hashmap:
     def stop(self) -> None:
         """Nothing of it works in the background."""
 
-    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:  # noqa: ARG002
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:  # noqa: ARG002
         return streamed(parts, self.options.load_bytes_per_second)

@@ -30,7 +30,7 @@ class Increments:
     def notify_complete(self, number: int) -> None:
         """`number` may be a savepoint, of which no files are kept: it leaves the base alone (FLINK-23949)."""
         if number > self._base and number in self._uploaded:
-            self._uploaded = {one: files for one, files in self._uploaded.items() if one >= number}
+            self._uploaded = {checkpoint: files for checkpoint, files in self._uploaded.items() if checkpoint >= number}
             self._base = number
 
     def forget(self) -> None:

@@ -131,10 +131,10 @@ class LsmTree:
             return
         left = self.keys
         while left:
-            some = min(left, self._full)
-            self._writes, self._loaded = some, some
-            left -= some
-            if some == self._full:
+            batch = min(left, self._full)
+            self._writes, self._loaded = batch, batch
+            left -= batch
+            if batch == self._full:
                 self.flush(0)
                 while self._running is not None:
                     self.thread.advance(self._running.ends_ns)

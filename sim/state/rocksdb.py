@@ -12,7 +12,7 @@ from sim.model.state import State, StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.state.backend import canonical, keyed_bytes, streamed
 from sim.state.compaction import CompactionThread
-from sim.state.files import File, Handle, Part, Restoring, Step, Taken
+from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 from sim.state.increments import Increments
 from sim.state.lsm import LsmTree, TreeImage
 
@@ -42,7 +42,7 @@ class RocksDb:
         self.tree.write(writes, self._now_ns, now_ns)
         self._now_ns = now_ns
 
-    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> Taken:  # noqa: ARG002
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         sync_ns = self._freeze()
         if type_ == "canonical":
             return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
@@ -54,11 +54,11 @@ class RocksDb:
         live = [(table.name, self.tree.bytes_of(table)) for table in self.tree.live]
         new = tuple(File(name, size_bytes, scope) for name, size_bytes in live if name not in base)
         steps = (
-            Step((File("meta", _META_BYTES, own),)),
-            Step(new, self.options.transfer_threads),
-            Step(self._other_files(scope), self.options.transfer_threads),
+            WriteStep((File("meta", _META_BYTES, own),)),
+            WriteStep(new, self.options.transfer_threads),
+            WriteStep(self._other_files(scope), self.options.transfer_threads),
         )
-        return Taken(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
+        return FrozenState(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         if self.options.incremental and type_ in ("checkpoint", "full"):
@@ -72,7 +72,7 @@ class RocksDb:
     def stop(self) -> None:
         self.tree.leave()
 
-    def restore(self, number: int, parts: Sequence[Part], now_ns: int) -> Restoring:
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
         self._now_ns = now_ns
         (only, *others) = parts

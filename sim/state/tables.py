@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 __all__ = ["Piece", "Table", "distinct", "merged"]
 
-_ONE = 1 << 40  # 1 in fixed point
+_UNIT = 1 << 40  # 1 in fixed point
 
 
 class Table(NamedTuple):
@@ -42,13 +42,13 @@ def distinct(writes: int, keys: int) -> int:
     """Expected number of different keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
     if writes <= 0 or keys <= 0:
         return 0
-    base, power, missed = _ONE - _ONE // keys, writes, _ONE
+    base, power, missed = _UNIT - _UNIT // keys, writes, _UNIT
     while power:
         if power & 1:
-            missed = missed * base // _ONE
-        base = base * base // _ONE
+            missed = missed * base // _UNIT
+        base = base * base // _UNIT
         power >>= 1
-    return max(1, min(writes, _rounded(keys * (_ONE - missed))))
+    return max(1, min(writes, _rounded(keys * (_UNIT - missed))))
 
 
 def merged(tables: Sequence[Table], largest: int) -> Iterator[Piece]:
@@ -84,23 +84,23 @@ def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
         present, present_loaded = _union(covering, last - first)
         entries = _rounded(present + rest)
         loaded = min(entries, _rounded(present_loaded + loaded_rest))
-        rest, loaded_rest = present + rest - entries * _ONE, present_loaded + loaded_rest - loaded * _ONE
+        rest, loaded_rest = present + rest - entries * _UNIT, present_loaded + loaded_rest - loaded * _UNIT
         if entries:
             yield Piece(first, last, entries, loaded)
 
 
 def _union(tables: Sequence[Table], width: int) -> tuple[int, int]:
     """(different keys, of these loaded ones) in a range that lies within all these tables, in fixed point."""
-    loaded, missed = 0, _ONE
+    loaded, missed = 0, _UNIT
     for table in tables:
         span = table.last - table.first
-        loaded += _ONE * table.loaded // span
+        loaded += _UNIT * table.loaded // span
         others = span - table.loaded  # keys that are in the table only if they were updated
         missed = missed * (span - table.entries) // others if others else 0
-    loaded = min(loaded, _ONE)
-    missed = (_ONE - loaded) * missed // _ONE
-    return width * (_ONE - missed), width * loaded
+    loaded = min(loaded, _UNIT)
+    missed = (_UNIT - loaded) * missed // _UNIT
+    return width * (_UNIT - missed), width * loaded
 
 
 def _rounded(fixed: int) -> int:
-    return (fixed + _ONE // 2) // _ONE
+    return (fixed + _UNIT // 2) // _UNIT

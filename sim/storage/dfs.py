@@ -1,7 +1,7 @@
 """A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
 
 A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
-each replica's card and disk at once, so the slowest of them sets the pace; all links are shared fairly with everybody else.
+each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with everybody else.
 Source: HDFS architecture guide; hdfs-default.xml for the defaults.
 """
 
@@ -61,11 +61,11 @@ class DistributedFileSystem:
 
     def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
         """The nodes a block of a file is written to."""
-        return replicas(self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._beside(host))
+        return replicas(self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._local_node(host))
 
     def send(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
         """Process: one attempt at a piece of a block, through its pipeline."""
-        local = self._beside(host)
+        local = self._local_node(host)
         nodes = self.replicas(name, host, block, attempt)
         links: list[Link | None] = [None if nodes[0] == local else self.cards.out(host), *self._limit()]
         for i, node in enumerate(nodes):
@@ -74,14 +74,14 @@ class DistributedFileSystem:
         yield from self.network.transfer(piece_bytes, [link for link in links if link is not None])
 
     def _fetch(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
-        nodes, local = self.replicas(name, host, block), self._beside(host)
+        nodes, local = self.replicas(name, host, block), self._local_node(host)
         node = nodes[0] if nodes[0] == local else nodes[uniform(len(nodes), self.seed, "reads", *name, block, number=attempt)]
         ways = [self._nodes[node].disk, *self._limit()]
         if node != local:
             ways += [self._nodes[node].leaving, self.cards.into(host)]
         yield from self.network.transfer(piece_bytes, [link for link in ways if link is not None])
 
-    def _beside(self, host: int) -> int | None:
+    def _local_node(self, host: int) -> int | None:
         return host % self.options.nodes if self.options.local_first and host >= 0 else None
 
     def _limit(self) -> list[Link | None]:

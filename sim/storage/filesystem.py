@@ -44,7 +44,7 @@ class FileSystem:
     def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = "") -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
 
-        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a physical file;
+        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a physical file.
         Flink merges shared state within its subtask, and everything else within its task manager.
         """
         if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
@@ -80,7 +80,7 @@ class FileSystem:
             if stored.inside is not None and self.merged is not None:
                 yield from self.merged.delete(stored, stored.inside, host)
             else:
-                yield from self.medium.remove(stored.name, stored.size_bytes if stored.whole else 0, host)
+                yield from self.medium.remove(stored.name, stored.size_bytes if stored.complete else 0, host)
 
 
 class CheckpointStorage(FileSystem):

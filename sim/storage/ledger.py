@@ -28,7 +28,7 @@ class StoredFile:
     inside: FileId | None = None  # the physical file that holds it, where small files are merged
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether all of it was written; False: being written, or given up half-written."""
         return self.durable_ns is not None
 
@@ -57,7 +57,7 @@ class FileLedger:
     def exists(self, file: FileId) -> bool:
         """Whether the file can be read in full."""
         stored = self._files[file]
-        return stored.whole and stored.deleted_ns is None
+        return stored.complete and stored.deleted_ns is None
 
     def create(self, name: Name, host: int, now: int, *, disk: bool = False, inside: FileId | None = None) -> StoredFile:
         stored = StoredFile(FileId(len(self._files)), name, host, disk, now, inside=inside)

@@ -1,6 +1,6 @@
 """Several small files of one checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
 
-A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back; what it appended is
+A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back.  What it appended is
 durable then (the stream is flushed, not closed).  A physical file is closed when it is large enough or its checkpoint is over, and
 deleted when nothing in it is needed any more.  If too much of the space is wasted, the files that waste most are not referred to again.
 """
@@ -77,7 +77,7 @@ class MergedFiles:
             needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
             self._inside[physical] = [*needed, logical]
         self._inside[physical].remove(logical)
-        if self.system.files[physical].whole and not self._inside[physical]:
+        if self.system.files[physical].complete and not self._inside[physical]:
             yield from self._delete(physical, host)
 
     def may_reuse(self, file: FileId) -> bool:
@@ -93,7 +93,7 @@ class MergedFiles:
         needed = {p: sum(logical.size_bytes for logical in inside) for p, inside in self._inside.items() if files[p].host == host}
         goal = most * sum(needed.values())
         alive = sum(files[p].size_bytes for p in needed if p not in self._worn)
-        wasted = {p: files[p].size_bytes - needed[p] for p in needed if files[p].whole and p not in self._worn}
+        wasted = {p: files[p].size_bytes - needed[p] for p in needed if files[p].complete and p not in self._worn}
         for physical in sorted(wasted, key=lambda p: -wasted[p]):
             if alive <= goal:
                 return

@@ -17,8 +17,8 @@ from sim.storage.work import Work
 __all__ = ["SCALE", "Link", "Network", "Steady"]
 
 SCALE = 720_720
-"""Bandwidths inside are in units of 1 / 720720 B/s: any number up to 16 shares a link without rounding, and what rounding down loses
-otherwise is less than a byte in a week."""
+"""Bandwidths inside are in units of 1 / 720720 B/s.  Any number up to 16 shares a link without rounding; otherwise rounding down loses
+less than a byte in a week."""
 
 _SECOND = 1_000_000_000
 

@@ -18,7 +18,7 @@ def replicas(nodes: int, count: int, seed: int, name: Name, block: int, attempt:
     while len(chosen) < min(count, nodes):
         k = len(chosen)
         node = draw(key, k) * (nodes - k) >> 32  # among those not chosen yet
-        for taken in sorted(chosen):
-            node += taken <= node
+        for other in sorted(chosen):
+            node += other <= node
         chosen.append(node)
     return chosen

@@ -15,7 +15,7 @@ from sim.storage.draws import drawn, uniform
 
 __all__ = ["Episodes", "Series", "Slowness", "slowness"]
 
-_ONE = Fraction(1)
+_FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
 
 
 class Slowness(Protocol):
@@ -43,7 +43,7 @@ class Episodes:
             self._slow = not self._slow
             self._until += max(1, drawn(self._law(), *self._key, number=self._number))
             self._number += 1
-        return (Fraction(self._options.factor) if self._slow else _ONE), self._until
+        return (Fraction(self._options.factor) if self._slow else _FULL_SPEED), self._until
 
     def _law(self) -> Distribution:
         if self._slow:
@@ -52,7 +52,7 @@ class Episodes:
         return Distribution(round(self._options.lasts.mean * (1 - share) / share), "exponential")
 
     def _rest(self) -> int:
-        """Of the episode of time 0: the longer an episode, the more moments fall into it (length-biased), uniformly along it."""
+        """What is left of the episode at time 0.  Longer episodes hold more moments; the moment is uniform along its episode."""
         law = self._law()
         if law.kind == "exponential":  # without memory
             return 1 + drawn(law, *self._key, number=1)

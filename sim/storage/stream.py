@@ -53,7 +53,7 @@ class Stream:
 
     def give_up(self) -> None:
         """Stop before it is closed; what was written stays half-written.  What is under way goes on to its end, for nothing."""
-        if self._stored is not None and not self._stored.whole and self._stored.given_up_ns is None:
+        if self._stored is not None and not self._stored.complete and self._stored.given_up_ns is None:
             self._stored.given_up_ns = self._clock()
             self._sink.give_up()
 

@@ -77,11 +77,11 @@ def around(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> N
 
 def on_restore(patch: Patch, change: Callable[[Held, Restore, int], Held]) -> None:
     """What a restored task is given."""
-    around(patch, Restore, "_held", lambda held, restore, task: change(held, restore, task) if restore.checkpoint else held)
+    around(patch, Restore, "_held", lambda start, restore, task: change(start, restore, task) if restore.checkpoint else start)
 
 
-def moved(held: Held, **columns: Any) -> Held:
-    return replace(held, position=held.position._replace(**columns))
+def moved(start: Held, **columns: Any) -> Held:
+    return replace(start, position=start.position._replace(**columns))
 
 
 def is_source(restore: Restore, task: int) -> bool:
@@ -93,13 +93,13 @@ def is_source(restore: Restore, task: int) -> bool:
 
 @injection("source offset", "a source skips five records")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, restore, task: moved(held, served=held.position.served + 5) if is_source(restore, task) else held)
+    on_restore(patch, lambda start, restore, task: moved(start, served=start.position.served + 5) if is_source(restore, task) else start)
 
 
 @injection("source offset", "a source repeats five records")
 def _(patch: Patch) -> None:
-    def change(held: Held, restore: Restore, task: int) -> Held:
-        return moved(held, served=max(0, held.position.served - 5)) if is_source(restore, task) else held
+    def change(start: Held, restore: Restore, task: int) -> Held:
+        return moved(start, served=max(0, start.position.served - 5)) if is_source(restore, task) else start
 
     on_restore(patch, change)
 
@@ -114,12 +114,12 @@ def _(patch: Patch) -> None:
 
 @injection("middle position", "a task in the middle is restored one record too far")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, restore, task: held if is_source(restore, task) else moved(held, served=held.position.served + 1))
+    on_restore(patch, lambda start, restore, task: start if is_source(restore, task) else moved(start, served=start.position.served + 1))
 
 
 @injection("middle position", "a channel counts one record too many")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: moved(held, records_in=held.position.records_in + 1) if len(held.position.records_in) else held)
+    on_restore(patch, lambda start, *_: moved(start, records_in=start.position.records_in + 1) if len(start.position.records_in) else start)
 
 
 @injection("middle position", "snapshots hold the records read one too many")
@@ -129,7 +129,7 @@ def _(patch: Patch) -> None:
 
 @injection("async requests", "requests under way are forgotten")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: moved(held, late=0))
+    on_restore(patch, lambda start, *_: moved(start, late=0))
 
 
 @injection("checkpoint", "a restart goes back to the beginning")
@@ -151,21 +151,21 @@ def _(patch: Patch) -> None:
 
 @injection("captured input", "captured input is not read again")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: moved(held, captured=np.zeros_like(held.position.captured)))
+    on_restore(patch, lambda start, *_: moved(start, captured=np.zeros_like(start.position.captured)))
 
 
 @injection("captured input", "the capture ends 100 bytes early")
 def _(patch: Patch) -> None:
     def change(_: None, contents: Contents, checkpoint: int, task: int) -> None:
-        if (held := contents.of(checkpoint, task)) is not None:
-            held.position = held.position._replace(captured=np.maximum(held.position.captured - 100, 0))
+        if (start := contents.of(checkpoint, task)) is not None:
+            start.position = start.position._replace(captured=np.maximum(start.position.captured - 100, 0))
 
     around(patch, Contents, "in_flight_final", change)
 
 
 @injection("captured output", "overtaken output is not sent again")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: moved(held, overtaken=np.zeros_like(held.position.overtaken)))
+    on_restore(patch, lambda start, *_: moved(start, overtaken=np.zeros_like(start.position.overtaken)))
 
 
 # ---------------------------------------------------------------------------------------------- state
@@ -173,7 +173,7 @@ def _(patch: Patch) -> None:
 
 @injection("state", "state is not restored")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: replace(held, parts=()))
+    on_restore(patch, lambda start, *_: replace(start, parts=()))
 
 
 def nothing_read(*_: object) -> Iterator[Any]:
@@ -189,10 +189,10 @@ def _(patch: Patch) -> None:
 
 @injection("state", "a subtask gets the state of its neighbour")
 def _(patch: Patch) -> None:
-    def change(held: Held, restore: Restore, task: int) -> Held:
+    def change(start: Held, restore: Restore, task: int) -> Held:
         same = [t for t, vertex in enumerate(restore.world.layout.vertex) if vertex == restore.world.layout.vertex[task]]
         other = restore.world.contents.of(restore.checkpoint, same[same.index(task) - 1])
-        return held if other is None else replace(held, parts=other.parts)
+        return start if other is None else replace(start, parts=other.parts)
 
     on_restore(patch, change)
 
@@ -220,8 +220,8 @@ def _(patch: Patch) -> None:
 
 def parts_without(part: str) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
-        def change(held: Held, *_: object) -> Held:
-            return replace(held, parts=tuple((replace(snapshot, **{part: []}), share) for snapshot, share in held.parts))
+        def change(start: Held, *_: object) -> Held:
+            return replace(start, parts=tuple((replace(snapshot, **{part: []}), share) for snapshot, share in start.parts))
 
         on_restore(patch, change)
 
@@ -242,9 +242,9 @@ def _(patch: Patch) -> None:
 
 @injection("changelog", "the log is not replayed")
 def _(patch: Patch) -> None:
-    def change(held: Held, *_: object) -> Held:
-        parts = ((replace(s, handles=[one for one in s.handles if not one.name.startswith("log-")]), share) for s, share in held.parts)
-        return replace(held, parts=tuple(parts))
+    def change(start: Held, *_: object) -> Held:
+        parts = ((replace(s, handles=[file for file in s.handles if not file.name.startswith("log-")]), share) for s, share in start.parts)
+        return replace(start, parts=tuple(parts))
 
     on_restore(patch, change)
 
@@ -266,7 +266,7 @@ def _(patch: Patch) -> None:
 
 @injection("committables", "transactions in a checkpoint are forgotten")
 def _(patch: Patch) -> None:
-    on_restore(patch, lambda held, *_: replace(held, committables=None))
+    on_restore(patch, lambda start, *_: replace(start, committables=None))
 
 
 @injection("committables", "a restored committer commits nothing")
@@ -295,29 +295,29 @@ def next_job(patch: Patch, change: Callable[[Held, bool], Held]) -> None:
     """What the parts of a snapshot are for the job that begins from it; told whether the part is a source's."""
 
     def all_parts(parts: Mapping[int, Held], *_: object) -> dict[int, Held]:
-        return {task: change(held, not len(held.position.consumed)) for task, held in parts.items()}
+        return {task: change(start, not len(start.position.consumed)) for task, start in parts.items()}
 
     around(patch, SnapshotFiles, "contents", all_parts)
 
 
 @injection("next job", "its sources skip seven records")
 def _(patch: Patch) -> None:
-    next_job(patch, lambda held, source: moved(held, served=held.position.served + 7) if source else held)
+    next_job(patch, lambda start, source: moved(start, served=start.position.served + 7) if source else start)
 
 
 @injection("next job", "it begins without state")
 def _(patch: Patch) -> None:
-    next_job(patch, lambda held, _: replace(held, parts=()))
+    next_job(patch, lambda start, _: replace(start, parts=()))
 
 
 @injection("next job", "it begins without the transactions of the snapshot")
 def _(patch: Patch) -> None:
-    next_job(patch, lambda held, _: replace(held, committables=None))
+    next_job(patch, lambda start, _: replace(start, committables=None))
 
 
 @injection("next job", "it begins without captured input")
 def _(patch: Patch) -> None:
-    next_job(patch, lambda held, _: moved(held, captured=np.zeros_like(held.position.captured)))
+    next_job(patch, lambda start, _: moved(start, captured=np.zeros_like(start.position.captured)))
 
 
 # ---------------------------------------------------------------------------------------------- rescale
@@ -328,13 +328,13 @@ def dealt(patch: Patch, change: Callable[[dict[int, Held]], dict[int, Held]]) ->
     around(patch, instances, "rescaled", lambda result, *_: (change(result[0]), *result[1:]))
 
 
-def each(change: Callable[[Held], Held]) -> Callable[[dict[int, Held]], dict[int, Held]]:
-    return lambda parts: {task: change(held) for task, held in parts.items()}
+def of_every_task(change: Callable[[Held], Held]) -> Callable[[dict[int, Held]], dict[int, Held]]:
+    return lambda parts: {task: change(start) for task, start in parts.items()}
 
 
 @injection("rescale", "its sources skip seven records")
 def _(patch: Patch) -> None:
-    dealt(patch, each(lambda held: held if len(held.position.consumed) else moved(held, served=held.position.served + 7)))
+    dealt(patch, of_every_task(lambda start: start if len(start.position.consumed) else moved(start, served=start.position.served + 7)))
 
 
 @injection("rescale", "a record in flight is lost")
@@ -351,7 +351,7 @@ def _(patch: Patch) -> None:
 
 @injection("rescale", "state is forgotten")
 def _(patch: Patch) -> None:
-    dealt(patch, each(lambda held: replace(held, parts=tuple(one for one in held.parts if one[1] == 1))))
+    dealt(patch, of_every_task(lambda start: replace(start, parts=tuple(part for part in start.parts if part[1] == 1))))
 
 
 @injection("rescale", "every subtask gets all of the state")
@@ -372,26 +372,26 @@ def _(patch: Patch) -> None:
 
 @injection("rescale", "requests under way are forgotten")
 def _(patch: Patch) -> None:
-    dealt(patch, each(lambda held: moved(held, late=0)))
+    dealt(patch, of_every_task(lambda start: moved(start, late=0)))
 
 
 @injection("rescale", "transactions are forgotten")
 def _(patch: Patch) -> None:
-    dealt(patch, each(lambda held: replace(held, committables=None)))
+    dealt(patch, of_every_task(lambda start: replace(start, committables=None)))
 
 
 @injection("rescale", "what writers hold back is forgotten")
 def _(patch: Patch) -> None:
-    dealt(patch, each(lambda held: replace(held, held_back=())))
+    dealt(patch, of_every_task(lambda start: replace(start, held_back=())))
 
 
 # ---------------------------------------------------------------------------------------------- who notices
 
 
-def caught(one: Injection, world: str) -> tuple[Violation, ...] | None:
+def caught(injection: Injection, world: str) -> tuple[Violation, ...] | None:
     """What a broken runtime is found to break; None: the run itself stops with an error, which nobody can miss."""
     with pytest.MonkeyPatch.context() as patch:
-        one.apply(patch)
+        injection.apply(patch)
         try:
             return simulate(scenario(world)).violations
         except (ArithmeticError, AssertionError, LookupError, ValueError):
@@ -399,22 +399,22 @@ def caught(one: Injection, world: str) -> tuple[Violation, ...] | None:
 
 
 def main() -> int:
-    say = sys.stdout.write
+    write = sys.stdout.write
     for world in WORLDS:
         for violation in simulate(scenario(world)).violations:
-            say(f"{world}, unbroken: {violation}\n")
+            write(f"{world}, unbroken: {violation}\n")
     stories: dict[Injection, Violation] = {}
-    say(f"| restore path | injected | {' | '.join(WORLDS)} | told as |\n|{'---|' * (3 + len(WORLDS))}\n")
-    for one in INJECTIONS:
-        found = {world: caught(one, world) for world in WORLDS}
+    write(f"| restore path | injected | {' | '.join(WORLDS)} | told as |\n|{'---|' * (3 + len(WORLDS))}\n")
+    for injection in INJECTIONS:
+        found = {world: caught(injection, world) for world in WORLDS}
         every = [violation for violations in found.values() for violation in violations or ()]
         if every:
-            stories[one] = min(every, key=lambda violation: len(violation.story) or 99)
+            stories[injection] = min(every, key=lambda violation: len(violation.story) or 99)
         counts = " | ".join("error" if violations is None else str(len(violations) or "") for violations in found.values())
-        say(f"| {one.path} | {one.name} | {counts} | {stories[one].law if every else 'NOBODY NOTICES'} |\n")
+        write(f"| {injection.path} | {injection.name} | {counts} | {stories[injection].law if every else 'NOBODY NOTICES'} |\n")
         sys.stdout.flush()
-    for one, violation in stories.items():
-        say(f"\n{one.path}: {one.name}\n{violation}\n")
+    for injection, violation in stories.items():
+        write(f"\n{injection.path}: {injection.name}\n{violation}\n")
     return 0 if len(stories) == len(INJECTIONS) else 1
 
 

@@ -18,7 +18,7 @@ def journal(rows) -> Journal:
     return written
 
 
-def told(*rows) -> list[str]:
+def facts(*rows) -> list[str]:
     written = journal(rows)
     stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
     return [violation.fact for violation in broken_promises(written, stats, Teller(written, NAMES))]
@@ -27,22 +27,22 @@ def told(*rows) -> list[str]:
 def test_a_sound_journal_is_silent():
     again = [(happening, 2, task) for happening, _, task in SOUND]
 
-    assert [] == told(*SOUND, (H.NOTIFIED_COMPLETE, 1, -1), *again)
+    assert [] == facts(*SOUND, (H.NOTIFIED_COMPLETE, 1, -1), *again)
 
 
 def test_a_failed_checkpoint_is_no_violation():
-    assert [] == told((H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ABORTED, 1, -1), (H.ACKNOWLEDGED, 1, 1))
+    assert [] == facts((H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ABORTED, 1, -1), (H.ACKNOWLEDGED, 1, 1))
 
 
 def test_ids_that_do_not_grow_are_told():
     """A restart must not use an id again."""
-    assert ["it is triggered after checkpoint 2"] == told((H.TRIGGERED, 2, -1), (H.TRIGGERED, 1, -1))
-    assert ["it is triggered after checkpoint 2"] == told((H.TRIGGERED, 2, -1), (H.TRIGGERED, 2, -1))
+    assert ["it is triggered after checkpoint 2"] == facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 1, -1))
+    assert ["it is triggered after checkpoint 2"] == facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 2, -1))
 
 
 def test_a_missing_acknowledgement_is_told():
     """One of two tasks has not acknowledged; an acknowledgement said twice is one."""
-    assert ["its metadata is written although 1 of 2 tasks are missing"] == told(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:])
+    assert ["its metadata is written although 1 of 2 tasks are missing"] == facts(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:])
 
 
 def test_finished_tasks_need_not_acknowledge():
@@ -54,16 +54,16 @@ def test_finished_tasks_need_not_acknowledge():
 
 
 def test_completion_without_metadata_is_told():
-    assert ["it completes although no metadata was written"] == told(*SOUND[:3], SOUND[4])
+    assert ["it completes although no metadata was written"] == facts(*SOUND[:3], SOUND[4])
 
 
 def test_a_second_end_is_told():
-    assert ["it is aborted after it was completed"] == told(*SOUND, (H.ABORTED, 1, -1))
+    assert ["it is aborted after it was completed"] == facts(*SOUND, (H.ABORTED, 1, -1))
 
 
 def test_an_early_notification_is_told():
     """A sink would commit what may still fail."""
-    assert ["tasks are told that it is complete, which it is not"] == told(*SOUND[:4], (H.NOTIFIED_COMPLETE, 1, -1), SOUND[4])
+    assert ["tasks are told that it is complete, which it is not"] == facts(*SOUND[:4], (H.NOTIFIED_COMPLETE, 1, -1), SOUND[4])
 
 
 def test_retention_is_told():

@@ -13,13 +13,13 @@ NAMES = [("source", 0), ("sink", 0)]
 SINK = 1
 
 
-def epoch(number, *inputs, **more):
-    return CommittedEpoch(SINK, number, inputs, opened_ns=0, size_bytes=10, **more)
+def epoch(number, *inputs, **fields):
+    return CommittedEpoch(SINK, number, inputs, opened_ns=0, size_bytes=10, **fields)
 
 
-def commit(checkpoint, *epochs, at_ms=None, **more):
+def commit(checkpoint, *epochs, at_ms=None, **fields):
     """Checkpoint n completes at 10 n ms and is committed 1 ms later, unless something else is said."""
-    return CommitStats(checkpoint, (10 * checkpoint + 1 if at_ms is None else at_ms) * MS, SINK, 0, epochs, **more)
+    return CommitStats(checkpoint, (10 * checkpoint + 1 if at_ms is None else at_ms) * MS, SINK, 0, epochs, **fields)
 
 
 def stats():
@@ -32,12 +32,12 @@ def journal(commits):
     for number, row in stats().items():
         rows.note((10 * number - 5) * MS, Happening.TRIGGERED, number)
         rows.note(10 * number * MS, Happening.COMPLETED if row.status == "COMPLETED" else Happening.ABORTED, number)
-    for one in commits:
-        rows.note(one.time_ns, Happening.COMMITTED, one.checkpoint, one.task, sum(e.records for e in one.committed))
+    for commit in commits:
+        rows.note(commit.time_ns, Happening.COMMITTED, commit.checkpoint, commit.task, sum(e.records for e in commit.committed))
     return rows
 
 
-def told(*commits):
+def violations(*commits):
     return list(broken_commits(commits, stats(), Teller(journal(commits), NAMES)))
 
 
@@ -46,7 +46,7 @@ def test_intervals_that_tile_are_silent():
     first, second = epoch(1, (0, 10), (0, 5)), epoch(2, (10, 20), (5, 5))
     third, fourth = epoch(3, (20, 21), (5, 9)), epoch(4, (21, 30), (9, 9))
 
-    assert [] == told(commit(1, first), commit(2, second), commit(4, third, fourth), commit(4, at_ms=50, again=True))
+    assert [] == violations(commit(1, first), commit(2, second), commit(4, third, fourth), commit(4, at_ms=50, again=True))
 
 
 def test_without_checkpoints_a_commit_waits_for_none():
@@ -59,7 +59,7 @@ def test_without_checkpoints_a_commit_waits_for_none():
 
 def test_a_gap_is_told():
     """Records 10 to 14 of the first channel and 5 to 6 of the second are in no commit."""
-    (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))
+    (violation,) = violations(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))
 
     assert "5 records are lost before it" == violation.fact
     assert "epoch 2 of sink[0], committed with checkpoint 2" == violation.where
@@ -68,27 +68,27 @@ def test_a_gap_is_told():
 
 
 def test_an_overlap_is_told():
-    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (7, 20))))
+    (violation,) = violations(commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (7, 20))))
 
     assert "3 records are committed twice" == violation.fact
 
 
 def test_a_gap_here_does_not_make_up_for_an_overlap_there():
-    (violation,) = told(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (12, 20), (4, 7))))
+    (violation,) = violations(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (12, 20), (4, 7))))
 
     assert "2 records are lost before it and 1 record is committed twice" == violation.fact
 
 
 def test_the_same_epoch_twice_is_told():
     """Two writes of one transaction: what an external system that does not recognise it would show."""
-    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, epoch(1, (0, 10))))
+    (violation,) = violations(commit(1, epoch(1, (0, 10))), commit(2, epoch(1, (0, 10))))
 
     assert "10 records are committed twice" == violation.fact
 
 
 def test_a_lost_transaction_is_told_once():
     """What the external system threw away is lost; what follows it is not blamed again."""
-    (violation,) = told(commit(1, epoch(1, (0, 10))), commit(2, lost=(epoch(2, (10, 30)),)), commit(4, epoch(4, (30, 40))))
+    (violation,) = violations(commit(1, epoch(1, (0, 10))), commit(2, lost=(epoch(2, (10, 30)),)), commit(4, epoch(4, (30, 40))))
 
     assert violation.fact.startswith("20 records are lost: the transaction")
 
@@ -96,7 +96,7 @@ def test_a_lost_transaction_is_told_once():
 def test_a_commit_without_a_complete_checkpoint_is_told():
     """Before its completion, for an aborted one, for one that never was: each with what happened to it."""
     commits = commit(1, epoch(1, (0, 1)), at_ms=9), commit(3, epoch(3, (0, 1))), commit(7, epoch(7, (0, 1)))
-    early, aborted, unheard = (told(one)[0] for one in commits)
+    early, aborted, unheard = (violations(commit_)[0] for commit_ in commits)
 
     assert {"it makes output of epoch 1 visible without a complete checkpoint"} == {early.fact}
     assert "0.030000 s  the coordinator gives checkpoint 3 up: " in aborted.story
@@ -104,20 +104,20 @@ def test_a_commit_without_a_complete_checkpoint_is_told():
 
 
 def test_output_newer_than_its_checkpoint_is_told():
-    (violation,) = told(commit(1, epoch(2, (0, 1))))
+    (violation,) = violations(commit(1, epoch(2, (0, 1))))
 
     assert "it makes epoch 2 visible, which is newer than checkpoint 1" == violation.fact
 
 
 def test_missing_files_are_told():
     """Committed output names a file that was deleted or never finished."""
-    (violation,) = told(commit(1, epoch(1, (0, 10), files=("a", "b"), missing=1)))
+    (violation,) = violations(commit(1, epoch(1, (0, 10), files=("a", "b"), missing=1)))
 
     assert "1 of the 2 files it names are not there in full" == violation.fact
 
 
 def left(read, *commits):
-    return [one.fact for one in uncommitted(commits, {SINK: read}, 99 * MS, Teller(journal(commits), NAMES))]
+    return [violation.fact for violation in uncommitted(commits, {SINK: read}, 99 * MS, Teller(journal(commits), NAMES))]
 
 
 def test_a_finished_job_leaves_nothing_uncommitted():
@@ -133,12 +133,12 @@ def test_an_uncommitted_tail_is_told():
     assert ["the job has finished and 7 records are lost: never committed"] == left((7,))
 
 
-def again(checkpoint, **more):
-    return commit(checkpoint, epoch(checkpoint, (0, 1)), again=True, **more)
+def again(checkpoint, **fields):
+    return commit(checkpoint, epoch(checkpoint, (0, 1)), again=True, **fields)
 
 
 def test_a_commit_after_a_restore_needs_a_complete_checkpoint_too():
-    assert [True, True] == [len(told(one)) == 1 for one in (again(1, at_ms=9), again(3))]
+    assert [True, True] == [len(violations(repetition)) == 1 for repetition in (again(1, at_ms=9), again(3))]
 
 
 def test_an_instance_commits_what_it_began_from_without_completing_it():
@@ -197,7 +197,7 @@ def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
 
 
 def test_a_commit_at_the_moment_of_completion_is_not_too_early():
-    assert [] == told(commit(1, epoch(1, (0, 1)), at_ms=10))
+    assert [] == violations(commit(1, epoch(1, (0, 1)), at_ms=10))
 
 
 def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today():
@@ -205,7 +205,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     old, expired = epoch(1, (0, 10), (0, 5), files=("a",), missing=1), epoch(1, (10, 12), (5, 9))
     commits = [commit(1, old, lost=(expired,), again=True), commit(2, epoch(2, (7, 20)))]
     teller, begun = Teller(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
-    facts = [one.fact for one in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
+    facts = [violation.fact for violation in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
 
     assert facts[0].startswith("6 records are lost: the transaction")
     assert ["1 of the 1 files it names are not there in full"] == facts[1:]

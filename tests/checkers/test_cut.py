@@ -15,7 +15,7 @@ ACCOUNT = (
 ENDS = [(0, 2), (1, 2)]  # two channels into one sink
 
 
-def told(cuts: Cuts, *, exactly_once: bool = True, judged: object = None) -> Violation | None:
+def broken(cuts: Cuts, *, exactly_once: bool = True, judged: object = None) -> Violation | None:
     return cuts.judged(3, 9_000_000, Teller(journal(), NAMES), exactly_once=exactly_once, judged=judged)
 
 
@@ -46,12 +46,12 @@ def test_a_cut_that_adds_up_is_silent(channel):
     rows = cuts(channel)
 
     assert [0] == rows.of(3).surplus.tolist()
-    assert None is told(rows)
+    assert None is broken(rows)
 
 
 def test_loss_is_told():
     """40 of 500 bytes are nowhere: where they went missing, who took part and when, and the account."""
-    violation = told(cuts((500, 400, 50, 10)))
+    violation = broken(cuts((500, 400, 50, 10)))
 
     assert ("checkpoint 3, channel source[0] -> sink[0]", "40 bytes are lost", 9_000_000) == (
         violation.where, violation.fact, violation.time_ns,
@@ -67,22 +67,22 @@ def test_loss_is_told():
 
 def test_loss_is_told_at_least_once_too():
     """At least once allows duplicates, never losses."""
-    assert "40 bytes are lost" == told(cuts((500, 460, 0, 0)), exactly_once=False).fact
+    assert "40 bytes are lost" == broken(cuts((500, 460, 0, 0)), exactly_once=False).fact
 
 
 def test_duplication_is_told():
     """30 bytes are in the snapshot and in the in-flight data."""
-    assert "30 bytes are held twice" == told(cuts((500, 480, 50, 0))).fact
+    assert "30 bytes are held twice" == broken(cuts((500, 480, 50, 0))).fact
 
 
 def test_duplication_is_allowed_at_least_once():
-    assert None is told(cuts((500, 530, 0, 0)), exactly_once=False)
+    assert None is broken(cuts((500, 530, 0, 0)), exactly_once=False)
 
 
 @pytest.mark.parametrize(("known", "missing"), [((500, UNKNOWN), "reader"), ((UNKNOWN, 500), "writer"), ((UNKNOWN, UNKNOWN), "writer")])
 def test_half_a_cut_is_told(known, missing):
     """A checkpoint must not complete before both ends of a channel took part: silence would pass for a proof."""
-    violation = told(cuts((*known, 0, 0)))
+    violation = broken(cuts((*known, 0, 0)))
 
     assert f"it completed although the {missing} took no part" == violation.fact
     assert "not known" in violation.story[-1]
@@ -90,7 +90,7 @@ def test_half_a_cut_is_told(known, missing):
 
 def test_losses_are_told_before_duplicates():
     """A loss here does not make up for a duplicate there; one story, the others are counted."""
-    violation = told(cuts((100, 190, 0, 0), (100, 95, 0, 0)))
+    violation = broken(cuts((100, 190, 0, 0), (100, 95, 0, 0)))
 
     assert ("checkpoint 3, channel source[1] -> sink[0]", "5 bytes are lost (and 1 more channel)") == (violation.where, violation.fact)
 
@@ -99,8 +99,8 @@ def test_only_channels_that_take_part_are_judged():
     """A finished writer sends no barrier."""
     rows = cuts((UNKNOWN, UNKNOWN, 0, 0), (100, 100, 0, 0))
 
-    assert None is told(rows, judged=[1])
-    assert None is not told(rows, judged=[0, 1])
+    assert None is broken(rows, judged=[1])
+    assert None is not broken(rows, judged=[0, 1])
 
 
 def test_what_is_forgotten_is_gone():
@@ -118,12 +118,12 @@ def test_cuts_compare_by_value():
 
 
 def test_one_byte_is_enough():
-    assert "1 byte is held twice" == told(cuts((500, 501, 0, 0))).fact
-    assert "1 byte is lost" == told(cuts((500, 499, 0, 0))).fact
+    assert "1 byte is held twice" == broken(cuts((500, 501, 0, 0))).fact
+    assert "1 byte is lost" == broken(cuts((500, 499, 0, 0))).fact
 
 
 def test_half_a_cut_is_told_at_least_once_too():
-    assert "it completed although the writer took no part" == told(cuts((UNKNOWN, 500, 0, 0)), exactly_once=False).fact
+    assert "it completed although the writer took no part" == broken(cuts((UNKNOWN, 500, 0, 0)), exactly_once=False).fact
 
 
 def test_what_a_cut_holds_twice_and_not_at_all_is_counted_apart():

@@ -19,7 +19,7 @@ def tally(served, read, written, late=None):
     return Tally(*(np.array(column) for column in (served, late or [0] * len(served), read, written)), np.ones(len(served), bool))
 
 
-def told(old, new):
+def facts(old, new):
     return [violation.fact for violation in misdealt(5, "restart", old, new)]
 
 
@@ -29,24 +29,24 @@ THREE = shape(1, 3)
 
 def test_an_exact_deal_is_silent():
     """Nine read by the source, seven by the sinks, two in flight, however they are dealt."""
-    assert [] == told(TWO, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])))
-    assert [] == told(TWO, TWO)
+    assert [] == facts(TWO, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])))
+    assert [] == facts(TWO, TWO)
 
 
 def test_a_vertex_that_keeps_its_tasks_keeps_them_one_by_one():
     """The first subtask that differs is told."""
     assert [
         "4 records are served by sink in the checkpoint, 3 in the new tasks (task 0)",
-    ] == told(TWO, (TWO[0], tally([9, 3, 4], [4, 3], [5, 4])))
+    ] == facts(TWO, (TWO[0], tally([9, 3, 4], [4, 3], [5, 4])))
     assert [
         "3 records are served by sink in the checkpoint, 2 in the new tasks (task 1)",
-    ] == told(TWO, (TWO[0], tally([9, 4, 2], [4, 3], [5, 4])))
+    ] == facts(TWO, (TWO[0], tally([9, 4, 2], [4, 3], [5, 4])))
 
 
 def test_of_a_vertex_with_other_tasks_the_sum_counts():
     forgetful = THREE, tally([9, 3, 3, 0], [0, 0, 0], [1, 1, 0])
 
-    assert ["7 records are served by sink in the checkpoint, 6 in the new tasks"] == told(TWO, forgetful)
+    assert ["7 records are served by sink in the checkpoint, 6 in the new tasks"] == facts(TWO, forgetful)
 
 
 def test_what_waits_for_outputs_is_dealt_too():
@@ -54,11 +54,11 @@ def test_what_waits_for_outputs_is_dealt_too():
 
     new = THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])
 
-    assert ["1 record is waiting for outputs of sink in the checkpoint, 0 in the new tasks"] == told(old, new)
+    assert ["1 record is waiting for outputs of sink in the checkpoint, 0 in the new tasks"] == facts(old, new)
 
 
 def test_what_is_in_flight_is_dealt_too():
-    assert ["2 records are in flight between source and sink in the checkpoint, 1 in the new channels"] == told(
+    assert ["2 records are in flight between source and sink in the checkpoint, 1 in the new channels"] == facts(
         TWO, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 0, 0]))
     )
 
@@ -67,7 +67,7 @@ def test_streams_that_stay_are_compared_channel_by_channel():
     assert [
         "5 records are written between source and sink in the checkpoint, 6 in the new channels (channel 0)",
         "3 records are read between source and sink in the checkpoint, 2 in the new channels (channel 1)",
-    ] == told(TWO, (TWO[0], tally([9, 4, 3], [4, 2], [6, 4])))
+    ] == facts(TWO, (TWO[0], tally([9, 4, 3], [4, 2], [6, 4])))
 
 
 def test_shapes_are_compared_by_their_numbers():

@@ -21,13 +21,13 @@ def test_the_unbroken_runtime_is_not_accused(world):
     assert run.recoveries["restored_bytes"].gt(0).all()
 
 
-@pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: f"{one.path}: {one.name}")
-def test_a_broken_restore_is_found_out(one):
+@pytest.mark.parametrize("injection", INJECTIONS, ids=lambda injection: f"{injection.path}: {injection.name}")
+def test_a_broken_restore_is_found_out(injection):
     """With a story of the restart or the snapshot; a rescale, a next job and the end of data need none."""
-    violations = caught(one, one.world)
+    violations = caught(injection, injection.world)
 
-    assert violations, f"nobody notices in {one.world} that {one.name}"
-    assert any(violation.story for violation in violations) or one.path in ("rescale", "next job", "end of data")
+    assert violations, f"nobody notices in {injection.world} that {injection.name}"
+    assert any(violation.story for violation in violations) or injection.path in ("rescale", "next job", "end of data")
 
 
 def test_every_way_of_restoring_is_broken():
@@ -35,4 +35,4 @@ def test_every_way_of_restoring_is_broken():
     assert {
         "checkpoint", "end of data", "source offset", "middle position", "async requests", "captured input", "captured output", "state",
         "keyed state", "operator state", "changelog", "local recovery", "committables", "next job", "rescale",
-    } == {one.path for one in INJECTIONS}  # fmt: skip
+    } == {injection.path for injection in INJECTIONS}  # fmt: skip

@@ -16,12 +16,16 @@ def journal(*rows) -> Journal:
     return written
 
 
-def told(*rows, surpluses=None, savepoints=()):
+def violations(*rows, surpluses=None, savepoints=()):
     written = journal(*rows)
     return list(broken_restores(written, surpluses or {}, savepoints, Teller(written, NAMES)))
 
 
-ONE, TWO = (H.COMPLETED, 1, -1, 0), (H.COMPLETED, 2, -1, 0)
+def facts(*rows, surpluses=None):
+    return [violation.fact for violation in violations(*rows, surpluses=surpluses)]
+
+
+FIRST, SECOND = (H.COMPLETED, 1, -1, 0), (H.COMPLETED, 2, -1, 0)
 FAILURE = (H.TASK_FAILED, -1, 1, 0)
 
 
@@ -31,32 +35,32 @@ def restored(checkpoint, number=1):
 
 def test_the_latest_completed_one_is_restored():
     """From the beginning if there is none; a checkpoint that was only triggered, or is aborted, is no candidate."""
-    assert [] == told(FAILURE, restored(0))
-    assert [] == told(ONE, FAILURE, restored(1), TWO, FAILURE, restored(2, 2))
-    assert [] == told(ONE, (H.TRIGGERED, 2, -1, 0), (H.ABORTED, 2, -1, 0), FAILURE, restored(1))
+    assert [] == violations(FAILURE, restored(0))
+    assert [] == violations(FIRST, FAILURE, restored(1), SECOND, FAILURE, restored(2, 2))
+    assert [] == violations(FIRST, (H.TRIGGERED, 2, -1, 0), (H.ABORTED, 2, -1, 0), FAILURE, restored(1))
 
 
 def test_an_older_checkpoint_is_told():
-    (violation,) = told(ONE, TWO, FAILURE, restored(1))
+    (violation,) = violations(FIRST, SECOND, FAILURE, restored(1))
 
     assert ("restart 1", "checkpoint 1 is restored, the latest completed one is 2") == (violation.where, violation.fact)
     assert "0.002000 s  sink[0] fails: " == violation.story[2]
 
 
 def test_an_incomplete_checkpoint_is_told():
-    assert ["checkpoint 2 is restored, the latest completed one is 1"] == [one.fact for one in told(ONE, FAILURE, restored(2))]
-    assert ["checkpoint 0 is restored, the latest completed one is 1"] == [one.fact for one in told(ONE, FAILURE, restored(0))]
+    assert ["checkpoint 2 is restored, the latest completed one is 1"] == facts(FIRST, FAILURE, restored(2))
+    assert ["checkpoint 0 is restored, the latest completed one is 1"] == facts(FIRST, FAILURE, restored(0))
 
 
 def test_savepoints_are_no_candidates():
     """They belong to the user."""
-    assert [] == told(ONE, TWO, FAILURE, restored(1), savepoints=(2,))
+    assert [] == violations(FIRST, SECOND, FAILURE, restored(1), savepoints=(2,))
 
 
 def test_what_a_cut_holds_twice_is_processed_twice():
     """Once for each restore from it, with the failure before it and not the one before that."""
     surpluses = {1: Surplus(30, 0, (0, 1), "of 70 bytes 100 were consumed")}
-    first, second = told(ONE, FAILURE, restored(1), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(1, 2), surpluses=surpluses)
+    first, second = violations(FIRST, FAILURE, restored(1), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(1, 2), surpluses=surpluses)
 
     assert "30 bytes are processed twice" == first.fact
     assert "source[0] -> sink[0]: of 70 bytes 100 were consumed" == first.story[-1]
@@ -69,22 +73,19 @@ def test_what_a_cut_holds_twice_is_processed_twice():
 def test_what_a_cut_does_not_hold_is_never_processed():
     surpluses = {1: Surplus(5, 10, (0, 1), "")}
 
-    assert ["5 bytes are processed twice and 10 bytes are never processed"] == [
-        one.fact for one in told(ONE, FAILURE, restored(1), surpluses=surpluses)
-    ]
+    assert ["5 bytes are processed twice and 10 bytes are never processed"] == facts(FIRST, FAILURE, restored(1), surpluses=surpluses)
 
 
 def test_a_single_byte_is_told_and_none_is_not():
-    facts = {surplus: told(ONE, FAILURE, restored(1), surpluses={1: Surplus(*surplus, (0, 1), "")})[0].fact for surplus in ((1, 0), (0, 1))}
-
-    assert {(1, 0): "1 byte is processed twice", (0, 1): "1 byte is never processed"} == facts
+    for surplus, fact in (((1, 0), "1 byte is processed twice"), ((0, 1), "1 byte is never processed")):
+        assert [fact] == facts(FIRST, FAILURE, restored(1), surpluses={1: Surplus(*surplus, (0, 1), "")})
 
 
 def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_restart():
     """Nothing of other checkpoints, of other tasks, of other kinds, nor of what came after the restart."""
     written = Journal()
     for ms, row in enumerate([
-        (H.TRIGGERED, 1, -1), (H.SNAPSHOT_BEGUN, 1, 0), (H.SNAPSHOT_BEGUN, 1, 2), (H.ACKNOWLEDGED, 1, 0), ONE[:3], (H.TRIGGERED, 2, -1),
+        (H.TRIGGERED, 1, -1), (H.SNAPSHOT_BEGUN, 1, 0), (H.SNAPSHOT_BEGUN, 1, 2), (H.ACKNOWLEDGED, 1, 0), FIRST[:3], (H.TRIGGERED, 2, -1),
         FAILURE[:3], restored(1)[:3],
     ]):  # fmt: skip
         written.note(ms * 1_000_000, *row)
@@ -105,8 +106,8 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
 
 
 def test_the_story_of_a_restore_begins_behind_the_last_one_before_it():
-    """Of three failures only the third."""
-    rows = [ONE, FAILURE, restored(1), FAILURE, restored(1, 2), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(0, 3)]
-    (violation,) = told(*rows)
+    """The third of three failures is told, and no other."""
+    rows = [FIRST, FAILURE, restored(1), FAILURE, restored(1, 2), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(0, 3)]
+    (violation,) = violations(*rows)
 
     assert ["checkpoint 1 is complete", "task manager 7 is lost"] == [line[12:] for line in violation.story[:2]]

@@ -28,13 +28,13 @@ def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> Tally:
     return Tally(*(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_))
 
 
-def told(stands, *, surplus_told=False):
+def violations(stands, *, input_differs=False):
     rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING])
-    return list(misplaced(rows[-1], ledger, tally(), stands, Teller(rows, NAMES), told=surplus_told))
+    return list(misplaced(rows[-1], ledger, tally(), stands, Teller(rows, NAMES), input_differs=input_differs))
 
 
 def test_who_stands_where_its_checkpoint_left_it_is_not_told():
-    assert [] == told(tally())
+    assert [] == violations(tally())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_who_stands_where_its_checkpoint_left_it_is_not_told():
     ],
 )
 def test_who_stands_elsewhere_is_told(stands, where, fact):
-    (violation,) = told(stands)
+    (violation,) = violations(stands)
 
     assert (f"{where}, restart 1 from checkpoint 3", fact, 4_000_000) == (violation.where, violation.fact, violation.time_ns)
     assert "0.003000 s  sink[0] fails: " in violation.story
@@ -59,12 +59,12 @@ def test_who_stands_elsewhere_is_told(stands, where, fact):
 
 def test_what_a_cut_does_to_inputs_is_told_once():
     """By those who judge cuts."""
-    assert [] == told(tally(read=12), surplus_told=True)
-    assert 1 == len(told(tally(read=12, served=(25, 15)), surplus_told=True))
+    assert [] == violations(tally(read=12), input_differs=True)
+    assert 1 == len(violations(tally(read=12, served=(25, 15)), input_differs=True))
 
 
 def test_others_are_counted():
-    assert "(and 1 more)" in told(replace(tally(), late=np.array([1, 1])))[0].fact
+    assert "(and 1 more)" in violations(replace(tally(), late=np.array([1, 1])))[0].fact
 
 
 def test_a_wrong_note_is_told():
@@ -73,10 +73,10 @@ def test_a_wrong_note_is_told():
     assert ("snapshot 3 of source[0]", "it says so", 9) == (violation.where, violation.fact, violation.time_ns)
 
 
-@pytest.mark.parametrize(("num", "den", "each", "owed"), [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)])
-def test_every_record_served_leaves_its_outputs(num, den, each, owed):
+@pytest.mark.parametrize(("num", "den", "per_channel", "owed"), [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)])
+def test_every_record_served_leaves_its_outputs(num, den, per_channel, owed):
     """On all channels together, or on each of a broadcast: one channel here."""
-    output = Written(0, CHANNEL, num, den, each)
+    output = Written(0, CHANNEL, num, den, per_channel)
 
     assert [] == list(unwritten(9, [output], tally(written=owed), [0], "at the end", Teller([], NAMES)))
     assert [] == list(unwritten(9, [output], tally(written=owed + 4), [4], "at the end", Teller([], NAMES)))
@@ -87,7 +87,9 @@ def test_every_record_served_leaves_its_outputs(num, den, each, owed):
 
 
 def test_late_records_have_left_nothing_yet():
-    assert [] == list(unwritten(9, [Written(0, CHANNEL, 1, 1, each=False)], tally(late=(3, 0), written=17), [0], "", Teller([], NAMES)))
+    output = Written(0, CHANNEL, 1, 1, per_channel=False)
+
+    assert [] == list(unwritten(9, [output], tally(late=(3, 0), written=17), [0], "", Teller([], NAMES)))
 
 
 def test_a_finished_job_has_read_everything():
@@ -96,10 +98,10 @@ def test_a_finished_job_has_read_everything():
 
     assert [] == list(unread(9, ends, full, [(0, 20)], Teller([], NAMES)))
     assert ["20 records are written and 15 read, on 1 channel"] == [
-        one.fact for one in unread(9, ends, tally(), [(0, 20)], Teller([], NAMES))
+        violation.fact for violation in unread(9, ends, tally(), [(0, 20)], Teller([], NAMES))
     ]
     assert ["it has 25 records and has emitted 20, each counted once"] == [
-        one.fact for one in unread(9, ends, full, [(0, 25)], Teller([], NAMES))
+        violation.fact for violation in unread(9, ends, full, [(0, 25)], Teller([], NAMES))
     ]
 
 
@@ -108,10 +110,10 @@ def test_a_finished_job_has_read_everything():
     (15, False, ["20 records are written and 15 read, on 1 channel"]),
 ])  # fmt: skip
 def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, facts):
-    """Of a job stopped without a drain: 15 of 20 records are read."""
-    asked = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
+    """The job was stopped without a drain: 15 of 20 records are read."""
+    expected = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
 
-    assert facts == [one.fact for one in unread(9, [(0, 1)], asked, [], Teller([], NAMES))]
+    assert facts == [violation.fact for violation in unread(9, [(0, 1)], expected, [], Teller([], NAMES))]
     assert [] == list(unread(9, [(0, 1)], up_to(tally(read=18), tally(written=16), np.array([True])), [], Teller([], NAMES)))
 
 

@@ -5,56 +5,57 @@ from fractions import Fraction
 from sim.checkers.state import RESTORED, Brought, Stamp, unlike
 
 OWN, OTHER = Stamp(0, 3, "map", 1), Stamp(1, 2, "map", 0)
-WHOLE, HALF = Fraction(1), Fraction(1, 2)
+ALL, HALF = Fraction(1), Fraction(1, 2)
 
 
-def told(*brought, held=None):
-    held = {"keyed": (OWN, 100)} if held is None else held
-    violations = list(unlike(7, "restart 1", held, brought, ("story",)))
+def facts(*brought, stored=None):
+    stored = {"keyed": (OWN, 100)} if stored is None else stored
+    found = list(unlike(7, "restart 1", stored, brought, ("story",)))
 
-    assert all((RESTORED, 7, "restart 1", ("story",)) == (one.law, one.time_ns, one.where, one.story) for one in violations)
-    return [one.fact for one in violations]
+    for violation in found:
+        assert (RESTORED, 7, "restart 1", ("story",)) == (violation.law, violation.time_ns, violation.where, violation.story)
+    return [violation.fact for violation in found]
 
 
-def keyed(stamp=OWN, share=WHOLE, size_bytes=100, copied_from=None):
+def keyed(stamp=OWN, share=ALL, size_bytes=100, copied_from=None):
     return Brought("keyed", stamp, share, size_bytes, copied_from)
 
 
 def test_what_comes_back_as_it_was_is_silent():
     """From storage, or from the local copy that is its own."""
-    assert [] == told(keyed())
-    assert [] == told(keyed(copied_from=("map", 1, 3)))
-    assert [] == told(held={})
+    assert [] == facts(keyed())
+    assert [] == facts(keyed(copied_from=("map", 1, 3)))
+    assert [] == facts(stored={})
 
 
 def test_state_that_is_missing_is_told():
-    assert ["its keyed state is not restored: 100 bytes in the checkpoint"] == told()
+    assert ["its keyed state is not restored: 100 bytes in the checkpoint"] == facts()
 
 
 def test_state_in_parts_is_told():
     """Half of it, all of it twice, or one whole in two halves: a task that was not rescaled gets its state in one piece."""
-    assert ["its keyed state comes back 0.5 times, in 1 part"] == told(keyed(share=HALF))
-    assert ["its keyed state comes back 2 times, in 2 parts"] == told(keyed(), keyed())
-    assert ["its keyed state comes back 1 times, in 2 parts"] == told(keyed(share=HALF), keyed(share=HALF))
+    assert ["its keyed state comes back 0.5 times, in 1 part"] == facts(keyed(share=HALF))
+    assert ["its keyed state comes back 2 times, in 2 parts"] == facts(keyed(), keyed())
+    assert ["its keyed state comes back 1 times, in 2 parts"] == facts(keyed(share=HALF), keyed(share=HALF))
 
 
 def test_state_of_somebody_else_is_told():
-    assert ["its keyed state is that of map[0] at checkpoint 2 of job 1, the checkpoint holds that of map[1] at checkpoint 3"] == told(
+    assert ["its keyed state is that of map[0] at checkpoint 2 of job 1, the checkpoint holds that of map[1] at checkpoint 3"] == facts(
         keyed(OTHER)
     )
 
 
 def test_state_of_another_size_is_told():
-    assert ["its keyed state comes back with 99 bytes, the checkpoint holds 100"] == told(keyed(size_bytes=99))
+    assert ["its keyed state comes back with 99 bytes, the checkpoint holds 100"] == facts(keyed(size_bytes=99))
 
 
 def test_a_copy_of_something_else_is_told():
-    assert ["its keyed state is read from a local copy of another one, ('map', 1, 2)"] == told(keyed(copied_from=("map", 1, 2)))
+    assert ["its keyed state is read from a local copy of another one, ('map', 1, 2)"] == facts(keyed(copied_from=("map", 1, 2)))
 
 
 def test_state_that_no_checkpoint_holds_is_told():
     """Each kind of state on its own."""
-    more = Brought("operator", OWN, WHOLE, 5)
+    operator = Brought("operator", OWN, ALL, 5)
 
-    assert ["it gets operator state, that of map[1] at checkpoint 3, and its checkpoint holds none"] == told(keyed(), more)
-    assert [] == told(keyed(), more, held={"keyed": (OWN, 100), "operator": (OWN, 5)})
+    assert ["it gets operator state, that of map[1] at checkpoint 3, and its checkpoint holds none"] == facts(keyed(), operator)
+    assert [] == facts(keyed(), operator, stored={"keyed": (OWN, 100), "operator": (OWN, 5)})

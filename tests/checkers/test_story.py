@@ -10,10 +10,10 @@ NAMES = [("source", 0), ("sink", 3)]
 def test_every_sentence_can_be_told():
     """Templates name only what a row has, and no row is told by numbers alone."""
     for happening in Happening:
-        told = Teller([], NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
+        sentence = Teller([], NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
 
-        assert "{" not in told
-        assert any(word in told for word in ("sink[3]", "checkpoint 7", "because", "snapshot 7", "job", "manager", "JobManager", "tasks"))
+        assert "{" not in sentence
+        assert any(noun in sentence for noun in ("sink[3]", "checkpoint 7", "because", "snapshot 7", "job", "manager", "Manager", "tasks"))
 
 
 def test_kinds_without_a_sentence_are_told_by_their_name():
@@ -33,9 +33,9 @@ def test_a_row_about_no_checkpoint_names_none():
 
 def test_one_is_told_as_one():
     """"1 records" was read in stories and facts."""
-    told = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
+    sentences = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
 
-    assert [f"sink[3] makes {words} visible on completion of checkpoint 7" for words in ("0 records", "1 record", "2 records")] == told
+    assert [f"sink[3] makes {count} visible on completion of checkpoint 7" for count in ("0 records", "1 record", "2 records")] == sentences
     assert ["0 records are", "1 record is", "2 records are"] == [are(number, "record") for number in (0, 1, 2)]
 
 

@@ -49,8 +49,8 @@ ACCOUNTS = (
     Rule(
         "every record served leaves its outputs",
         "checkers/returns.py",
-        "        if held - expected != more:\n",
-        "        if held - expected > more:\n",
+        "        if actual - expected != surplus:\n",
+        "        if actual - expected > surplus:\n",
         f"{_RETURNS}every_record_served_leaves_its_outputs",
     ),
     Rule(

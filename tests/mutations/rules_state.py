@@ -75,8 +75,8 @@ STATE = (
     Rule(
         "tables are written before everything else of RocksDB's files",
         "state/rocksdb.py",
-        "            Step(new, self.options.transfer_threads),\n            Step(self._other_files(scope),",
-        "            Step((*new, *self._other_files(scope)),",
+        "            WriteStep(new, self.options.transfer_threads),\n            WriteStep(self._other_files(scope),",
+        "            WriteStep((*new, *self._other_files(scope)),",
         f"{TESTS}backends.py::test_files_are_written_in_flinks_order",
     ),
     Rule(

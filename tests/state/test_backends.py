@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.state.backends import backend
-from sim.state.files import Handle, Part
+from sim.state.files import Handle, KeyedPart
 
 MS, S = 1_000_000, 1_000_000_000
 HEAP = State(1_000_000, serialize_bytes_per_second=50_000_000, sync_ns=3 * MS)
@@ -19,18 +19,18 @@ def made(state, options=FULL):
     return backend(state, state.bytes, options)
 
 
-def take(one, number, type_="checkpoint", *, confirm=True, may_reuse=lambda _: True):
+def take(backend, number, type_="checkpoint", *, confirm=True, may_reuse=lambda _: True):
     """A snapshot with all its files written; (taken, handles)."""
-    taken = one.take(number, type_, may_reuse)
-    written = [Handle(file.name, file.size_bytes, file.scope, 100 * number + i) for i, file in enumerate(all_files(taken))]
-    one.stored(number, type_, [*taken.reused, *written])
+    frozen = backend.take(number, type_, may_reuse)
+    written = [Handle(file.name, file.size_bytes, file.scope, 100 * number + i) for i, file in enumerate(all_files(frozen))]
+    backend.stored(number, type_, [*frozen.reused, *written])
     if confirm:
-        one.notify_complete(number)
-    return taken, [*taken.reused, *written]
+        backend.notify_complete(number)
+    return frozen, [*frozen.reused, *written]
 
 
-def all_files(taken):
-    return [file for step in taken.steps for file in step.files]
+def all_files(frozen):
+    return [file for step in frozen.steps for file in step.files]
 
 
 def tables(files):
@@ -41,20 +41,20 @@ def test_heap_state_is_one_full_file_every_time():
     """Written bytes are all bytes; serialising 1 MB at 50 MB/s takes 20 ms beside the writing; freezing costs what it costs."""
     heap = made(HEAP)
     for number in (1, 2):
-        taken, _ = take(heap, number)
+        frozen, _ = take(heap, number)
 
-        assert (1_000_000, 1_000_000, 3 * MS) == (taken.written_bytes, taken.full_bytes, taken.sync_ns)
-        assert [("state", 1_000_000, "exclusive")] == all_files(taken)
-        assert [20 * MS] == [step.work_ns for step in taken.steps]
+        assert (1_000_000, 1_000_000, 3 * MS) == (frozen.written_bytes, frozen.full_bytes, frozen.sync_ns)
+        assert [("state", 1_000_000, "exclusive")] == all_files(frozen)
+        assert [20 * MS] == [step.work_ns for step in frozen.steps]
 
 
 @pytest.mark.parametrize("state", [HEAP, ROCKS])
 def test_a_canonical_savepoint_is_one_stream_at_the_pace_of_the_processor(state):
     """1 MB at 30 MB/s, whatever the backend; it belongs to nobody else."""
-    taken, _ = take(made(state, StateOptions(incremental=True)), 1, "canonical")
-    (step,) = taken.steps
+    frozen, _ = take(made(state, StateOptions(incremental=True)), 1, "canonical")
+    (step,) = frozen.steps
 
-    assert [("savepoint", 1_000_000, "savepoint")] == all_files(taken)
+    assert [("savepoint", 1_000_000, "savepoint")] == all_files(frozen)
     assert (1_000_000 * S // 30_000_000, True) == (step.work_ns, step.slows_task)
 
 
@@ -74,41 +74,41 @@ def test_an_incremental_checkpoint_writes_what_is_new():
 
 def test_files_are_written_in_flinks_order():
     """The stream that lists the columns; then new tables, 4 at a time; then everything that is no table."""
-    taken, _ = take(made(ROCKS, INCREMENTAL), 1)
+    frozen, _ = take(made(ROCKS, INCREMENTAL), 1)
 
-    assert [["meta"], ["000001.sst"], ["CURRENT", "MANIFEST", "OPTIONS"]] == [[file.name for file in step.files] for step in taken.steps]
-    assert [1, 4, 4] == [step.threads for step in taken.steps]
-    assert ["exclusive", "shared", "shared", "shared", "shared"] == [file.scope for file in all_files(taken)]
+    assert [["meta"], ["000001.sst"], ["CURRENT", "MANIFEST", "OPTIONS"]] == [[file.name for file in step.files] for step in frozen.steps]
+    assert [1, 4, 4] == [step.threads for step in frozen.steps]
+    assert ["exclusive", "shared", "shared", "shared", "shared"] == [file.scope for file in all_files(frozen)]
 
 
 def test_what_is_not_confirmed_is_written_again():
     """The notice of checkpoint 1 has not come: checkpoint 2 cannot build on it."""
     rocks = made(ROCKS, INCREMENTAL)
     take(rocks, 1, confirm=False)
-    taken, _ = take(rocks, 2)
+    frozen, _ = take(rocks, 2)
 
-    assert ["000001.sst"] == tables(all_files(taken))
-    assert () == taken.reused
+    assert ["000001.sst"] == tables(all_files(frozen))
+    assert () == frozen.reused
 
 
 def test_what_may_not_be_reused_is_written_again():
     """Storage wants the file again: its physical file is mostly garbage."""
     rocks = made(ROCKS, INCREMENTAL)
     take(rocks, 1)
-    taken, _ = take(rocks, 2, may_reuse=lambda _: False)
+    frozen, _ = take(rocks, 2, may_reuse=lambda _: False)
 
-    assert ["000001.sst"] == tables(all_files(taken))
+    assert ["000001.sst"] == tables(all_files(frozen))
 
 
 def test_without_incremental_every_checkpoint_writes_all_tables():
     """Into its own directory (RocksNativeFullSnapshotStrategy)."""
     rocks = made(ROCKS)
     take(rocks, 1)
-    taken, _ = take(rocks, 2)
+    frozen, _ = take(rocks, 2)
 
-    assert ["000001.sst"] == tables(all_files(taken))
-    assert {"exclusive"} == {file.scope for file in all_files(taken)}
-    assert taken.written_bytes == taken.full_bytes
+    assert ["000001.sst"] == tables(all_files(frozen))
+    assert {"exclusive"} == {file.scope for file in all_files(frozen)}
+    assert frozen.written_bytes == frozen.full_bytes
 
 
 def test_a_full_checkpoint_reuses_nothing_and_may_be_reused():
@@ -152,8 +152,8 @@ def test_freezing_rocksdb_costs_its_memtable_and_its_links():
     assert [5 * MS + MS // 10, MS // 10] == [take(rocks, number)[0].sync_ns for number in (1, 2)]
 
 
-def part(taken, handles, type_="checkpoint", share=Fraction(1)):
-    return Part(type_, taken.image, tuple(handles), share)
+def part(frozen, handles, type_="checkpoint", share=Fraction(1)):
+    return KeyedPart(type_, frozen.image, tuple(handles), share)
 
 
 def test_a_restored_heap_reads_its_file_and_deserialises_it():
@@ -166,8 +166,8 @@ def test_a_restored_heap_reads_its_file_and_deserialises_it():
 def test_a_rescaled_heap_reads_its_key_groups_only():
     """Half of one file and a quarter of another: streams say where key groups begin."""
     heap = made(HEAP)
-    taken, handles = take(heap, 1)
-    restoring = heap.restore(1, [part(taken, handles, share=share) for share in (Fraction(1, 2), Fraction(1, 4))], 0)
+    frozen, handles = take(heap, 1)
+    restoring = heap.restore(1, [part(frozen, handles, share=share) for share in (Fraction(1, 2), Fraction(1, 4))], 0)
 
     assert [500_000, 250_000] == [size for _, size in restoring.reads]
 
@@ -175,9 +175,9 @@ def test_a_rescaled_heap_reads_its_key_groups_only():
 def test_restored_rocksdb_goes_on_incrementally():
     """All files by four threads; the tables are there under their names, and known to be stored."""
     rocks = made(ROCKS, INCREMENTAL)
-    taken, handles = take(rocks, 1)
+    frozen, handles = take(rocks, 1)
     again = made(ROCKS, INCREMENTAL)
-    restoring = again.restore(1, [part(taken, handles)], 7 * S)
+    restoring = again.restore(1, [part(frozen, handles)], 7 * S)
     after, _ = take(again, 2)
 
     assert (len(handles), 4, 0) == (len(restoring.reads), restoring.threads, restoring.after_ns)
@@ -188,8 +188,8 @@ def test_restored_rocksdb_goes_on_incrementally():
 def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
     """Two old databases are read in full; what belongs here, half of each, is merged at the pace of a compaction."""
     rocks = made(ROCKS, INCREMENTAL)
-    taken, handles = take(rocks, 1)
-    restoring = rocks.restore(1, [part(taken, handles, share=Fraction(1, 2))] * 2, 0)
+    frozen, handles = take(rocks, 1)
+    restoring = rocks.restore(1, [part(frozen, handles, share=Fraction(1, 2))] * 2, 0)
     total = sum(handle.size_bytes for handle in handles)
 
     assert 2 * total == sum(size for _, size in restoring.reads)
@@ -200,8 +200,8 @@ def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
 def test_rocksdb_from_a_canonical_savepoint_is_read_as_one_stream():
     """Every entry is put in anew: the slower of deserialising and writing."""
     rocks = made(ROCKS, StateOptions(incremental=True, load_bytes_per_second=20_000_000))
-    taken, handles = take(rocks, 1, "canonical")
-    restoring = rocks.restore(1, [part(taken, handles, "canonical")], 0)
+    frozen, handles = take(rocks, 1, "canonical")
+    restoring = rocks.restore(1, [part(frozen, handles, "canonical")], 0)
 
     assert (1, 50 * MS, [1_000_000]) == (restoring.threads, restoring.work_ns, [size for _, size in restoring.reads])
     assert ["000001.sst"] == tables(all_files(take(rocks, 2)[0]))
@@ -210,66 +210,66 @@ def test_rocksdb_from_a_canonical_savepoint_is_read_as_one_stream():
 LOGGED = State(1_000_000, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9), Changelog())
 
 
-def logged(one, file, number):
+def logged(backend, file, number):
     handle = Handle(file.name, file.size_bytes, file.scope, number)
-    one.logged(handle)
+    backend.logged(handle)
     return handle
 
 
 def test_the_log_opens_with_the_state_a_run_begins_with():
     """Nothing is materialised yet: the first checkpoint waits for all of it, and none of it is frozen."""
-    taken = made(LOGGED, INCREMENTAL).take(1, "checkpoint", lambda _: True)
+    frozen = made(LOGGED, INCREMENTAL).take(1, "checkpoint", lambda _: True)
 
-    assert (0, ()) == (taken.sync_ns, taken.steps)
-    assert [("log-1000000", 1_000_000, "shared")] == list(taken.awaited)
-    assert 1_000_000 == taken.written_bytes == taken.full_bytes
+    assert (0, ()) == (frozen.sync_ns, frozen.steps)
+    assert [("log-1000000", 1_000_000, "shared")] == list(frozen.awaited)
+    assert 1_000_000 == frozen.written_bytes == frozen.full_bytes
 
 
 def test_a_checkpoint_writes_the_tail_of_the_log():
     """What was uploaded early is referred to and was not written by it."""
-    one = made(LOGGED, INCREMENTAL)
-    early = logged(one, one.cut(), 1)
-    one.update(5, S)
-    taken = one.take(1, "checkpoint", lambda _: True)
+    backend = made(LOGGED, INCREMENTAL)
+    early = logged(backend, backend.cut(), 1)
+    backend.update(5, S)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
 
-    assert (early,) == taken.reused
-    assert [("log-1005000", 5000, "shared")] == list(taken.awaited)
-    assert (5000, 1_005_000) == (taken.written_bytes, taken.full_bytes)
+    assert (early,) == frozen.reused
+    assert [("log-1005000", 5000, "shared")] == list(frozen.awaited)
+    assert (5000, 1_005_000) == (frozen.written_bytes, frozen.full_bytes)
 
 
 def test_nothing_pending_is_no_file():
-    one = made(LOGGED, INCREMENTAL)
-    one.cut()
+    backend = made(LOGGED, INCREMENTAL)
+    backend.cut()
 
-    assert None is one.cut()
+    assert None is backend.cut()
 
 
 def test_a_tail_under_way_is_waited_for_by_the_next_checkpoint_too():
     """It is written once."""
-    one = made(LOGGED, INCREMENTAL)
-    one.take(1, "checkpoint", lambda _: True)
-    one.update(1, S)
-    taken = one.take(2, "checkpoint", lambda _: True)
+    backend = made(LOGGED, INCREMENTAL)
+    backend.take(1, "checkpoint", lambda _: True)
+    backend.update(1, S)
+    frozen = backend.take(2, "checkpoint", lambda _: True)
 
-    assert ["log-1000000", "log-1001000"] == [file.name for file in taken.awaited]
-    assert 1000 == taken.written_bytes
+    assert ["log-1000000", "log-1001000"] == [file.name for file in frozen.awaited]
+    assert 1000 == frozen.written_bytes
 
 
-def materialise(one, number, now_ns):
-    taken = one.materialise(number)
-    handles = [Handle(file.name, file.size_bytes, file.scope, 1000 * number + i) for i, file in enumerate(all_files(taken))]
-    one.materialised(number, taken, [*taken.reused, *handles])
-    return taken
+def materialise(backend, number, now_ns):
+    frozen = backend.materialise(number)
+    handles = [Handle(file.name, file.size_bytes, file.scope, 1000 * number + i) for i, file in enumerate(all_files(frozen))]
+    backend.materialised(number, frozen, [*frozen.reused, *handles])
+    return frozen
 
 
 def test_materialisation_truncates_the_log():
     """Only what was logged after it is referred to; its files count as written by the first checkpoint that has them."""
-    one = made(LOGGED, INCREMENTAL)
-    logged(one, one.cut(), 1)
-    frozen = materialise(one, 1, S)
-    one.update(2, 2 * S)
-    tail = logged(one, one.cut(), 2)
-    first, second = (one.take(number, "checkpoint", lambda _: True) for number in (1, 2))
+    backend = made(LOGGED, INCREMENTAL)
+    logged(backend, backend.cut(), 1)
+    frozen = materialise(backend, 1, S)
+    backend.update(2, 2 * S)
+    tail = logged(backend, backend.cut(), 2)
+    first, second = (backend.take(number, "checkpoint", lambda _: True) for number in (1, 2))
 
     assert tail == first.reused[-1]
     assert frozen.written_bytes == first.written_bytes
@@ -279,82 +279,82 @@ def test_materialisation_truncates_the_log():
 
 def test_the_next_materialisation_builds_on_one_that_a_complete_checkpoint_holds():
     """Confirmed through the checkpoint (ChangelogKeyedStateBackend#notifyCheckpointComplete)."""
-    one = made(LOGGED, INCREMENTAL)
-    materialise(one, 1, S)
-    again = materialise(one, 2, 2 * S)
-    one.take(7, "checkpoint", lambda _: True)
-    one.notify_complete(7)
-    third = materialise(one, 3, 3 * S)
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    again = materialise(backend, 2, 2 * S)
+    backend.take(7, "checkpoint", lambda _: True)
+    backend.notify_complete(7)
+    third = materialise(backend, 3, 3 * S)
 
     assert (["000001.sst"], []) == (tables(all_files(again)), tables(all_files(third)))
 
 
 def test_a_restore_reads_the_materialisation_and_replays_the_log():
     """The tree stands as it was materialised; 2000 B of log at 1 MB/s take 2 ms; the files go on being referred to."""
-    one = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
-    logged(one, one.cut(), 1)
-    materialise(one, 1, S)
-    one.update(2, 2 * S)
-    logged(one, one.cut(), 2)
-    taken = one.take(1, "checkpoint", lambda _: True)
+    backend = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
+    logged(backend, backend.cut(), 1)
+    materialise(backend, 1, S)
+    backend.update(2, 2 * S)
+    logged(backend, backend.cut(), 2)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
     again = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))
-    restoring = again.restore(1, [part(taken, taken.reused)], 9 * S)
+    restoring = again.restore(1, [part(frozen, frozen.reused)], 9 * S)
     after = again.take(2, "checkpoint", lambda _: True)
 
-    assert set(taken.reused) == {handle for handle, _ in restoring.reads}
+    assert set(frozen.reused) == {handle for handle, _ in restoring.reads}
     assert 2 * MS == restoring.after_ns
-    assert taken.reused == after.reused
+    assert frozen.reused == after.reused
     assert 0 == after.written_bytes
 
 
 def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
-    taken = made(LOGGED, INCREMENTAL).take(1, "native", lambda _: True)
+    frozen = made(LOGGED, INCREMENTAL).take(1, "native", lambda _: True)
 
-    assert ["000001.sst"] == tables(all_files(taken))
-    assert () == taken.awaited
+    assert ["000001.sst"] == tables(all_files(frozen))
+    assert () == frozen.awaited
 
 
 def test_log_that_is_materialised_is_neither_awaited_nor_kept():
     """It was on its way when the backend below was frozen, and ends where that begins."""
-    one = made(LOGGED, INCREMENTAL)
-    file = one.cut()
-    one.materialised(1, one.materialise(1), [])
+    backend = made(LOGGED, INCREMENTAL)
+    file = backend.cut()
+    backend.materialised(1, backend.materialise(1), [])
 
-    assert () == one.take(1, "checkpoint", lambda _: True).awaited
-    logged(one, file, 1)
-    assert () == one.take(2, "checkpoint", lambda _: True).reused
+    assert () == backend.take(1, "checkpoint", lambda _: True).awaited
+    logged(backend, file, 1)
+    assert () == backend.take(2, "checkpoint", lambda _: True).reused
 
 
 def test_a_share_of_the_log_is_replayed():
     """1 MB was logged, the quarter that comes here is applied at 1 MB/s; all of the file is read."""
     options = replace(INCREMENTAL, load_bytes_per_second=1_000_000)
-    one = made(LOGGED, options)
-    handle = logged(one, one.cut(), 1)
-    taken = one.take(1, "checkpoint", lambda _: True)
-    restoring = made(LOGGED, options).restore(1, [Part("checkpoint", taken.image, (handle,), Fraction(1, 4))], 0)
+    backend = made(LOGGED, options)
+    handle = logged(backend, backend.cut(), 1)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    restoring = made(LOGGED, options).restore(1, [KeyedPart("checkpoint", frozen.image, (handle,), Fraction(1, 4))], 0)
 
     assert ([1_000_000], S // 4) == ([size for _, size in restoring.reads], restoring.after_ns)
 
 
 def test_the_end_of_a_savepoint_confirms_no_materialisation():
     """Only a checkpoint that refers to it does."""
-    one = made(LOGGED, INCREMENTAL)
-    materialise(one, 1, S)
-    one.notify_complete(9)
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    backend.notify_complete(9)
 
-    assert ["000001.sst"] == tables(all_files(materialise(one, 2, 2 * S)))
+    assert ["000001.sst"] == tables(all_files(materialise(backend, 2, 2 * S)))
 
 
 def restored_log(*, load_bytes_per_second=None):
     """A materialised tree and two pieces of log behind it, restored elsewhere."""
     options = replace(INCREMENTAL, load_bytes_per_second=load_bytes_per_second)
-    one, again = made(LOGGED, options), made(LOGGED, options)
-    materialise(one, 1, S)
+    backend, again = made(LOGGED, options), made(LOGGED, options)
+    materialise(backend, 1, S)
     for number in (2, 3):
-        one.update(number, number * S)
-        logged(one, one.cut(), number)
-    taken = one.take(1, "checkpoint", lambda _: True)
-    return again, taken, again.restore(1, [part(taken, taken.reused)], 9 * S)
+        backend.update(number, number * S)
+        logged(backend, backend.cut(), number)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    return again, frozen, again.restore(1, [part(frozen, frozen.reused)], 9 * S)
 
 
 def test_a_replay_without_a_rate_takes_no_time():
@@ -368,9 +368,9 @@ def test_a_replay_takes_whole_seconds_where_it_does():
 
 def test_what_was_restored_can_be_restored_again_as_it_stands():
     """Before it is materialised anew."""
-    again, taken, _ = restored_log()
+    again, frozen, _ = restored_log()
 
-    assert taken.image == again.take(2, "checkpoint", lambda _: True).image
+    assert frozen.image == again.take(2, "checkpoint", lambda _: True).image
 
 
 def test_a_materialisation_behind_a_restore_ends_the_restored_log():
@@ -395,9 +395,9 @@ def test_a_materialisation_behind_a_restore_is_what_the_next_one_builds_upon():
 def test_a_part_is_all_of_it_unless_it_says_so():
     """Restored as it stands, in the same tables."""
     rocks = made(ROCKS, INCREMENTAL)
-    taken, handles = take(rocks, 1)
+    frozen, handles = take(rocks, 1)
     again = made(ROCKS, INCREMENTAL)
-    again.restore(1, [Part("checkpoint", taken.image, tuple(handles))], 0)
+    again.restore(1, [KeyedPart("checkpoint", frozen.image, tuple(handles))], 0)
 
     assert ["000001.sst"] == [handle.name for handle in take(again, 2)[0].reused]
 

@@ -115,14 +115,14 @@ def test_a_state_larger_than_level_1_has_long_been_there():
 def test_live_tables_hold_every_key(keys, full, writes, trigger):
     """Whatever is written when: levels below 0 have disjoint tables, none denser than its keys, and all keys are somewhere."""
     tree = LsmTree(Lsm(memtable_bytes=full, table_bytes=37, base_bytes=50, multiplier=2, level0_files=trigger), keys, 1)
-    for i, some in enumerate(writes):
-        tree.write(some, i * 1000, (i + 1) * 1000)
+    for i, count in enumerate(writes):
+        tree.write(count, i * 1000, (i + 1) * 1000)
         tree.flush((i + 1) * 1000)
     tree.flush(10**6)
     tree.write(0, 10**6, 10**15)
 
     assert all(table.loaded <= table.entries <= table.last - table.first for table in tree.live)
-    assert all(one.last <= two.first for level in tree.levels[1:] for one, two in pairwise(level))
+    assert all(lower.last <= upper.first for level in tree.levels[1:] for lower, upper in pairwise(level))
     assert keys - tree.edits <= sum(table.loaded for table in tree.live) <= keys  # rounding: less than a key per compaction
     assert len(tree.live) == len({table.number for table in tree.live})
 
@@ -164,12 +164,12 @@ def test_a_flush_holds_each_key_once():
 def test_a_memtable_is_flushed_at_the_moment_it_is_full():
     """20 writes from 10 to 20 s, 10 fill it: at 15 and at 20 s."""
 
-    class Told(LsmTree):
+    class Recording(LsmTree):
         def flush(self, now_ns):
             times.append(now_ns)
             super().flush(now_ns)
 
-    tree, times = Told(Lsm(memtable_bytes=1000), 1, 100), []
+    tree, times = Recording(Lsm(memtable_bytes=1000), 1, 100), []
     tree.flush(0)
     times.clear()
     tree.write(20, 10 * SECOND, 20 * SECOND)

@@ -26,7 +26,7 @@ def test_a_write_survives_a_short_outage(options):
 
     assert {"a": 1700 + options.close_ns / MS} == lab.run()
     assert {} == lab.failed
-    assert [True] == [stored.whole for stored in lab.storage.files]
+    assert [True] == [stored.complete for stored in lab.storage.files]
 
 
 @pytest.mark.parametrize("options", [FLAT, dfs()])
@@ -39,7 +39,7 @@ def test_a_long_outage_is_a_failure(options):
     assert {"a": 400 + 100 + 200 + 400} == lab.run()
     assert {"a": "storage is down until 2 s (4 attempts)"} == lab.failed
     (stored,) = lab.storage.files
-    assert (False, None, 1100 * MS) == (stored.whole, stored.durable_ns, stored.given_up_ns)
+    assert (False, None, 1100 * MS) == (stored.complete, stored.durable_ns, stored.given_up_ns)
     assert not lab.storage.files.exists(stored.id)
 
 

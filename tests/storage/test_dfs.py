@@ -120,9 +120,9 @@ def test_replicas_are_distinct_and_every_set_is_equally_likely():
     sets = [frozenset(replicas(6, 3, 1, ("keyed", "map", i, n), 0)) for i in range(20) for n in range(200)]
     expected, deviation = 4000 / comb(6, 3), (4000 / 20 * 19 / 20) ** 0.5
 
-    assert {3} == {len(one) for one in sets}
+    assert {3} == {len(nodes) for nodes in sets}
     assert comb(6, 3) == len(set(sets))
-    assert all(abs(sets.count(one) - expected) < 5 * deviation for one in set(sets))
+    assert all(abs(sets.count(nodes) - expected) < 5 * deviation for nodes in set(sets))
 
 
 def test_fewer_nodes_than_replicas_are_all_used():
@@ -144,9 +144,9 @@ def test_how_often_some_block_meets_a_slow_node(share, writers, blocks):
         hit += max(lab.run().values()) > 100  # 10 ms a block; 20 times as long if slow, shared by a few at most
     f, n = float(kind.slow.share), kind.nodes
     binomial = [comb(n, m) * f**m * (1 - f) ** (n - m) for m in range(n + 1)]
-    some = 1 - sum(p * (comb(n - m, 3) / comb(n, 3)) ** (writers * blocks) for m, p in enumerate(binomial))
+    met = 1 - sum(p * (comb(n - m, 3) / comb(n, 3)) ** (writers * blocks) for m, p in enumerate(binomial))
 
-    assert abs(hit - 400 * some) < 4 * (400 * some * (1 - some)) ** 0.5
+    assert abs(hit - 400 * met) < 4 * (400 * met * (1 - met)) ** 0.5
 
 
 def test_a_block_that_takes_too_long_goes_to_other_nodes():
@@ -204,7 +204,7 @@ def test_what_is_interrupted_is_half_written():
     lab.run()
     (stored,) = lab.storage.files
 
-    assert (False, None, 150 * MS) == (stored.whole, stored.durable_ns, stored.given_up_ns)
+    assert (False, None, 150 * MS) == (stored.complete, stored.durable_ns, stored.given_up_ns)
     assert 100 == lab.took_ms(lab.storage.write(10 * MB, "b"))
 
 

@@ -35,7 +35,7 @@ def test_a_full_disk_is_a_failure_with_a_name():
     kept = here.env.run(until=here.env.process(disk.write(60 * MB, "kept")))
     with pytest.raises(DiskFull, match="task manager 0 has 40000000 B left, keyed/map/3 needs 50000000 B more"):
         here.took_ms(disk.write(50 * MB, "keyed", "map", 3))
-    assert [True, False] == [stored.whole for stored in here.storage.files]
+    assert [True, False] == [stored.complete for stored in here.storage.files]
     here.took_ms(disk.write(40 * MB, "fits"))
     here.took_ms(disk.delete([kept]))
     here.took_ms(disk.write(60 * MB, "fits again"))
@@ -73,4 +73,4 @@ def test_files_of_disk_and_storage_stand_in_one_ledger():
     here.took_ms(here.storage.write(1, "remote"))
     here.took_ms(here.storage.disk(2).write(2, "local", host=2))
 
-    assert [(("remote",), False, 0), (("local",), True, 2)] == [(one.name, one.disk, one.host) for one in here.storage.files]
+    assert [(("remote",), False, 0), (("local",), True, 2)] == [(file.name, file.disk, file.host) for file in here.storage.files]

@@ -66,7 +66,7 @@ def test_the_order_of_flows_does_not_matter(world, random):
 def test_all_capacities_times_k_are_all_rates_times_k(world, k):
     """Dimensions: exactly, where nothing is rounded."""
     paths, capacity = world
-    whole = [c * 840 * 840 for c in capacity]  # divides by any number of flows, twice over
-    slow, fast = max_min(paths, whole), max_min(paths, [k * c for c in whole])
+    scaled = [c * 840 * 840 for c in capacity]  # divides by any number of flows, twice over
+    slow, fast = max_min(paths, scaled), max_min(paths, [k * c for c in scaled])
 
     assert all(abs(k * a - b) <= k * 8 for a, b in zip(slow, fast, strict=True))

@@ -50,7 +50,7 @@ def test_a_full_file_is_closed():
     here = lab()
 
     assert [12, 10, 10, 11, 12] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abcde"]
-    assert [True, False] == [stored.whole for stored in physical(here)]
+    assert [True, False] == [stored.complete for stored in physical(here)]
 
 
 def test_what_is_appended_is_durable():
@@ -58,7 +58,7 @@ def test_what_is_appended_is_durable():
     (file,) = written(here, "a")
 
     assert here.storage.files.exists(file)
-    assert not physical(here)[0].whole
+    assert not physical(here)[0].complete
 
 
 def test_two_at_a_time_need_two_files():
@@ -86,7 +86,7 @@ def test_across_checkpoints_they_do():
     written(here, "b", merge=2)
     here.took_ms(here.storage.end_merging(1))
 
-    assert [(2 * MB, False)] == [(stored.size_bytes, stored.whole) for stored in physical(here)]
+    assert [(2 * MB, False)] == [(stored.size_bytes, stored.complete) for stored in physical(here)]
 
 
 def test_the_end_of_a_checkpoint_closes_its_files():
@@ -95,7 +95,7 @@ def test_the_end_of_a_checkpoint_closes_its_files():
     written(here, "b", merge=2)
 
     assert 1 == here.took_ms(here.storage.end_merging(1))
-    assert [True, False] == [stored.whole for stored in physical(here)]
+    assert [True, False] == [stored.complete for stored in physical(here)]
 
 
 def test_the_last_delete_deletes_the_physical_file():
@@ -121,13 +121,13 @@ def test_space_that_is_wasted_is_not_kept_by_reuse():
     here = lab(replace(ON, max_space_amplification=Fraction(2)))
     a, b, c = written(here, "a", "b", "c")
     (own,) = written(here, "own", merge=None)
-    told = []
+    answers = []
     for number, gone in enumerate(([], [b], [c]), start=1):
         here.took_ms(here.storage.delete(gone))
         here.took_ms(here.storage.end_merging(number))
-        told.append((here.storage.may_reuse(a), here.storage.may_reuse(own)))
+        answers.append((here.storage.may_reuse(a), here.storage.may_reuse(own)))
 
-    assert [(True, True), (True, True), (False, True)] == told
+    assert [(True, True), (True, True), (False, True)] == answers
 
 
 def test_the_worst_wasters_go_first():
@@ -194,7 +194,7 @@ def test_a_file_that_is_written_to_when_its_checkpoint_ends_is_closed_then():
     here.start("end", here.storage.end_merging(1), at_ms=5)
 
     assert {"end": 5, "write": 13} == here.run()
-    assert [True] == [stored.whole for stored in physical(here)]
+    assert [True] == [stored.complete for stored in physical(here)]
 
 
 def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():

@@ -41,7 +41,7 @@ def test_the_line_is_that_of_theory(load):
     lab = Lab()
     names = server(lab, service_ms=1, kind="exponential")
     stayed, at = [], 0
-    def one(i):
+    def request(i):
         begun = lab.env.now
         yield from names.request("create", (i,))
         stayed.append((lab.env.now - begun) / MS)
@@ -49,7 +49,7 @@ def test_the_line_is_that_of_theory(load):
     key = stream(7, "arrivals")
     for i in range(40_000):
         at += round(-log((draw(key, i) + 0.5) / 2**32) / load * MS)
-        lab.env.timeout(at).callbacks.append(lambda _, i=i: lab.env.process(one(i)))
+        lab.env.timeout(at).callbacks.append(lambda _, i=i: lab.env.process(request(i)))
     lab.run()
 
     assert 1 / (1 - load) == pytest.approx(fmean(stayed), rel=0.08)

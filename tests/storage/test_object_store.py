@@ -117,7 +117,7 @@ def test_a_part_that_fails_fails_the_file():
 
     assert {"a": 250} == lab.ended
     assert ["a"] == list(lab.failed)
-    assert [False] == [stored.whole for stored in lab.storage.files]
+    assert [False] == [stored.complete for stored in lab.storage.files]
 
 
 def test_who_is_interrupted_sends_no_more_parts():

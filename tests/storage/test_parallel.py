@@ -62,8 +62,8 @@ def test_the_first_failure_stops_the_others():
 
     assert {"all": 15} == lab.ended
     assert ["all"] == list(lab.failed)
-    assert [(("sst", 0), True), (("sst", 1), False), (("sst", 2), False)] == [(one.name, one.whole) for one in lab.storage.files]
-    assert [None, 15 * MS, 15 * MS] == [one.given_up_ns for one in lab.storage.files]
+    assert [(("sst", 0), True), (("sst", 1), False), (("sst", 2), False)] == [(file.name, file.complete) for file in lab.storage.files]
+    assert [None, 15 * MS, 15 * MS] == [file.given_up_ns for file in lab.storage.files]
 
 
 def test_an_interrupt_stops_all_threads():
@@ -73,7 +73,7 @@ def test_an_interrupt_stops_all_threads():
     lab.env.timeout(5 * MS).callbacks.append(lambda _: process.interrupt())
     lab.env.run()
 
-    assert [(False, 5 * MS), (False, 5 * MS)] == [(one.whole, one.given_up_ns) for one in lab.storage.files]
+    assert [(False, 5 * MS), (False, 5 * MS)] == [(file.complete, file.given_up_ns) for file in lab.storage.files]
 
 
 def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
@@ -90,4 +90,4 @@ def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
     lab.env.run()
 
     assert isinstance(process.value, simpy.Interrupt)
-    assert [15 * MS, 15 * MS] == [one.given_up_ns for one in lab.storage.files]
+    assert [15 * MS, 15 * MS] == [file.given_up_ns for file in lab.storage.files]

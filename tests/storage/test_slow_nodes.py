@@ -14,12 +14,12 @@ HOUR = 3600 * SECOND
 
 def episodes(options, node, until):
     """(begin, end, factor) one after the other."""
-    history, now, told = slowness(options, 1, node), 0, []
+    history, now, found = slowness(options, 1, node), 0, []
     while now < until:
         factor, end = history.at(now)
-        told.append((now, end, factor))
+        found.append((now, end, factor))
         now = end
-    return told
+    return found
 
 
 @pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 2.0), ("constant", 1.0)])
@@ -35,10 +35,10 @@ def test_the_share_holds_at_every_moment(kind, cv, at_s):
 @pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 1.5)])
 def test_episodes_have_their_mean_length(kind, cv):
     """60 s slow, 240 s healthy in between; the first and the last of each node are cut and left out."""
-    told = [e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]]
+    found = [e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]]
 
-    assert 60 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in told if factor == 10), rel=0.05)
-    assert 240 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in told if factor == 1), rel=0.05)
+    assert 60 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 10), rel=0.05)
+    assert 240 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 1), rel=0.05)
 
 
 def test_long_episodes_are_met_more_often():
@@ -56,10 +56,10 @@ def test_healthy_and_slow_for_ever():
 
 def test_nodes_and_seeds_have_histories_of_their_own():
     options = slow("1/2", 10, lasts_s=60)
-    told = [episodes(options, node, HOUR)[:3] for node in range(20)]
+    histories = [episodes(options, node, HOUR)[:3] for node in range(20)]
 
-    assert 20 == len({str(one) for one in told})
-    assert told == [episodes(options, node, HOUR)[:3] for node in range(20)]
+    assert 20 == len({str(history) for history in histories})
+    assert histories == [episodes(options, node, HOUR)[:3] for node in range(20)]
     assert slowness(options, 1, 3).at(0) != slowness(options, 2, 3).at(0)
 
 
@@ -67,20 +67,20 @@ def test_a_measured_series_repeats():
     """Two machines, an hour each: 1 then 4 after half an hour, and always 2; each node starts somewhere."""
     step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
     options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR))
-    told = [episodes(options, node, 10 * HOUR) for node in range(40)]
+    histories = [episodes(options, node, 10 * HOUR) for node in range(40)]
 
-    assert {"1 4", "2"} == {" ".join(map(str, sorted({factor for _, _, factor in one}))) for one in told}
-    assert {HOUR // 2, HOUR} == {end - begin for one in told for begin, end, _ in one[1:]}
-    assert len({one[0][1] for one in told}) > 30
+    assert {"1 4", "2"} == {" ".join(map(str, sorted({factor for _, _, factor in history}))) for history in histories}
+    assert {HOUR // 2, HOUR} == {end - begin for history in histories for begin, end, _ in history[1:]}
+    assert len({history[0][1] for history in histories}) > 30
 
 
 def test_a_measured_series_begins_where_it_is_told_to():
     """All nodes at the same moment, the machines in turn, whatever the seed."""
     step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
     options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR, begin_ns=HOUR // 3))
-    told = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
+    answers = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
 
-    assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == told
+    assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == answers
 
 
 def test_the_more_episodes_differ_the_longer_the_first_one_lasts():

@@ -100,7 +100,7 @@ class Accounts:
         if self._before is not None:
             self._begin_with(self._before, checkpoint, stands)
         expected = self.ledger.of(checkpoint)
-        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, told=told))
+        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=told))
         self.ledger.stand(stands, counted)
         again = [(row, more) for row, more in zip(self._outputs, self._more, strict=True) if expected.known[row.task]]
         when = f"at checkpoint {checkpoint}"

@@ -15,7 +15,7 @@ import simpy
 from sim.model.random import draw, stream
 from sim.runtime.task.log_uploads import LogUploads, Part
 from sim.state.changelog import ChangelogBackend
-from sim.state.files import File, Handle, Taken
+from sim.state.files import File, FrozenState, Handle
 from sim.storage import FileId, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.work import Work
@@ -169,7 +169,7 @@ class LogWriter:
             frozen.succeed(taken)
 
         self.host.thread.post(freeze)
-        taken: Taken = yield frozen
+        taken: FrozenState = yield frozen
         handles: list[Handle] = []
         try:
             for step in taken.steps:

@@ -22,7 +22,7 @@ from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
-from sim.state.files import File, Handle, Part, Step, Taken
+from sim.state.files import File, FrozenState, Handle, KeyedPart, WriteStep
 from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSnapshot", "SubtaskState"]
 
-_NOTHING = Taken()
+_NOTHING = FrozenState()
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 
@@ -41,7 +41,7 @@ class StateSnapshot:
     """What one subtask stores for one checkpoint; complete when both parts are written."""
 
     type: SnapshotType
-    keyed: Taken
+    keyed: FrozenState
     operator_bytes: int
     handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
     operator: list[Handle] = field(default_factory=list)
@@ -262,7 +262,7 @@ class SubtaskState:
         self._copies[checkpoint] = disk, snapshot.local
 
     def write_step(
-        self, storage: CheckpointStorage, handles: list[Handle], step: Step, name: tuple[str | int, ...], merge: int | None = None, *,
+        self, storage: CheckpointStorage, handles: list[Handle], step: WriteStep, name: tuple[str | int, ...], merge: int | None = None, *,
         alone: bool = False,
     ) -> Work[None]:  # fmt: skip
         """Process: the files of one step, `alone` under the name itself; `handles` grows as they are written.  Raises StorageFailed."""
@@ -311,8 +311,8 @@ def _brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iter
     return Brought(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
-def _part(snapshot: StateSnapshot, share: Fraction) -> Part:
-    return Part(snapshot.type, snapshot.keyed.image, tuple(snapshot.handles), share)
+def _part(snapshot: StateSnapshot, share: Fraction) -> KeyedPart:
+    return KeyedPart(snapshot.type, snapshot.keyed.image, tuple(snapshot.handles), share)
 
 
 def _read(storage: CheckpointStorage, handle: Handle, size_bytes: int, host: int) -> Work[None]:

@@ -19,7 +19,7 @@ ENGINE = "interpreted"
 def there(world):
     """(checkpoint, kind) of what is in storage."""
     return {(int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
-            for file in world.storage.files if file.whole and file.deleted_ns is None}
+            for file in world.storage.files if file.complete and file.deleted_ns is None}
 
 
 @pytest.mark.parametrize("retained", [1, 3])
@@ -39,7 +39,7 @@ def test_channel_state_belongs_to_its_checkpoint():
     """One file per group of subtasks; it goes with the directory."""
     world = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
     (latest,) = world.files.held()
-    stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.whole]
+    stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.complete]
 
     assert stored
     newest = {file.id for file in stored if file.deleted_ns is None and file.name[-1] == latest.checkpoint}
@@ -78,7 +78,7 @@ def test_what_a_task_had_written_for_nothing_goes():
     """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
     base = jobs(count=1, seconds=3)
     world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
-    tables = [file for file in world.storage.files if str(file.name[-1]).endswith(".sst") and file.whole]
+    tables = [file for file in world.storage.files if str(file.name[-1]).endswith(".sst") and file.complete]
 
     assert not completed(world)
     assert len(tables) > 10

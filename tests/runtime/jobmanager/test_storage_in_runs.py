@@ -42,7 +42,7 @@ def test_checkpoints_complete_on_every_kind(name, kind):
 
     assert len(completed(here)) > 4
     assert () == here.checking.violations()
-    assert 0 < sum(stored.whole for stored in here.storage.files)
+    assert 0 < sum(stored.complete for stored in here.storage.files)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -120,8 +120,8 @@ def test_merging_makes_fewer_files():
 
     assert completed(apart) == completed(merged)
     assert merged.storage.files_written < apart.storage.files_written
-    assert all(stored.whole for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None)
-    assert all(stored.whole for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over), "subsumed"
+    assert all(stored.complete for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None)
+    assert all(stored.complete for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over), "subsumed"
 
 
 def test_the_same_run_twice_is_the_same():

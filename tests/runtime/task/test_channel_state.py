@@ -162,7 +162,7 @@ def test_a_file_that_storage_gives_up_fails_all_members():
     down(office, 4)
 
     assert [("failed for 0", 4), ("data of 0", 4), ("failed for 1", 9)] == office.run()
-    assert [False] == [file.whole for file in office.storage.files]
+    assert [False] == [file.complete for file in office.storage.files]
 
 
 def test_the_thread_goes_on_after_a_failure():

@@ -41,7 +41,7 @@ def world(*arguments, **options):
 
 def logs(one, kind="changelog"):
     """(ms, bytes) of each whole file of the log, in order."""
-    return [(stored.durable_ns / MS, stored.size_bytes) for stored in one.storage.files if stored.name[0] == kind and stored.whole]
+    return [(stored.durable_ns / MS, stored.size_bytes) for stored in one.storage.files if stored.name[0] == kind and stored.complete]
 
 
 def test_so_much_log_goes_without_being_asked():

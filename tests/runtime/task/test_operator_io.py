@@ -128,7 +128,7 @@ def test_a_task_that_stops_gives_its_uploads_up():
     now = world.env.now
     world.env.run(until=now + 300 * MS)
 
-    assert {(False, now)} == {(file.whole, file.given_up_ns) for file in uploads()}
+    assert {(False, now)} == {(file.complete, file.given_up_ns) for file in uploads()}
     assert {0} == {space.used_bytes for space in world.staging.values()}
 
 

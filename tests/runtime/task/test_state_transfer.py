@@ -12,7 +12,7 @@ from sim.model.job import Snapshot, Vertex
 from sim.model.state import Lsm, State, StateOptions
 from sim.model.storage import Disk, Storage
 from sim.runtime.task.state_snapshot import SubtaskState
-from sim.state.files import File, Step
+from sim.state.files import File, WriteStep
 from sim.storage import CheckpointStorage
 
 MS, MB = 1_000_000, 1_000_000
@@ -58,7 +58,7 @@ def list_schedule_ns(costs, threads):
 def test_files_of_a_step_are_list_scheduled(sizes, threads):
     """k threads take the files in order: the makespan of `latency + bytes / bandwidth` on k machines, to the nanosecond."""
     files, one = storage(), subtask(HEAP, StateOptions())
-    step = Step(tuple(File(f"{i}", size * MB, "shared") for i, size in enumerate(sizes)), threads)
+    step = WriteStep(tuple(File(f"{i}", size * MB, "shared") for i, size in enumerate(sizes)), threads)
     costs = [size * MB + 2 * MS for size in sizes]
 
     assert list_schedule_ns(costs, threads) == took(files, one.write_step(files, [], step, ("keyed",)))
@@ -103,7 +103,7 @@ def test_a_cancelled_snapshot_tells_what_it_leaves_behind():
 
     assert ["meta"] == [handle.name for handle in one.cancel(1)]
     assert [] == one.cancel(1)
-    assert [True, False] == [stored.whole for stored in files.files]
+    assert [True, False] == [stored.complete for stored in files.files]
     one.notify_complete(1)
     assert {} == one.backend.increments.base
 
