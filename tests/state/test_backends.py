@@ -7,7 +7,9 @@ import pytest
 
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.state.backends import backend
+from sim.state.compaction import CompactionThread
 from sim.state.files import Handle, KeyedPart
+from sim.state.rocksdb import RocksDb
 
 MS, S = 1_000_000, 1_000_000_000
 HEAP = State(1_000_000, serialize_bytes_per_second=50_000_000, sync_ns=3 * MS)
@@ -195,6 +197,34 @@ def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
     assert 2 * total == sum(size for _, size in restoring.reads)
     assert 2 * (total // 2) * S // 100_000_000 == restoring.after_ns
     assert ["000001.sst"] == tables(all_files(take(rocks, 2)[0]))
+
+
+def test_a_rescaled_tree_keeps_none_of_its_tables():
+    """There were three, and what it begins with now is one table of all keys, with numbers from the beginning."""
+    rocks = made(ROCKS, INCREMENTAL)
+    for number in (1, 2, 3):
+        rocks.update(10, number * S)
+        taken, handles = take(rocks, number)
+    rocks.restore(3, [part(taken, handles, share=Fraction(1, 2))] * 2, 4 * S)
+    after, _ = take(rocks, 4)
+
+    assert 3 == len(tables(handles))
+    assert (["000001.sst"], ()) == (tables(all_files(after)), after.reused)
+
+
+def test_a_database_that_is_gone_leaves_the_shared_thread():
+    """A second of compaction is due in both at the end of the fourth; the first is stopped, so the second has the thread to itself."""
+    lsm = Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000, compaction_thread="task-manager")
+    thread = CompactionThread()
+    both = [RocksDb(replace(ROCKS, lsm=lsm), 1_000_000, INCREMENTAL, thread) for _ in range(2)]
+    for number in range(1, 5):
+        for rocks in both:
+            rocks.update(1, number)
+            take(rocks, number)
+    both[0].stop()
+    both[1].update(0, 2 * S)
+
+    assert [True, False] == [bool(rocks.tree.levels[0]) for rocks in both]
 
 
 def test_rocksdb_from_a_canonical_savepoint_is_read_as_one_stream():

@@ -127,6 +127,10 @@ def test_live_tables_hold_every_key(keys, full, writes, trigger):
     assert len(tree.live) == len({table.number for table in tree.live})
 
 
+def test_without_writes_or_keys_nothing_is_distinct():
+    assert [0, 0, 1] == [distinct(0, 5), distinct(5, 0), distinct(5, 1)]
+
+
 @pytest.mark.parametrize(("writes", "keys"), [(0, 10), (1, 10), (10, 10), (750, 10_081), (10**6, 1000), (5, 1)])
 def test_distinct_keys_are_the_expectation(writes, keys):
     """keys * (1 - (1 - 1/keys)^writes), to the nearest entry."""

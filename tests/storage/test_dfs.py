@@ -235,3 +235,24 @@ def test_the_own_node_is_read_if_it_holds_a_replica():
     lab = Lab(dfs(**PIPELINE))
 
     assert {0} == {lab.took_ms(lab.storage.read(50 * MB, "read", i, host=0)) for i in range(8)}
+
+
+def test_every_block_is_read_where_it_was_written(monkeypatch):
+    """Four blocks of one replica each on fifty nodes: the same nodes in the same order."""
+    lab = Lab(dfs(nodes=50, block_bytes=4 * MB))
+    medium, nodes = lab.storage.medium, []
+    place = {id(node.disk): number for number, node in enumerate(medium._nodes)}
+    true_transfer = medium.network.transfer
+
+    def transfer(size_bytes, links):
+        nodes.append(next(place[id(link)] for link in links if id(link) in place))
+        return true_transfer(size_bytes, links)
+
+    monkeypatch.setattr(medium.network, "transfer", transfer)
+    lab.took_ms(lab.storage.write(16 * MB, "file"))
+    written = list(nodes)
+    nodes.clear()
+    lab.took_ms(lab.storage.read(16 * MB, "file"))
+
+    assert len(set(written)) > 1
+    assert written == nodes

@@ -43,3 +43,18 @@ def test_a_failure_reaches_the_work_and_nobody_else() -> None:
     env.run()
 
     assert ["gone"] == story
+
+
+def test_what_is_awaited_first_may_be_over_already() -> None:
+    env = simpy.Environment()
+    over = env.event().succeed("known")
+    env.run()
+    story: list[str] = []
+
+    def work() -> Work[None]:
+        story.append((yield over))
+
+    under_way = work()
+    carry_on(under_way, next(under_way))
+
+    assert ["known"] == story
