@@ -7,13 +7,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.mutations.changes import Mutant
 
-__all__ = ["MOMENTS", "NOT_DRAWN", "PAGE", "Score", "equivalents", "note", "page"]
+__all__ = ["MOMENTS", "NOT_DRAWN", "PAGE", "Score", "equivalents", "note", "page", "reasons", "survivors"]
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+SURVIVORS = Path(__file__).with_name("survivors.toml")
 NUMBERS = Path(__file__).with_name("scores.json")
 PAGE = Path(__file__).with_name("SCORES.md")
 MOMENTS = ("before", "after")  # tests were written for what the first sample told; the second is another one
@@ -39,17 +40,34 @@ class Score(NamedTuple):
 
 def equivalents() -> dict[Key, str]:
     """What nobody can notice, with the reason."""
-    rows = tomllib.loads(EQUIVALENT.read_text()).get("equivalent", [])
+    return rows_of(EQUIVALENT, "equivalent")
+
+
+def reasons() -> dict[Key, str]:
+    """Why a change lives that somebody could notice."""
+    return rows_of(SURVIVORS, "survivor")
+
+
+def rows_of(path: Path, name: str) -> dict[Key, str]:
+    rows = tomllib.loads(path.read_text()).get(name, [])
     return {(row["file"], row["before"], row["after"]): row["reason"] for row in rows}
 
 
 def note(room: str, moment: str, score: Score, survivors: Sequence[Mutant]) -> None:
     """Keep an outcome and write the page anew."""
     numbers = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    rows = sorted({mutant.key for mutant in survivors})
+    rows = sorted({(mutant.file, mutant.line, mutant.before, mutant.after) for mutant in survivors})
     numbers.setdefault(room, {})[moment] = {"score": score, "survivors": rows}
     NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n")
     PAGE.write_text(page())
+
+
+def survivors() -> dict[str, list[tuple[int, Key]]]:
+    """By room: line and change of what lived in the second draw and is not known to be equivalent."""
+    numbers = json.loads(NUMBERS.read_text())
+    known = equivalents()
+    found = {room: [(line, (file, *change)) for file, line, *change in moments["after"]["survivors"]] for room, moments in numbers.items()}
+    return {room: [(line, key) for line, key in rows if key not in known] for room, rows in found.items()}
 
 
 def page() -> str:
@@ -76,14 +94,15 @@ def page() -> str:
         "and it changes nothing outside functions; cosmic-ray starts pytest anew for each change,",
         "which takes longer here than the tests that notice.",
         "",
-        "| room | changes | before: drawn | noticed | after: drawn | equivalent | noticed | survivors |",
-        "|---|---|---|---|---|---|---|---|",
-        *(row(room, moments) for room, moments in numbers.items()),
+        "| room | changes | draw | seed | drawn | equivalent | noticed | survivors | score |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(row(room, moment, Score(*draws[moment]["score"])) for room, draws in numbers.items() for moment in MOMENTS if moment in draws),
     ]
-    for room, moments in numbers.items():
-        if survivors := [key for key in moments.get("after", {}).get("survivors", ()) if tuple(key) not in known]:
+    why = reasons()
+    for room, rows in survivors().items():
+        if rows:
             lines += ["", f"## {room}: survivors of the second draw", ""]
-            lines += [f"* {shown(key)}" for key in survivors]
+            lines += [f"* {shown(key, line)}: {why.get(key, 'not looked into')}" for line, key in rows]
     counts = Counter(key[0].split("/")[1] for key in known)
     lines += ["", "## Equivalent changes", ""]
     lines += [f"{len(known)} are listed: " + ", ".join(f"{room} {counts[room]}" for room in sorted(counts)) + ".", ""]
@@ -91,27 +110,20 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def row(room: str, moments: dict[str, Any]) -> str:
-    cells: list[str] = []
-    for moment in MOMENTS:
-        if moment not in moments:
-            cells += ["", ""] if moment == "before" else ["", "", "", ""]
-            continue
-        score = Score(*moments[moment]["score"])
-        real = score.drawn - score.equivalent
-        noticed = f"{score.noticed} ({score.noticed / max(1, real):.0%})"
-        cells += [str(score.drawn)] if moment == "before" else [str(score.drawn), str(score.equivalent)]
-        cells += [noticed] if moment == "before" else [noticed, str(real - score.noticed)]
-    possible = next(Score(*moments[moment]["score"]).possible for moment in reversed(MOMENTS) if moment in moments)
-    return f"| {room} | {possible} | " + " | ".join(cells) + " |"
+def row(room: str, moment: str, score: Score) -> str:
+    real = score.drawn - score.equivalent
+    share = f"{score.noticed / max(1, real):.1%}"
+    cells = (room, score.possible, moment, score.seed, score.drawn, score.equivalent, score.noticed, real - score.noticed, share)
+    return f"| {' | '.join(map(str, cells))} |"
 
 
-def shown(key: Sequence[str]) -> str:
+def shown(key: Sequence[str], line: int | None = None) -> str:
     """Where, and what becomes what, without what stays the same on both sides."""
     file, before, after = key
     begin = next((i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), min(len(before), len(after)))
     begin = max(0, begin - WIDTH // 2)
-    return f"`{file.removeprefix('sim/')}`: `{cut(before, begin)}` -> `{cut(after, begin)}`"
+    place = file.removeprefix("sim/") + ("" if line is None else f":{line}")
+    return f"`{place}`: `{cut(before, begin)}` -> `{cut(after, begin)}`"
 
 
 def cut(text: str, begin: int) -> str:
