@@ -14,7 +14,7 @@ import numpy as np
 from sim.analysis.resampling import resamples
 from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.lab.recording import Recording
 
 __all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_ms", "votes"]
 

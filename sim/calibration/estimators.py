@@ -16,7 +16,8 @@ import pandas as pd
 from sim.recordings.infer.lab.scenario import FIXED_OPTIONS, RESTART_OPTIONS
 from sim.recordings.infer.lab.startup import startup_ms
 from sim.recordings.source.lab.config import Configuration, Node
-from sim.recordings.source.recording import Checkpoint, Recording
+from sim.recordings.source.lab.recording import Recording
+from sim.recordings.source.recorded_job import Checkpoint
 from sim.units import parse_flink_duration
 
 __all__ = ["CONSTANTS", "Constant"]

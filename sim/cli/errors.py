@@ -20,7 +20,7 @@ __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say"
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.text.problems.ScenarioError": 3,
-    "sim.recordings.source.reader.RecordingError": 3,
+    "sim.recordings.source.files.RecordingError": 3,
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sim.cells.local import Progress
     from sim.model.scenario import Overheads
-    from sim.recordings.source.lab.config import Configuration
+    from sim.recordings.source.graph import Vertex
     from sim.validation.settings import Settings
 
 __all__ = ["validate_recordings"]
@@ -31,7 +31,7 @@ class _Outcome(NamedTuple):
 
     table: pd.DataFrame | None
     name: str = ""
-    config: Configuration | None = None
+    graph: Sequence[Vertex] = ()
     settings: Settings | None = None
     lost: Sequence[str] = ()  # what is not modelled
     trouble: str = ""  # why there is no table
@@ -116,7 +116,7 @@ def _impatient(limit_s: float) -> Progress:
 
 def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> _Outcome:
     """The truth table of one file.  Nothing in one file keeps the others from being judged."""
-    from sim.recordings import RecordingError, read_any
+    from sim.recordings import Recording, RecordingError, read_any
     from sim.scenario import ScenarioError
     from sim.validation.settings import settings_of
     from sim.validation.truth import truth, unmodelled
@@ -126,7 +126,8 @@ def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, o
         recording = read_any(path)
         lost = unmodelled(recording)
         table = truth(recording, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s))
-        return _Outcome(table, recording.name, recording.config, settings_of(recording.config, recording.flink_version), lost)
+        settings = settings_of(recording.config, recording.flink_version) if isinstance(recording, Recording) else None
+        return _Outcome(table, recording.name, recording.vertices, settings, lost)
     except RecordingError as error:
         return _Outcome(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
@@ -156,4 +157,4 @@ def _show(judged: dict[str, _Outcome], counted: dict[str, _Outcome], as_json: bo
     table = pd.concat([outcome.table for outcome in counted.values() if outcome.table is not None], ignore_index=True)
     show_orderings(orderings(table, {name: outcome.settings for name, outcome in counted.items() if outcome.settings is not None}))
     show_summaries(table)
-    show_bars(bars(table, {name: outcome.config for name, outcome in counted.items() if outcome.config is not None}))
+    show_bars(bars(table, {name: outcome.graph for name, outcome in counted.items()}))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sim.envelope.features import FEATURES, Value, features
 from sim.envelope.validity import QUANTITIES, Envelope, Seen
-from sim.recordings import Recording
+from sim.recordings import RecordedJob
 from sim.validation.summary import summary
 from sim.validation.truth import scenario_of, truth
 
@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     table: pd.DataFrame  # its truth table
 
 
-def judge(recording: Recording, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
+def judge(recording: RecordedJob, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
     return Judged(recording.name, recording.family, features(scenario_of(recording)), truth(recording, seeds=seeds))
 
 

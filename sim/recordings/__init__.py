@@ -9,14 +9,16 @@ from sim.recordings.observe.from_rest import to_recording
 from sim.recordings.observe.measured import Measured, compared
 from sim.recordings.observe.table import observed
 from sim.recordings.reading import infer, read_any, read_source, to_document
+from sim.recordings.source.files import RecordingError
+from sim.recordings.source.lab.reader import read
+from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.logs.reading import JobLog
-from sim.recordings.source.reader import RecordingError, read
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.saved import read_saved, save
 from sim.recordings.source.rest.snapshot import Snapshot
 
 __all__ = [
-    "Import", "Inference", "JobLog", "Measured", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer", "infer_scenario",
-    "observed", "read", "read_any", "read_saved", "read_source", "save", "to_document", "to_recording",
+    "Import", "Inference", "JobLog", "Measured", "RecordedJob", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer",
+    "infer_scenario", "observed", "read", "read_any", "read_saved", "read_source", "save", "to_document", "to_recording",
 ]  # fmt: skip

@@ -5,8 +5,6 @@ A recording of ours, saved answers of a REST API (folder or zip), an archive of 
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +16,11 @@ from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.observe.from_log import to_log_recording
 from sim.recordings.observe.from_rest import to_recording
 from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
+from sim.recordings.source.lab.reader import recording_of
+from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.logs.reading import JobLog, read_logs
-from sim.recordings.source.reader import RecordingError, parse, recording_of, refuse_special
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.history import is_archive, read_archive
 from sim.recordings.source.rest.saved import is_saved, read_saved
 from sim.recordings.source.rest.snapshot import Snapshot
@@ -54,7 +54,7 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
     return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
 
 
-def read_any(path: str | Path, job: str | None = None) -> Recording:
+def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
     """Checkpoints and metrics of whatever it is, as tables."""
     path = Path(path)
     source = read_source([path], job)
@@ -69,12 +69,20 @@ def infer(source: Snapshot | JobLog) -> Inference:
     return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
 
 
-def to_document(recording: Recording, *, compare: bool = False) -> Import:
-    """The scenario of a recorded run: from its configuration or, where it has none, as it was inferred."""
-    if not isinstance(recording, Measured):
-        return to_scenario.to_document(recording, compare=compare)
-    inference = compared(recording.inference) if compare else recording.inference
-    run = {"duration": format_duration(round(recording.config.duration_s) * 10**9)}  # as long as it was watched
+def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
+    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
+    match recording:
+        case Recording():
+            return to_scenario.to_document(recording, compare=compare)
+        case Measured():
+            return _as_inferred(recording, compare=compare)
+        case _:
+            raise TypeError(f"no scenario is made of a {type(recording).__name__}")
+
+
+def _as_inferred(job: Measured, *, compare: bool) -> Import:
+    inference = compared(job.inference) if compare else job.inference
+    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as it was watched
     return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
 
 
@@ -88,10 +96,8 @@ def _logs_in(path: Path) -> list[Path]:
 def _begins_like_text(path: Path) -> bool:
     """The first character that is not blank begins no JSON document and is no control character."""
     try:
-        with path.open("rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
+        with opened(path) as file:
             start = file.read(200).lstrip()
-    except (OSError, EOFError, ValueError, zlib.error):
-        return False  # told by whoever reads it
+    except RecordingError:
+        return False  # whoever reads it says why
     return bool(start) and start[:1] not in b"{[" and all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)

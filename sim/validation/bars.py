@@ -6,13 +6,13 @@ exact and hide the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
 from sim.recordings.observe.quantities import DURATIONS
-from sim.recordings.source.lab.config import Configuration
+from sim.recordings.source.graph import Vertex, is_read
 from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["BARS", "Bar", "back_pressured", "bars"]
@@ -59,10 +59,10 @@ def back_pressured(table: pd.DataFrame) -> set[str]:
     return set(shares[shares["observed_p50"] >= _HIGH]["recording"])
 
 
-def bars(table: pd.DataFrame, configurations: Mapping[str, Configuration]) -> pd.DataFrame:
+def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[Vertex]]) -> pd.DataFrame:
     """Per bar: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met; a bar without rows is not there.
 
-    `configurations`: of each recording of the truth table.
+    `graphs`: the vertices of each recording of the truth table.
     """
     waiting, found = back_pressured(table), []
     for bar in BARS:
@@ -70,7 +70,7 @@ def bars(table: pd.DataFrame, configurations: Mapping[str, Configuration]) -> pd
         if bar.runs == "back-pressured":
             rows = rows[rows["recording"].isin(waiting)]
         chosen = _VERTICES[bar.vertices]
-        kept = [chosen(configurations[name], vertex) for name, vertex in rows[["recording", "vertex"]].itertuples(index=False, name=None)]
+        kept = [chosen(graphs[name], vertex) for name, vertex in rows[["recording", "vertex"]].itertuples(index=False, name=None)]
         rows = _telling(rows[pd.Series(kept, index=rows.index, dtype=bool)])
         if len(rows):
             found.append((bar.what, _where(bar), _limit(bar), len(rows), *_reached(bar, rows)))
@@ -113,15 +113,14 @@ def _where(bar: Bar) -> str:
     return {"all": f"{bar.runs} runs", "ends": "vertices nobody reads", "symmetric": "vertices of one even input"}[bar.vertices]
 
 
-def _symmetric(config: Configuration, vertex: str | None) -> bool:
+def _symmetric(graph: Sequence[Vertex], name: str | None) -> bool:
     """Every barrier comes the same way: one input, and no subtask is given more than another, here or before."""
-    node = config.node(vertex or "")
-    even = not any(each.out_weights and len(set(each.out_weights)) > 1 for each in config.nodes)
-    return even and len(node.inputs) == 1
+    inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
+    return inputs == 1 and all(vertex.is_even for vertex in graph)
 
 
-_VERTICES: Mapping[str, Callable[[Configuration, str | None], bool]] = {
-    "all": lambda _config, _vertex: True,
-    "ends": lambda config, vertex: not config.is_read(vertex or ""),
+_VERTICES: Mapping[str, Callable[[Sequence[Vertex], str | None], bool]] = {
+    "all": lambda _graph, _vertex: True,
+    "ends": lambda graph, vertex: not is_read(graph, vertex or ""),
     "symmetric": _symmetric,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.recordings import Recording, RecordingError, observed, read_any, to_document
+from sim.recordings import RecordedJob, RecordingError, observed, read_any, to_document
 from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
@@ -39,7 +39,7 @@ COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED,
 
 
 def truth(
-    recording: Recording | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
+    recording: RecordedJob | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
     overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """The rows (`COLUMNS`) of one recording, everything the recording shows; NaN where a run did not show it.
@@ -50,7 +50,7 @@ def truth(
     `progress` is told the simulated time [ns] of each run.
     RecordingError: not a recording; ScenarioError: nothing that can be simulated.  What `unmodelled` names is left out of the prediction.
     """
-    recorded = recording if isinstance(recording, Recording) else read_any(recording)
+    recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
         seen, scenario = observed(recorded), scenario_of(recorded, overheads)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -65,16 +65,16 @@ def truth(
     return table
 
 
-def scenario_of(recording: Recording, overheads: Overheads | None = None) -> Scenario:
+def scenario_of(recording: RecordedJob, overheads: Overheads | None = None) -> Scenario:
     """What is simulated for a recording: its configuration, nothing observed."""
     document, question, comments, _ = to_document(recording)
     scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 
-def unmodelled(recording: Recording | Path | str) -> list[str]:
+def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
     """What the recorded job did and a scenario cannot say yet, one phrase each.  RecordingError: not a recording."""
-    return to_document(recording if isinstance(recording, Recording) else read_any(recording)).not_modelled
+    return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 
 
 def beside(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:

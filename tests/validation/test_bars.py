@@ -27,7 +27,7 @@ def reached(*rows, config=CONFIG):
     table = pd.DataFrame(rows, columns=["recording", "quantity", "vertex", "observed_p50", "predicted_p50"])
     table = table.assign(predicted_p10=table["predicted_p50"], predicted_p90=table["predicted_p50"])
     table = table.assign(relative_error=relative_errors(table), covered=covered(table))
-    found = bars(table, dict.fromkeys(table["recording"], config))
+    found = bars(table, dict.fromkeys(table["recording"], config.nodes))
     return {row["what"]: (row["rows"], round(row["reached"], 3), row["met"]) for row in found.to_dict("records")}
 
 

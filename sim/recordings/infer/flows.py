@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import SubtaskPlace
 from sim.recordings.source.rest.job import RestJob, RestVertex, Series
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from sim.recordings.infer.draft import Draft
-from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
 from sim.scenario.flink.keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL

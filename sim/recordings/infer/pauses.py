@@ -13,7 +13,7 @@ from statistics import median
 
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows
-from sim.recordings.source.recording import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share
 

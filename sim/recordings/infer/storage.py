@@ -18,7 +18,7 @@ from sim.model.storage import Storage
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.pauses import settled
 from sim.recordings.infer.state import written_bytes
-from sim.recordings.source.recording import Subtask
+from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.job import RestJob
 from sim.units import UnitError, format_byte_rate, format_duration, parse_flink_size
 

@@ -20,22 +20,22 @@ from collections.abc import Iterator
 import pandas as pd
 
 from sim.recordings.observe.quantities import Value
-from sim.recordings.source.recording import Checkpoint, Recording
+from sim.recordings.source.recorded_job import Checkpoint, RecordedJob
 
 __all__ = ["completed_between", "of_ends", "stopped_ms"]
 
 
-def of_ends(recording: Recording) -> Iterator[Value]:
+def of_ends(recording: RecordedJob) -> Iterator[Value]:
     """What was asked for by hand, and what happened at the end of the job."""
     yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
     yield from _of_the_end(recording)
 
 
-def _savepoints(recording: Recording) -> list[Checkpoint]:
+def _savepoints(recording: RecordedJob) -> list[Checkpoint]:
     return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
 
 
-def _of_the_end(recording: Recording) -> Iterator[Value]:
+def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
     """Ends of input, the completion that commits what they left, and the end of the job."""
     heard, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
     if not heard.empty:
@@ -72,5 +72,5 @@ def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> 
     return int((done["id"] <= last).sum())
 
 
-def _commits(recording: Recording, vertex: str) -> bool:
-    return any(node.id == vertex and node.commit != "none" for node in recording.config.nodes)
+def _commits(recording: RecordedJob, vertex: str) -> bool:
+    return any(each.id == vertex and each.commits for each in recording.vertices)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sim.recordings.observe.quantities import Value
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.lab.recording import Recording
 
 __all__ = ["caught_up_ms", "of_failures"]
 

@@ -1,4 +1,4 @@
-"""The checkpoints of a log as a recording: the same table of checkpoints, without subtasks and metrics, for whoever compares."""
+"""The checkpoints of a log as a recorded job: the same table of checkpoints, without subtasks and metrics, for whoever compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from sim.recordings.infer.log import infer_log
 from sim.recordings.observe.measured import Measured
 from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
-from sim.recordings.source.recording import FORMAT
 from sim.recordings.source.rest.answers import parsed
 
 __all__ = ["to_log_recording"]
@@ -19,23 +18,18 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
     points = [point for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0]
     ends = [point.triggered_ms + max(point.duration_ms, 0) for point in points] or [0]
     begun_ms, ended_ms = min((point.triggered_ms for point in points), default=0), max(ends)
-    config = {
-        "name": (name or log.job)[:200],
-        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
-        "nodes": [_node(vertex, details) for vertex, details in inference.document["job"].items()],
-    }
     counts = {status.lower(): sum(point.status == status for point in points) for status in ("COMPLETED", "FAILED", "IN_PROGRESS")}
-    told = {
-        "format": FORMAT, "name": config["name"], "flink_version": log.version, "config": config,
-        "started_ms": begun_ms, "ended_ms": ended_ms, "inference": inference,
+    seen = {
+        "name": (name or log.job)[:200], "flink_version": log.version,
+        "started_ms": begun_ms, "ended_ms": ended_ms, "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "graph": [_vertex(vertex, details) for vertex, details in inference.document["job"].items()], "inference": inference,
         "checkpoints": {"counts": counts, "list": [_checkpoint(point) for point in points]},
     }  # fmt: skip
-    return parsed(Measured, told, log.source, "the checkpoints of the log")
+    return parsed(Measured, seen, log.source, "the checkpoints of the log")
 
 
-def _node(vertex: str, details: dict[str, Any]) -> dict[str, Any]:
-    inputs = [{"from": upstream} for upstream in details.get("input", ())]
-    return {"id": vertex, "kind": "op" if inputs else "source", "parallelism": details["parallelism"], "inputs": inputs}
+def _vertex(name: str, details: dict[str, Any]) -> dict[str, Any]:
+    return {"id": name, "parallelism": details["parallelism"], "inputs": [{"upstream": upstream} for upstream in details.get("input", ())]}
 
 
 def _checkpoint(point: LogCheckpoint) -> dict[str, Any]:

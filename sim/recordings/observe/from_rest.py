@@ -1,6 +1,6 @@
-"""A snapshot of a real job as a recording: the same tables of checkpoints, subtasks and metrics, for whoever compares.
+"""A snapshot of a real job as a recorded job: the same tables of checkpoints, subtasks and metrics, for whoever compares.
 
-Its configuration is the graph alone; what was measured inside the operators (events) does not exist.
+Nothing is known of its configuration but the graph, and its operators log no events.
 """
 
 from __future__ import annotations
@@ -10,45 +10,30 @@ from typing import Any
 from sim.recordings.infer.flows import series
 from sim.recordings.infer.scenario import infer_job
 from sim.recordings.observe.measured import Measured
-from sim.recordings.source.recording import FORMAT
 from sim.recordings.source.rest.answers import parsed
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.recordings.source.rest.snapshot import Snapshot
 
 __all__ = ["to_recording"]
 
-SHIPS = {"HASH": "keyby", "REBALANCE": "rebalance", "RESCALE": "rescale", "BROADCAST": "broadcast", "FORWARD": "forward"}
-
-
 def to_recording(snapshot: Snapshot, name: str = "") -> Measured:
     """RecordingError: the answers make no sense.  `name`: default is that of the job."""
     job = RestJob(snapshot)
     begun_ms, ended_ms = _window(job)
-    config = {
-        "name": (name or job.job.name or job.job.jid)[:200],
-        "duration_s": max((ended_ms - begun_ms) / 1000, 1),
-        "nodes": [_node(vertex) for vertex in job.vertices],
-    }
-    return parsed(Measured, _told(job, config, begun_ms, ended_ms), snapshot.source, "the job")
-
-
-def _told(job: RestJob, config: dict[str, Any], begun_ms: int, ended_ms: int) -> dict[str, Any]:
-    return {
-        "format": FORMAT, "name": config["name"], "flink_version": job.flink_version, "config": config,
-        "started_ms": begun_ms, "ended_ms": ended_ms, "final_state": job.job.state,
+    seen = {
+        "name": (name or job.job.name or job.job.jid)[:200], "flink_version": job.flink_version,
+        "started_ms": begun_ms, "ended_ms": ended_ms, "duration_s": max((ended_ms - begun_ms) / 1000, 1), "final_state": job.job.state,
+        "graph": [_vertex(vertex) for vertex in job.vertices],
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
         "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices}, "inference": infer_job(job),
     }  # fmt: skip
+    return parsed(Measured, seen, snapshot.source, "the job")
 
 
-def _node(vertex: RestVertex) -> dict[str, Any]:
-    inputs = [{"from": edge.upstream, "exchange": SHIPS.get(edge.ship, "rebalance")} for edge in vertex.inputs]
-    kind = "source" if not inputs else "join" if len(inputs) > 1 else "op"
+def _vertex(vertex: RestVertex) -> dict[str, Any]:
+    inputs = [{"upstream": edge.upstream, "exchange": edge.ship.lower() or "rebalance"} for edge in vertex.inputs]
     commits = any("Committer" in operator for operator in vertex.chain)
-    return {
-        "id": vertex.name, "kind": kind, "parallelism": vertex.parallelism, "inputs": inputs,
-        "commit": "independent" if commits else "none",
-    }  # fmt: skip
+    return {"id": vertex.name, "parallelism": vertex.parallelism, "inputs": inputs, "commits": commits}
 
 
 def _window(job: RestJob) -> tuple[int, int]:

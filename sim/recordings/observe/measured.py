@@ -1,4 +1,4 @@
-"""A recording nobody configured for us: what was seen of a real job, and the scenario that was inferred from it.
+"""A job that nobody configured for us: what was seen of it, and the scenario that was inferred from it.
 
 Such a scenario knows what was measured, the observed checkpoints included.  Held to the same measurements, it shows whether the model
 reproduces the job it was made from, no more.
@@ -6,20 +6,59 @@ reproduces the job it was made from, no more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated, Self
 
-from pydantic import InstanceOf
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
 from sim.recordings.infer.draft import Inference
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.graph import check_graph
+from sim.recordings.source.recorded_job import RecordedJob
 
-__all__ = ["Measured", "compared"]
+__all__ = ["Measured", "MeasuredInput", "MeasuredVertex", "compared"]
 
 COMPARED_TIMEOUT = "1 s"
 
 
-class Measured(Recording):
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class MeasuredInput(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    upstream: Name
+    exchange: str = "hash"
+
+
+class MeasuredVertex(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: Name
+    parallelism: Annotated[int, Field(ge=1, le=32768)]
+    inputs: tuple[MeasuredInput, ...] = ()
+    commits: bool = False
+
+    @property
+    def is_even(self) -> bool:
+        """Nobody has said otherwise."""
+        return True
+
+
+class Measured(RecordedJob):
+    name: Name
+    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # as long as it was watched
+    graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]
     inference: InstanceOf[Inference]
+
+    @model_validator(mode="after")
+    def _is_a_graph(self) -> Self:
+        check_graph(self.graph)
+        return self
+
+    @property
+    def vertices(self) -> Sequence[MeasuredVertex]:
+        return self.graph
 
 
 def compared(inference: Inference) -> Inference:

@@ -24,7 +24,8 @@ import pandas as pd
 
 from sim.recordings.observe.quantities import Value
 from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.graph import is_read
+from sim.recordings.source.recorded_job import RecordedJob
 
 __all__ = ["of_series"]
 
@@ -41,11 +42,11 @@ _QUEUES = {
 }
 
 
-def of_series(recording: Recording) -> Iterator[Value]:
+def of_series(recording: RecordedJob) -> Iterator[Value]:
     """Values of the whole run and of its samples."""
     served = recording.event_table("sink_second")
-    for node in recording.config.nodes:
-        source = node.kind == "source"
+    for node in recording.vertices:
+        source = not node.inputs
         rate = _served(recording, served[served["node"] == node.id]) if len(served) else None
         if rate is None:
             rate = _passed(recording, node.id, "source_snapshot" if source else "snapshot", "emitted" if source else "in")
@@ -57,7 +58,7 @@ def of_series(recording: Recording) -> Iterator[Value]:
             if (spent := _growth(recording, recording.metric(node.id, counter))) is not None:
                 yield quantity, node.id, 1000 * spent / node.parallelism
         for quantity, metric in _QUEUES.items():
-            if source if quantity.startswith("input") else not recording.config.is_read(node.id):
+            if source if quantity.startswith("input") else not is_read(recording.vertices, node.id):
                 continue
             samples = _settled(recording.metric(node.id, metric))
             yield from ((quantity, node.id, float(value)) for value in samples.mean(axis=1))
@@ -80,7 +81,7 @@ def _settled(samples: pd.DataFrame) -> pd.DataFrame:
     return complete.iloc[int(len(complete) * SETTLED_AFTER) :]
 
 
-def _served(recording: Recording, seconds: pd.DataFrame) -> float | None:
+def _served(recording: RecordedJob, seconds: pd.DataFrame) -> float | None:
     """Records per ms that a vertex served, from its own count of each second."""
     each = seconds.groupby("second")["n"].sum()
     if len(each) < 2:
@@ -89,7 +90,7 @@ def _served(recording: Recording, seconds: pd.DataFrame) -> float | None:
     return growth(times_ms, each.to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
 
 
-def _passed(recording: Recording, vertex: str, kind: str, counted: str) -> float | None:
+def _passed(recording: RecordedJob, vertex: str, kind: str, counted: str) -> float | None:
     """Records per ms, from where each subtask stood in its snapshots; not of one that was restored, which stands where it stood before."""
     rows = recording.event_table(kind)
     if rows.empty:
@@ -104,7 +105,7 @@ def _passed(recording: Recording, vertex: str, kind: str, counted: str) -> float
     return sum(known) if known and len(known) == len(rates) else None
 
 
-def _growth(recording: Recording, samples: pd.DataFrame) -> float | None:
+def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
     """Growth of a sampled counter per ms, summed over subtasks; a restarted counter counts from 0 again."""
     complete = samples.dropna(how="any")
     if len(complete) < 2:
@@ -116,6 +117,6 @@ def _growth(recording: Recording, samples: pd.DataFrame) -> float | None:
     return growth(times_ms, grown.sum(axis=1).to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
 
 
-def _window(recording: Recording, begin_ms: float, end_ms: float) -> tuple[float, float]:
+def _window(recording: RecordedJob, begin_ms: float, end_ms: float) -> tuple[float, float]:
     done = (point for point in recording.checkpoints.list if not point.is_savepoint and point.status == "COMPLETED")
     return steady(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))

@@ -31,7 +31,8 @@ from sim.recordings.observe.ends import of_ends
 from sim.recordings.observe.failures import of_failures
 from sim.recordings.observe.quantities import WHOLE_RUN, table_of, values_of
 from sim.recordings.observe.series import of_series
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.lab.recording import Recording
+from sim.recordings.source.recorded_job import RecordedJob
 
 __all__ = ["observed", "of_checkpoints"]
 
@@ -42,11 +43,12 @@ _PER_VERTEX = (
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"  # Flink's CheckpointFailureReason: its name, and what REST says
 
 
-def observed(recording: Recording) -> pd.DataFrame:
+def observed(recording: RecordedJob) -> pd.DataFrame:
     """The observations of a recording; savepoints and unfinished checkpoints are left out."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
-    rest = values_of([*of_series(recording), *of_ends(recording), *of_failures(recording)])
+    failures = of_failures(recording) if isinstance(recording, Recording) else ()  # nobody else logs when a task failed
+    rest = values_of([*of_series(recording), *of_ends(recording), *failures])
     return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), rest], ignore_index=True)
 
 

@@ -14,7 +14,7 @@ from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, known, not_mode
 from sim.recordings.infer.lab.passed_on import mean_bytes
 from sim.recordings.infer.lab.startup import startup_ms
 from sim.recordings.source.lab.config import Configuration, FileSystem, Node
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.lab.recording import Recording
 from sim.scenario.flink.keys import ALIASES
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
 

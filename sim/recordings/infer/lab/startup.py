@@ -7,7 +7,7 @@ Requests and failures of a recording are dated from its submission.  How long de
 from __future__ import annotations
 
 from sim.model.scenario import Overheads
-from sim.recordings.source.recording import Recording
+from sim.recordings.source.lab.recording import Recording
 
 __all__ = ["startup_ms"]
 

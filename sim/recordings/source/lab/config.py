@@ -11,6 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from sim.recordings.source.graph import check_graph, is_read
+
 __all__ = ["Configuration", "FileSystem", "Node", "NodeInput"]
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
@@ -63,6 +65,16 @@ class Node(_Part):
     fail_at_ms: Amount = 0  # since submission; 0: never
     fail_subtask: Count = 0
 
+    @property
+    def commits(self) -> bool:
+        """Whether it commits output when a checkpoint completes."""
+        return self.commit != "none"
+
+    @property
+    def is_even(self) -> bool:
+        """Whether no subtask of its readers is given more than another."""
+        return not self.out_weights or len(set(self.out_weights)) == 1
+
 
 class FileSystem(_Part):
     """Checkpoint storage with artificial delays, per open file."""
@@ -93,16 +105,10 @@ class Configuration(BaseModel):
     @model_validator(mode="after")
     def _is_a_graph(self) -> Self:
         """Nodes stand in topological order and read what stands before them."""
-        known: set[str] = set()
         for node in self.nodes:
-            if node.id in known:
-                raise ValueError(f"two nodes are called '{node.id}'")
             if (node.kind == "source") != (not node.inputs):
                 raise ValueError(f"node '{node.id}': a source has no inputs, every other node has")
-            for edge in node.inputs:
-                if edge.upstream not in known:
-                    raise ValueError(f"node '{node.id}' reads '{edge.upstream}', which does not stand before it")
-            known.add(node.id)
+        check_graph(self.nodes)
         return self
 
     def node(self, name: str) -> Node:
@@ -110,7 +116,7 @@ class Configuration(BaseModel):
 
     def is_read(self, name: str) -> bool:
         """Whether any node reads this one; the others are sinks."""
-        return any(edge.upstream == name for node in self.nodes for edge in node.inputs)
+        return is_read(self.nodes, name)
 
     def emitted_bytes(self) -> dict[str, frozenset[int]]:
         """Sizes of the records that can come out of each node: operators pass on what they read."""

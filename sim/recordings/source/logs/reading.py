@@ -7,15 +7,13 @@ differences count.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sim.recordings.source.reader import RecordingError, refuse_special
+from sim.recordings.source.files import RecordingError, opened
 from sim.recordings.source.rest.secrets import masked_text
 from sim.recordings.source.rest.snapshot import few
 
@@ -169,16 +167,6 @@ def _note(kind: str, told: dict[str, str | None], line_ms: int, log: JobLog) -> 
 
 
 def _lines(path: Path) -> Iterator[str]:
-    refuse_special(path)
-    try:
-        with path.open("rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
-            while line := file.readline(LONGEST_LINE):
-                yield line.decode("utf-8", "replace")
-    except EOFError:
-        raise RecordingError(f"{path}: the compressed file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
-    except (OSError, ValueError) as error:
-        raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    with opened(path) as file:
+        while line := file.readline(LONGEST_LINE):
+            yield line.decode("utf-8", "replace")

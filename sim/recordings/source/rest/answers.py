@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from sim.recordings.source.reader import RecordingError, summary
-from sim.recordings.source.recording import Subtask
+from sim.recordings.source.files import RecordingError, summary
+from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.paths import ID
 
 __all__ = [
@@ -134,7 +134,7 @@ class Checkpoints(_Answer):
 
 
 class CheckpointDetails(_Answer):
-    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recording.Checkpoint`."""
+    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.Checkpoint`."""
 
     id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]

@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from sim.foreign import shown
 from sim.recordings.source.budget import Budget, BudgetError
-from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.connection import HTTPInTime, HTTPSInTime, RedirectError, WithinServer
 
 __all__ = ["LARGEST_BYTES", "Client", "RestError"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sim.foreign import shown
 from sim.recordings.source.budget import Budget, BudgetError
-from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
 from sim.recordings.source.rest.snapshot import Snapshot, choose
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from sim.foreign import shown
-from sim.recordings.source.reader import RecordingError
-from sim.recordings.source.recording import Checkpoint, Task
+from sim.recordings.source.files import RecordingError
+from sim.recordings.source.recorded_job import Checkpoint, Task
 from sim.recordings.source.rest.answers import (
     CheckpointConfig,
     CheckpointDetails,

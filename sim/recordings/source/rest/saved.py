@@ -21,7 +21,7 @@ from typing import Any
 
 from sim.foreign import shown
 from sim.recordings.source.budget import Budget, BudgetError
-from sim.recordings.source.reader import LARGEST_BYTES, RecordingError
+from sim.recordings.source.files import LARGEST_BYTES, RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
 from sim.recordings.source.rest.secrets import masked
 from sim.recordings.source.rest.snapshot import Snapshot, choose

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.foreign import shown
-from sim.recordings.source.reader import RecordingError
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import is_id
 
 __all__ = ["Snapshot", "choose", "few"]

@@ -1,21 +1,23 @@
-"""Read a recording file, plain or compressed.  Whatever is wrong with it, the caller gets one `RecordingError` that says so."""
+"""Files of somebody else, plain or compressed.  Whatever is wrong with one, the caller gets one `RecordingError` that says so."""
 
 from __future__ import annotations
 
 import gzip
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from gzip import GzipFile
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
 from sim.foreign import Readable, shown
 from sim.recordings.source.budget import Budget, BudgetError
-from sim.recordings.source.recording import FORMAT, Recording
 
-__all__ = ["LARGEST_BYTES", "RecordingError", "parse", "read", "recording_of", "refuse_special", "summary"]
+__all__ = ["LARGEST_BYTES", "RecordingError", "opened", "parse", "refuse_special", "summary"]
 
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
 _GZIP = b"\x1f\x8b"
@@ -24,12 +26,6 @@ _SHOWN = 5  # mistakes named in one message
 
 class RecordingError(Readable, ValueError):
     """The file is no recording we can read; the message names the file and what is wrong with it."""
-
-
-def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
-    """The recording in a `.json` or `.json.gz` file (told apart by content, not by name)."""
-    path = Path(path)
-    return recording_of(parse(path, largest_bytes=largest_bytes), path)
 
 
 def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
@@ -47,34 +43,31 @@ def refuse_special(path: Path) -> None:
         raise RecordingError(f"{path}: is a pipe or a device: write what it says into a file")
 
 
-def recording_of(document: Any, path: Path) -> Recording:
-    """What a recording says, checked; `path` is for messages."""
-    if not isinstance(document, dict) or "format" not in document:
-        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
-    if document["format"] != FORMAT:
-        raise RecordingError(f"{path}: has the format {shown(repr(document['format']), 60)}; this version reads '{FORMAT}'")
-    try:
-        return Recording.model_validate(document)
-    except ValidationError as error:
-        raise RecordingError(f"{path}: {summary(error)}") from None
-
-
-def _content(path: Path, largest_bytes: int) -> bytes:
-    """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO | GzipFile]:
+    """The uncompressed bytes of a file.  RecordingError: it cannot be read, or is damaged."""
     refuse_special(path)
-    if path.is_dir():
-        raise RecordingError(f"{path}: is a directory; name one recording in it")
     try:
         with path.open("rb") as file:
-            compressed = file.read(2) == _GZIP
+            compressed = file.read(len(_GZIP)) == _GZIP
         with gzip.open(path, "rb") if compressed else path.open("rb") as file:
-            content = file.read(largest_bytes + 1)
+            yield file
+    except RecordingError:  # of who reads
+        raise
     except EOFError:
         raise RecordingError(f"{path}: the compressed file is cut off") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
         raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _content(path: Path, largest_bytes: int) -> bytes:
+    """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+    if path.is_dir():
+        raise RecordingError(f"{path}: is a directory; name one recording in it")
+    with opened(path) as file:
+        content = file.read(largest_bytes + 1)
     if len(content) > largest_bytes:
         raise RecordingError(f"{path}: holds more than {largest_bytes} bytes; no recording does")
     return content

@@ -1,4 +1,4 @@
-"""One recorded run of a real Flink job: configuration, checkpoints, metrics, events.
+"""A real Flink job that somebody watched: its graph, checkpoints and metrics, whatever recorded them.
 
 Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks): times are
 epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  What does not concern us is ignored.
@@ -7,17 +7,19 @@ epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  What do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from sim.recordings.source.lab.config import Configuration
+from sim.recordings.source.graph import Vertex
 
-__all__ = ["Alignment", "Checkpoint", "Events", "Job", "Phases", "Recording", "Subtask", "Task", "checkpoints_table", "subtasks_table"]
+__all__ = [
+    "Alignment", "Checkpoint", "Checkpoints", "Number", "Phases", "RecordedJob", "Subtask", "Task", "checkpoints_table", "subtasks_table",
+]  # fmt: skip
 
-FORMAT = "flink-lab/1"
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
 _Sample = int | float  # NaN where nothing was sampled
 Known = Annotated[int, Field(ge=-1, le=10**16)]
@@ -89,36 +91,22 @@ class Checkpoints(_Part):
     list: tuple[Checkpoint, ...]
 
 
-class Job(_Part):
-    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> when the job last took it; 0: never
+class RecordedJob(_Part, ABC):
+    """A job that somebody watched; what was configured stands in its kinds."""
 
-
-class Events(_Part):
-    """Events of one kind, logged by the job itself."""
-
-    cols: tuple[str, ...]
-    rows: tuple[tuple[str | bool | Number | None, ...], ...]
-
-    @model_validator(mode="after")
-    def _is_rectangular(self) -> Self:
-        if any(len(row) != len(self.cols) for row in self.rows):
-            raise ValueError("a row has not as many values as there are columns")
-        return self
-
-
-class Recording(_Part):
-    format: Literal["flink-lab/1"]
     name: str
     family: str = ""
     flink_version: str
-    config: Configuration
     started_ms: Number
     ended_ms: Number
     final_state: str = ""
     checkpoints: Checkpoints
-    job: Job = Job()
     metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(default_factory=dict)
-    events: dict[str, Events] = Field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def vertices(self) -> Sequence[Vertex]:
+        """Upstream first."""
 
     def checkpoints_table(self) -> pd.DataFrame:
         """One row per checkpoint, savepoints included; Flink's columns."""
@@ -140,10 +128,9 @@ class Recording(_Part):
         samples_of = pd.DataFrame(numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float)
         return samples_of[samples_of.index.notna()]
 
-    def event_table(self, kind: str) -> pd.DataFrame:
+    def event_table(self, kind: str) -> pd.DataFrame:  # noqa: ARG002 - kinds of recordings that have events say which
         """Events of one kind in the order they were logged; empty if there were none."""
-        events = self.events.get(kind, Events(cols=(), rows=()))
-        return pd.DataFrame(list(events.rows), columns=list(events.cols))
+        return pd.DataFrame()
 
 
 def checkpoints_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:

@@ -1,0 +1,52 @@
+"""A recording of our own recorder: a configured run of a real job, and what its operators logged of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sim.recordings.source.lab.config import Configuration, Node
+from sim.recordings.source.recorded_job import Number, RecordedJob
+
+__all__ = ["FORMAT", "Events", "Job", "Recording"]
+
+FORMAT = "flink-lab/1"
+
+
+class Job(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> when the job last took it; 0: never
+
+
+class Events(BaseModel):
+    """Events of one kind, logged by the job itself."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    cols: tuple[str, ...]
+    rows: tuple[tuple[str | bool | Number | None, ...], ...]
+
+    @model_validator(mode="after")
+    def _is_rectangular(self) -> Self:
+        if any(len(row) != len(self.cols) for row in self.rows):
+            raise ValueError("a row has not as many values as there are columns")
+        return self
+
+
+class Recording(RecordedJob):
+    format: Literal["flink-lab/1"]
+    config: Configuration
+    job: Job = Job()
+    events: dict[str, Events] = Field(default_factory=dict)
+
+    @property
+    def vertices(self) -> Sequence[Node]:
+        return self.config.nodes
+
+    def event_table(self, kind: str) -> pd.DataFrame:
+        events = self.events.get(kind, Events(cols=(), rows=()))
+        return pd.DataFrame(list(events.rows), columns=list(events.cols))
