@@ -1,10 +1,14 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number."""
+"""Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number.
+
+A handler stops the work by an exception, and some callers swallow exceptions: finalisers, callbacks at a fork, a library's `except:`.
+So a timer looks whether the work is really being stopped, and interrupts it again if it is not.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
+import sys
 import time
 from contextlib import suppress
 from types import FrameType
@@ -16,10 +20,11 @@ __all__ = ["exit_code", "is_told", "listen", "mark_told", "stopped_by"]
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
 
-RETRY_S = 0.05
-"""Until a signal that met an import is raised again."""
+AGAIN_S = 0.05
+"""Between two looks whether the work is being stopped."""
 
 _first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
+_raised: KeyboardInterrupt | None = None  # the last one
 _told = False
 
 
@@ -28,6 +33,8 @@ def listen() -> None:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
+    signal.signal(signal.SIGALRM, _look_again)
+    sys.unraisablehook = _silent_if_ours
 
 
 def stopped_by() -> int | None:
@@ -45,6 +52,7 @@ def mark_told() -> None:
     global _told  # noqa: PLW0603
     _told = True
     if _first is not None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
 
@@ -56,17 +64,42 @@ def is_told() -> bool:
 def _stop(number: int, frame: FrameType | None) -> None:
     """The first signal stops the work.  Later ones change nothing, so that the sentence about what is kept is said."""
     global _first  # noqa: PLW0603 - a signal handler has nowhere else to write
-    if _first is None and _imports(frame):  # an exception there is lost in callbacks, or becomes another one
-        again = threading.Timer(RETRY_S, os.kill, (os.getpid(), number))
-        again.daemon = True
-        again.start()
-    elif _first is None:
+    if _first is None:
         _first = (number, time.monotonic())
-        raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
+        _interrupt(number, frame)
     elif time.monotonic() - _first[1] > PATIENCE_S:
         with suppress(OSError):
             os.write(2, b"interrupted: ended at once; what was kept before stays\n")
         os._exit(128 + number)
+
+
+def _look_again(_number: int, frame: FrameType | None) -> None:
+    if _first is not None and not _unwinds():
+        _interrupt(_first[0], frame)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Unless somebody holds signals back, or a module is being loaded: an exception there becomes another one."""
+    global _raised  # noqa: PLW0603
+    held = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    if not _told and not held and not _imports(frame):
+        _raised = KeyboardInterrupt()
+        raise _raised
+
+
+def _unwinds() -> bool:
+    """Whether the interrupted code runs because of the exception: its `except` and `finally` blocks, also of what followed from it."""
+    error = sys.exc_info()[1]
+    while error is not None and error is not _raised:
+        error = error.__context__
+    return error is not None
+
+
+def _silent_if_ours(lost: sys.UnraisableHookArgs) -> None:
+    """An exception that was swallowed is raised again, so nobody needs to read about it."""
+    if lost.exc_value is None or lost.exc_value is not _raised:
+        sys.__unraisablehook__(lost)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -1,24 +1,127 @@
 """Ctrl-C, SIGTERM and SIGHUP, as a command meets them."""
 
 import signal
+import sys
 import time
+import weakref
+from contextlib import suppress
 
 import pytest
 
 from sim import __main__, cli
-from sim.cells.ending import ENDING
+from sim.cells.ending import ENDING, held, without_handlers
 from sim.cli import stopping
 
 
 @pytest.fixture
 def listening(monkeypatch):
     """Handlers as a command has them; as they were, afterwards."""
-    before = {number: signal.getsignal(number) for number in ENDING}
+    before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
     monkeypatch.setattr(stopping, "_first", None)
     monkeypatch.setattr(stopping, "_told", False)
+    monkeypatch.setattr(stopping, "_raised", None)
+    monkeypatch.setattr(stopping, "AGAIN_S", 3600)  # unless a test wants it: a second interrupt would end the tests
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield stopping.listen
+    signal.setitimer(signal.ITIMER_REAL, 0)
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """The second look comes at once."""
+    monkeypatch.setattr(stopping, "AGAIN_S", 0.01)
+
+
+def finaliser():
+    """Python prints exceptions of finalisers, and forgets them."""
+
+    class Closed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    Closed()
+
+
+def callback():
+    """As the import system and fork handlers have them."""
+
+    class Closed:
+        pass
+
+    closed = Closed()
+    kept = weakref.ref(closed, lambda _: signal.raise_signal(signal.SIGTERM))
+    del closed
+    assert kept() is None
+
+
+def careless():
+    with suppress(BaseException):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def forking():
+    """A signal that reaches another thread is handled by the main one, whatever that blocks."""
+    with without_handlers():
+        stopping._stop(signal.SIGTERM, None)
+
+
+def holding():
+    with held():
+        careless_stop()
+
+
+def careless_stop():
+    stopping._stop(signal.SIGTERM, None)
+
+
+@pytest.mark.parametrize("swallow", [finaliser, callback, careless, forking, holding])
+def test_a_signal_that_is_swallowed_stops_the_work_all_the_same(listening, soon, capfd, swallow):
+    """And nobody reads of exceptions that were ignored."""
+    listening()
+    swallow()
+
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10)
+
+    stopping.mark_told()
+    assert (143, "") == (stopping.exit_code(), capfd.readouterr().err)
+
+
+@pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
+def test_work_that_is_being_stopped_is_not_interrupted_again(listening, soon, kind):
+    """Neither in its `finally`, nor where another exception has followed."""
+    listening()
+    ended = []
+    try:
+        try:
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                time.sleep(0.1)
+                ended.append("inner")
+        except KeyboardInterrupt:
+            raise kind from None
+        finally:
+            time.sleep(0.1)
+            ended.append("outer")
+    except kind:
+        time.sleep(0.1)
+        stopping.mark_told()
+
+    assert ["inner", "outer"] == ended
+
+
+def test_what_others_lose_is_printed(listening, capfd):
+    class Broken:
+        def __del__(self):
+            raise ValueError("lost")
+
+    listening()
+    Broken()
+
+    assert "ValueError: lost" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("number", ENDING)
@@ -49,7 +152,7 @@ def test_who_asks_again_later_wants_the_end_at_any_price(listening, monkeypatch,
     assert "interrupted: ended at once; what was kept before stays\n" == capfd.readouterr().err
 
 
-def test_a_signal_waits_until_a_module_is_loaded(listening, monkeypatch, tmp_path):
+def test_a_signal_waits_until_a_module_is_loaded(listening, soon, monkeypatch, tmp_path):
     """An exception in the middle of an import is lost in callbacks, or becomes another one."""
     (tmp_path / "module_that_meets_a_signal.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\nloaded = True\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -60,6 +163,7 @@ def test_a_signal_waits_until_a_module_is_loaded(listening, monkeypatch, tmp_pat
     assert module.loaded
     with pytest.raises(KeyboardInterrupt):
         time.sleep(10)
+    stopping.mark_told()
     assert 143 == stopping.exit_code()
 
 
