@@ -31,14 +31,7 @@ from benchmarks.chaos import canonical
 __all__ = ["Outcome", "kills"]
 
 PATIENCE_S = 5.0
-SCENARIO = """\
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
-  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
-checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
-run: {duration: 3 s}
-"""
+SCENARIO = Path(__file__).parents[1] / "tests" / "data" / "tiny.yaml"
 WAYS: tuple[tuple[str, signal.Signals], ...] = (
     ("command", signal.SIGKILL), ("worker", signal.SIGKILL), ("group", signal.SIGKILL),
     ("command", signal.SIGTERM), ("command", signal.SIGINT), ("group", signal.SIGINT), ("group", signal.SIGHUP), ("group", signal.SIGTERM),
@@ -70,10 +63,8 @@ def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, master: s
     from sim.plane import warm
 
     warm()
-    scenario = folder / "tiny.yaml"
-    scenario.write_text(SCENARIO)
     where = ["--jobs", "2"] if master is None else ["--master", master]
-    words = ["sweep", str(scenario), "--replications", str(max(cells // 3, 1))]
+    words = ["sweep", str(SCENARIO), "--replications", str(max(cells // 3, 1))]
     calm, out, told = folder / "calm", folder / "out", folder / "told.txt"
     begun = time.monotonic()
     if _wait(_call([*words, "--jobs", "2", "--out", str(calm)], told)) != 0:

@@ -103,15 +103,7 @@ def fake_flink():
         fake.server.server_close()
 
 
-STUDY = """\
-# Does it matter how barriers travel?
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
-  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
-checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
-run: {duration: 3 s}
-"""
+STUDY = (Path(__file__).parent / "data" / "tiny.yaml").read_text()
 
 
 @pytest.fixture

@@ -10,16 +10,6 @@ import pytest
 
 from sim.runtime.run import simulate as room
 from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
-
-TEXT = """\
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
-  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
-checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
-run: {duration: 3 s}
-"""
 
 
 def resident_mb():
@@ -27,22 +17,22 @@ def resident_mb():
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
-def test_a_run_that_is_over_keeps_no_channels(monkeypatch, engine):
+def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
     """They are most of what it took, and are gone before anybody looks for cycles."""
     worlds = []
     build = room.World
     monkeypatch.setattr(room, "World", lambda *words, **named: worlds.append(build(*words, **named)) or worlds[-1])
 
-    simulate(loads(TEXT, "tiny").scenarios[0], engine=engine)
+    simulate(study.scenarios[0], engine=engine)
 
     assert [{}] == [vars(world.plane) for world in worlds]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks into /proc")
-def test_a_thousand_runs_take_no_more_memory_than_a_hundred(capsys):
+def test_a_thousand_runs_take_no_more_memory_than_a_hundred(capsys, study):
     """Of one process, each with a seed of its own."""
-    scenarios, curve = loads(TEXT, "tiny").scenarios, {}
+    scenarios, curve = study.scenarios, {}
     for k in range(1000):
         scenario = scenarios[k % 2]
         simulate(replace(scenario, run=replace(scenario.run, seed=k)))
