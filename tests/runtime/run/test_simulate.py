@@ -143,6 +143,9 @@ def test_tolerated_failures_let_the_job_go_on():
     result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=2)), engine=ENGINE)
 
     assert ["FAILED"] * 3 == result.checkpoints["status"].tolist()
+    assert [(number, "CHECKPOINT_EXPIRED") for number in (1, 2, 3)] == [
+        (row.checkpoint, row.detail) for row in journal_of(result, Happening.ABORTED)
+    ]
     assert result.job_status.startswith("FAILED")
 
 

@@ -84,6 +84,19 @@ def test_requests_are_made_again_when_others_are_rescaled():
         loads(text.replace("sink: 3", "ask: 3"), name="ask")
 
 
+@pytest.mark.parametrize("then", ["ends", "stops"])
+def test_the_end_of_data_waits_for_answers(then):
+    """Requests of 100 ms: every record asked for is answered and read by the sink, whether the source ends or the job drains."""
+    text = ASYNC.format(service="10 us").replace("rate-per-subtask: unlimited", "rate-per-subtask: 150/s, records-per-subtask: 600")
+    if then == "stops":
+        text += "actions: [{at: 1 s, stop: drain}]\n"
+    result = simulate(loads(text, name="ask").scenarios[0])
+
+    assert "FINISHED" == result.job_status
+    assert served(result, "ask") == served(result, "sink") > 100
+    assert () == result.violations
+
+
 @pytest.fixture(scope="module")
 def held_back():
     return simulate(loads(CASCADE.format(bound=""), name="cascade").scenarios[0])

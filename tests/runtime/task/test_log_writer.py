@@ -171,3 +171,14 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
     one.env.run(until=base.run.duration_ns)
 
     assert [("native", "COMPLETED")] == [(one.files.type_of(number), row.status) for number, row in one.stats.items()]
+
+
+@pytest.mark.parametrize("interval", [None, S])
+def test_uploads_that_are_over_are_forgotten(interval):
+    """Dozens of files without a checkpoint that waits for them, or one per checkpoint: only what is under way is remembered."""
+    one = world(Changelog(NEVER, 100_000), interval=interval, seconds=5)
+    log = one.tasks[1].state.log
+
+    assert len(logs(one)) > 20
+    assert len(log._uploads) <= 1
+    assert len(log._claims) <= 1
