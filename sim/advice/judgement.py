@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sim.advice.settings import PROTOCOLS
+from sim.advice.settings import protocols
 from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
 from sim.analysis.answers import Limit
 from sim.units import parse_duration
@@ -175,7 +175,7 @@ def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Nam
 
 def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
     """Of every row of settings the one to advise; -1: none is allowed."""
-    order = {protocol.name: i for i, protocol in enumerate(PROTOCOLS)}
+    order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
     lost = np.where(allowed & np.isfinite(lost), lost, np.inf)

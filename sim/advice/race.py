@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from sim.advice.judgement import NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
-from sim.advice.settings import NICE_NS, PROTOCOLS, Candidate, Protocol, candidate, extras, intervals, patient, todays
+from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, patient, protocols, todays
 from sim.advice.trials import Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
@@ -130,9 +130,10 @@ class Race:
 
     def _all_intervals(self) -> None:
         left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
-        protocols = [*PROTOCOLS, *([self.now] if self.now not in PROTOCOLS else [])]
+        advised = protocols()
+        tried = [*advised, *([self.now] if self.now not in advised else [])]
         longer = patient(self.scenario, self.now)
-        self.protocols = {protocol.name: protocol for protocol in (*protocols, *([longer] if longer else []))}
+        self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:
             self.more([self.today], 1)
         for interval_ns in left:
@@ -140,7 +141,7 @@ class Race:
                 self.given_up.append(reason)
                 return
             more = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
-            self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*protocols, *more)], 1)
+            self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *more)], 1)
 
     def _optimum(self) -> None:
         """Where a checkpoint costs more than chance, the interval that is best by the renewal argument is tried as well."""

@@ -1,6 +1,6 @@
 """What can be set about a job: how barriers travel, how often, how much data is in flight.  Each is a change of the scenario.
 
-`PROTOCOLS` are tried at every interval, from what changes least about a job to what changes most; `extras` are single things beside
+`protocols` are tried at every interval, from what changes least about a job to what changes most; `extras` are single things beside
 them, tried where those do not do, or to see what they would give.
 """
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sim.model.backends import BACKENDS
+from sim.model.barriers import BARRIERS, BarrierKind
 from sim.sweep.file.design import Point
 from sim.units import format_duration
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.model.scenario import Scenario
 
-__all__ = ["NICE_NS", "PROTOCOLS", "Candidate", "Protocol", "candidate", "extras", "intervals", "patient", "todays"]
+__all__ = ["NICE_NS", "Candidate", "Protocol", "candidate", "extras", "intervals", "patient", "protocols", "todays"]
 
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
@@ -42,13 +44,20 @@ class Protocol:
         return self.name.partition(", ")[0]
 
 
-PROTOCOLS = (
-    Protocol("aligned", {_BARRIERS: "aligned", _DEBLOAT: "off"}),
-    Protocol("aligned, debloating", {_BARRIERS: "aligned", _DEBLOAT: "on"}),
-    Protocol("aligned-timeout 1 s", {_BARRIERS: {"aligned-timeout": "1 s"}, _DEBLOAT: "off"}, aligned=False),
-    Protocol("aligned-timeout 1 s, debloating", {_BARRIERS: {"aligned-timeout": "1 s"}, _DEBLOAT: "on"}, aligned=False),
-    Protocol("unaligned", {_BARRIERS: "unaligned", _DEBLOAT: "off"}, aligned=False),
-)
+
+def protocols() -> tuple[Protocol, ...]:
+    """Every way of barriers that its record has advice try."""
+    return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
+
+
+def _advised(kind: BarrierKind, debloat: str) -> Protocol:
+    name = f"{kind.name} {kind.advised_deadline}" if kind.has_deadline else kind.name
+    value: Any = {kind.name: kind.advised_deadline} if kind.has_deadline else kind.name
+    return Protocol(
+        f"{name}, debloating" if debloat == "on" else name, {_BARRIERS: value, _DEBLOAT: debloat}, aligned=not kind.overtakes
+    )
+
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +77,8 @@ def todays(scenario: Scenario) -> tuple[int | None, Protocol]:
     """How the job is set now: the interval [ns] (None: no checkpoints) and the protocol."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
-    known = [protocol for protocol in PROTOCOLS if protocol.name == name]
-    own = Protocol(name, {}, aligned=barriers.kind in ("aligned", "at-least-once"))
+    known = [protocol for protocol in protocols() if protocol.name == name]
+    own = Protocol(name, {}, aligned=not barriers.record.overtakes)
     return scenario.checkpoint.interval_ns, known[0] if known else own
 
 
@@ -123,7 +132,7 @@ def extras(scenario: Scenario, base: Protocol) -> Iterator[Protocol]:
     if not debloating and scenario.cluster.profile != "2.x" and network.floating_per_gate > FEW_FLOATING:
         yield more("2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
     backends = {vertex.state.backend for vertex in scenario.job.vertices if vertex.state is not None}
-    if "rocksdb" in backends and not state.incremental:
+    if any(BACKENDS[backend].keeps_files for backend in backends) and not state.incremental:
         yield more("incremental", {"checkpoint.incremental": True})
     if backends and not state.local_recovery:
         yield more("local recovery", {"checkpoint.local-recovery": True})

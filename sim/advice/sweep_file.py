@@ -44,8 +44,8 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
     options, network = scenario.checkpoint, scenario.cluster.network
     interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
     barriers: Any = options.barriers.kind
-    if barriers == "aligned-timeout":
-        barriers = {"aligned-timeout": format_duration(options.barriers.timeout_ns)}
+    if options.barriers.record.has_deadline:
+        barriers = {barriers: format_duration(options.barriers.timeout_ns)}
     debloat: Any = "off"
     if network.debloat is not None:
         target, period = format_duration(network.debloat.target_ns), format_duration(network.debloat.period_ns)

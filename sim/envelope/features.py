@@ -78,7 +78,7 @@ def _state(scenario: Scenario) -> list[str]:
     return [
         *(state.backend for state in states),
         *_chosen({
-            "incremental": options.incremental and any(state.backend == "rocksdb" for state in states),
+            "incremental": options.incremental and any(state.kind.keeps_files for state in states),
             "changelog": any(state.changelog is not None for state in states),
             "local recovery": options.local_recovery and bool(scenario.faults or scenario.rescale),
         }),
@@ -233,7 +233,7 @@ FEATURES = (
     ),
     Feature("checkpoint timeout", lambda one: [one.checkpoint.timeout_ns], format_duration, sides="down"),
     Feature(
-        "aligned timeout", lambda one: [one.checkpoint.barriers.timeout_ns] if one.checkpoint.barriers.kind == "aligned-timeout" else [],
+        "aligned timeout", lambda one: [one.checkpoint.barriers.timeout_ns] if one.checkpoint.barriers.record.has_deadline else [],
         format_duration, sides="both",
     ),
     Feature("concurrent checkpoints", lambda one: [one.checkpoint.max_concurrent], str, slack=1),

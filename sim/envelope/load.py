@@ -35,7 +35,7 @@ def utilisation(job: Job) -> Fraction | None:
             own = max(rate.per_second for rate in vertex.source.rates)
             rates[vertex.name] = own * vertex.parallelism * vertex.fan_out
             continue
-        coming = [(each, rates[each.upstream] * (vertex.parallelism if each.ship == "broadcast" else 1)) for each in vertex.inputs]
+        coming = [(each, rates[each.upstream] * (vertex.parallelism if each.shipping.copies else 1)) for each in vertex.inputs]
         busy = sum((rate * _largest_share(each, vertex) * each.service.mean / _SECOND for each, rate in coming), Fraction(0))
         asked = sum((rate * _largest_share(each, vertex) for each, rate in coming), Fraction(0))
         if vertex.async_io is not None:
@@ -47,9 +47,9 @@ def utilisation(job: Job) -> Fraction | None:
 
 def _largest_share(one: Input, vertex: Vertex) -> Fraction:
     """Of an input's records, what the subtask that gets most of them gets."""
-    if one.ship == "global":
+    if one.shipping.to_one:
         return Fraction(1)
     if one.weights:
         return max(one.weights) / sum(one.weights)
-    groups = vertex.max_parallelism if one.ship == "hash" else vertex.parallelism  # the owner of most key groups reads most
+    groups = vertex.max_parallelism if one.shipping.keyed else vertex.parallelism  # the owner of most key groups reads most
     return Fraction(-(-groups // vertex.parallelism), groups)

@@ -6,23 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.barriers import Barriers
 from sim.model.state import StateOptions
 
 __all__ = ["Barriers", "CheckpointOptions"]
-
-
-@dataclass(frozen=True, slots=True)
-class Barriers:
-    """How barriers travel.  `aligned-timeout` starts aligned and switches `timeout_ns` after the trigger."""
-
-    kind: Literal["aligned", "unaligned", "aligned-timeout", "at-least-once"] = "aligned"
-    timeout_ns: int = 0  # aligned-timeout only ...
-    reaches_output: bool = True  # ... False: barriers that wait in sender queues stay aligned, as before FLINK-27251 (1.16)
-
-    def __str__(self) -> str:
-        if self.kind == "aligned-timeout":
-            return f"aligned-timeout {self.timeout_ns / 1e9:g} s"
-        return self.kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "ShipStrategy", "Snapshot", "Source", "State", "Vertex"]
-
-ShipStrategy = Literal["forward", "rescale", "rebalance", "hash", "broadcast", "global"]
+__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +55,14 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Input:
     upstream: str
-    ship: ShipStrategy = "hash"
+    ship: str = "hash"  # a name of SHIPPING
     weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
+
+    @property
+    def shipping(self) -> Shipping:
+        return SHIPPING[self.ship]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.backends import BACKENDS, BackendKind
+
 __all__ = ["Changelog", "Lsm", "State", "StateOptions"]
 
 _MIB = 1 << 20
@@ -58,13 +60,17 @@ class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
     bytes: int
-    backend: Literal["hashmap", "rocksdb"] = "hashmap"
+    backend: str = "hashmap"  # a name of BACKENDS
     update_share: Fraction = Fraction(0)  # share of the records that rewrite an entry
     value_bytes: int = 1000  # size of the entry rewritten
     lsm: Lsm = Lsm()  # rocksdb only
     changelog: Changelog | None = None
     sync_ns: int = 0  # freezing it, beside what the backend itself does
     serialize_bytes_per_second: int | None = None  # hashmap: processor time of a snapshot; None: never the limit
+
+    @property
+    def kind(self) -> BackendKind:
+        return BACKENDS[self.backend]
 
 
 @dataclass(frozen=True, slots=True)

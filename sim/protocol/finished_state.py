@@ -37,7 +37,7 @@ def _illegal(job: Job, states: dict[str, FinishedState]) -> Iterable[str]:
         state = states.get(vertex.name, FinishedState.RUNNING)
         for inlet in vertex.inputs:
             before = states.get(inlet.upstream, FinishedState.RUNNING)
-            pointwise = inlet.ship in ("forward", "rescale")
+            pointwise = inlet.shipping.pointwise
             if state is FinishedState.FULLY:
                 legal = before is FinishedState.FULLY
             elif state is FinishedState.PARTIALLY:

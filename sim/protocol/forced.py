@@ -11,10 +11,7 @@ from collections.abc import Iterable
 
 from sim.model.job import Job
 
-__all__ = ["WITHOUT_SUPPORT", "forced_aligned_edges"]
-
-WITHOUT_SUPPORT = frozenset({"forward", "rescale", "broadcast"})
-"""Ship strategies whose edges are always forced."""
+__all__ = ["forced_aligned_edges"]
 
 
 def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
@@ -27,6 +24,6 @@ def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> froz
         vertex.name
         for vertex in job.vertices
         for one in vertex.inputs
-        if one.ship in WITHOUT_SUPPORT or (one.upstream, vertex.name) in named or vertex.committer_of
+        if not one.shipping.overtaken or (one.upstream, vertex.name) in named or vertex.committer_of
     }
     return frozenset((one.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for one in vertex.inputs)

@@ -83,7 +83,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
             reading.wrong((here, "barriers"), "an aligned-timeout of 0 is unaligned from the start: write unaligned")
         barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout, reaches_output=not old)
     else:
-        barriers = Barriers(given.barriers or "aligned")  # type: ignore[arg-type]  # checked by the document
+        barriers = Barriers(given.barriers or "aligned")
     options = _given(
         CheckpointOptions(given.interval or None, barriers),
         timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
@@ -101,7 +101,7 @@ def _checkpoint(document: doc.Document, reading: Reading) -> CheckpointOptions:
                 reading.warn((here, key), f"{few}; simulated as written all the same")
             else:
                 reading.wrong((here, key), few)
-    if options.max_concurrent > 1 and barriers.kind in ("unaligned", "aligned-timeout"):
+    if options.max_concurrent > 1 and barriers.record.overtakes:
         reading.wrong((here, "max-concurrent"), f"is {options.max_concurrent}, but Flink runs {barriers} checkpoints one by one: write 1")
     if options.max_concurrent > 1 and options.min_pause_ns > 0:
         reading.warn((here, "max-concurrent"), "has no effect: with a min-pause Flink runs one checkpoint at a time")

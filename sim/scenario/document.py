@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
+from sim.model.barriers import BARRIERS
 from sim.scenario.actions.document import Action
 from sim.scenario.faults.document import Fault, RescaleField, Restart
 from sim.scenario.grammar.fields import (
@@ -26,6 +27,7 @@ from sim.scenario.grammar.fields import (
     Size,
     Whole,
     choice,
+    choice_of,
 )
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
 from sim.scenario.instances.document import Directories, Instances
@@ -43,8 +45,13 @@ class AlignedTimeout(Section):
     aligned_timeout: Axis[Duration]
 
 
+def _without_deadline() -> list[str]:
+    """Ways of barriers that are one word."""
+    return [kind.name for kind in BARRIERS.values() if not kind.has_deadline]
+
+
 BarriersField = Annotated[
-    Annotated[str, choice("aligned", "unaligned", "at-least-once"), Tag("text")] | Annotated[AlignedTimeout, Tag("map")], MAP_OR_TEXT,
+    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")], MAP_OR_TEXT,
 ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.model.backends import BACKENDS
+from sim.model.shipping import SHIPPING
 from sim.model.state import Lsm
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def check_sizes(document: Document, reading: Reading) -> None:
 
 def _tables(vertex: Vertex) -> int:
     state = vertex.state
-    if state is None or state.backend != "rocksdb":
+    if state is None or state.backend is None or "lsm" not in BACKENDS[state.backend].sections:
         return 0
     table_bytes = state.lsm.table if state.lsm is not None else None
     return state.size // (table_bytes or Lsm().table_bytes)
@@ -84,6 +86,7 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
         for upstream, given in (vertex.input or {}).items():
             ship = given if isinstance(given, str) else given.ship
             writers, readers = counts.get(upstream, 1), counts[name]
-            pointwise = ship == "rescale" or (ship == "forward" and writers == readers)  # forward else becomes rebalance
+            kind = SHIPPING[ship]
+            pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # forward else becomes rebalance
             total += max(writers, readers) if pointwise else writers * readers
     return total

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.settings import PROTOCOLS, candidate, extras, intervals, patient, todays
+from sim.advice.settings import candidate, extras, intervals, patient, protocols, todays
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import FAILURE, UNDISTURBED, Bench
 from sim.model.cluster import Debloat
@@ -12,6 +12,7 @@ from sim.runtime.run.manifest import identity
 from sim.sweep.file.definition import define
 
 S = 1_000_000_000
+PROTOCOLS = protocols()
 JOB = """\
 # A job with a configuration in Flink's own words.
 version: 1

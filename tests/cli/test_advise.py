@@ -36,7 +36,8 @@ def asked(tmp_path_factory):
         patch.setattr(settings, "INTERVALS_NS", (2 * S,))
         for name, ns in (("SETTLED_NS", S), ("OBSERVED_NS", 2 * S), ("PATIENCE_NS", 3 * S)):
             patch.setattr(trials, name, ns)
-        patch.setattr(race, "PROTOCOLS", (settings.PROTOCOLS[0], settings.PROTOCOLS[-1]))
+        first, *_, last = settings.protocols()
+        patch.setattr(race, "protocols", lambda: (first, last))
         yield lambda *words: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *words])
 
 

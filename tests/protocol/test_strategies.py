@@ -1,10 +1,8 @@
 """The pages of strategies/, the options barriers carry, the phase lists."""
 
-from typing import get_args, get_type_hints
-
 import pytest
 
-from sim.model.checkpoint import Barriers
+from sim.model.barriers import BARRIERS, Barriers
 from sim.protocol.options import Alignment, BarrierOptions, Traits
 from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Part, move
 from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
@@ -24,7 +22,13 @@ def test_a_page_says_how_its_barriers_move(name):
 
 
 def test_the_pages_cover_the_model():
-    assert set(get_args(get_type_hints(Barriers)["kind"])) == set(STRATEGIES)
+    """A page for each way of barriers, and the record of each says of it what its page says."""
+    assert set(BARRIERS) == set(STRATEGIES)
+    for name, page in STRATEGIES.items():
+        kind = BARRIERS[name]
+
+        assert (kind.has_deadline, kind.overtakes) == (page.times_out, page.unaligned_allowed)
+        assert kind.exactly_once == (page.alignment is not Alignment.AT_LEAST_ONCE)
 
 
 def test_law_11_a_timeout_of_zero_is_an_unaligned_checkpoint():

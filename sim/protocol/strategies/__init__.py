@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from sim.model.checkpoint import Barriers
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+from sim.model.barriers import BARRIERS, Barriers
+from sim.model.catalog import Catalog
 from sim.protocol.options import Alignment, BarrierOptions
-from sim.protocol.strategies.aligned import ALIGNED
-from sim.protocol.strategies.aligned_timeout import ALIGNED_TIMEOUT
 from sim.protocol.strategies.aligned_timeout_inputs import ALIGNED_TIMEOUT_INPUTS
-from sim.protocol.strategies.at_least_once import AT_LEAST_ONCE
 from sim.protocol.strategies.strategy import Strategy
-from sim.protocol.strategies.unaligned import UNALIGNED
 
 __all__ = ["STRATEGIES", "Strategy", "barrier_options", "strategy"]
 
-STRATEGIES: dict[str, Strategy] = {one.name: one for one in (ALIGNED, AT_LEAST_ONCE, UNALIGNED, ALIGNED_TIMEOUT)}
+
+def _pages() -> Iterator[Strategy]:
+    """What the files of this folder define, file by file; a file that is added counts."""
+    for info in pkgutil.iter_modules(__path__):
+        values = vars(import_module(f"{__name__}.{info.name}")).items()
+        yield from (value for name, value in values if isinstance(value, Strategy) and name.lower() == info.name)
+
+
+STRATEGIES: Catalog[Strategy] = Catalog(*(page for page in _pages() if page.name in BARRIERS))
+"""One page for each name of BARRIERS."""
 
 
 def strategy(barriers: Barriers) -> Strategy:
     """The page for these options.  A timeout of 0 is an unaligned checkpoint, as in Flink."""
-    if barriers.kind == "aligned-timeout" and barriers.timeout_ns <= 0:
-        return UNALIGNED
+    if barriers.record.has_deadline and barriers.timeout_ns <= 0:
+        return STRATEGIES["unaligned"]
     if barriers.kind == "aligned-timeout" and not barriers.reaches_output:
         return ALIGNED_TIMEOUT_INPUTS
     return STRATEGIES[barriers.kind]

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from sim.model.barriers import barriers_of
 from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
@@ -63,12 +64,10 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
 
 
 def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
-    if config.mode.lower() == "at_least_once":
-        return "at-least-once"
-    if not config.unaligned_checkpoints:
-        return "aligned"
     timeout = config.aligned_checkpoint_timeout or 0
-    return {"aligned-timeout": format_duration(timeout * 10**6)} if timeout > 0 else "unaligned"
+    exactly_once = config.mode.lower() != "at_least_once"
+    kind = barriers_of(unaligned=bool(config.unaligned_checkpoints), has_deadline=timeout > 0, exactly_once=exactly_once)
+    return {kind.name: format_duration(timeout * 10**6)} if kind.has_deadline else kind.name
 
 
 def infer_cluster(draft: Draft, job: RestJob) -> None:

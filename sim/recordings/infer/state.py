@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
+from sim.model.backends import BACKENDS
 from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.pauses import infer_pauses, settled
@@ -109,8 +110,7 @@ def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
 def _backend(job: RestJob) -> str:
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
     told = named or job.options.get("state.backend.type") or "hashmap"
-    known = {"rocksdb": "rocksdb", "hashmap": "hashmap", "fsstate": "hashmap", "memory": "hashmap", "filesystem": "hashmap"}
-    return next((backend for word, backend in known.items() if word in told.lower()), "other")
+    return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in told.lower()), "other")
 
 
 def _is_incremental(job: RestJob) -> bool:

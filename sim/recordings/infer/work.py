@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
+from sim.model.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms
@@ -25,9 +26,6 @@ from sim.units import format_duration, format_number, format_rate, format_size
 
 __all__ = ["infer_work"]
 
-SHIPS = {
-    "HASH": "hash", "REBALANCE": "rebalance", "FORWARD": "forward", "BROADCAST": "broadcast", "RESCALE": "rescale", "GLOBAL": "global",
-}  # fmt: skip
 ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
 """Ship strategies that a scenario lacks -> what comes near, and what they are."""
 CHANCE = 3  # standard deviations of a count: less than that is how independent keys fall, and no weight
@@ -55,20 +53,25 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[s
         draft.put("commit", "two-phase", "its chain has a committer", job=vertex.name)
 
 
+def _shipped(in_plan: str) -> str:
+    """The ship strategy of a scenario with this name in Flink's plan; empty: there is none."""
+    return next((name for name in SHIPPING if name.upper() == in_plan), "")
+
+
 def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     if len({edge.upstream for edge in vertex.inputs}) < len(vertex.inputs):
         draft.not_modelled.append(f"'{vertex.name}' reads one vertex over several edges: one is kept")
     for edge in vertex.inputs:
         if not edge.is_pipelined:
             draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
-        ship, told = SHIPS.get(edge.ship, ""), f"{edge.ship} in the plan"
+        ship, told = _shipped(edge.ship), f"{edge.ship} in the plan"
         if not ship:
             unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
             ship, what = ALIKE.get(edge.ship, ("rebalance", unknown))
             draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
             told = f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
         path = f"input.{edge.upstream}"
-        weights = _weights(flow) if all(SHIPS.get(other.ship) == "hash" for other in vertex.inputs) else None
+        weights = _weights(flow) if all(_shipped(other.ship) == "hash" for other in vertex.inputs) else None
         if weights is None:
             draft.put(path, ship, told, job=vertex.name)
         else:

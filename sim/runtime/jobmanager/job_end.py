@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JobEnd", "task_graph"]
 
-_POINTWISE = ("forward", "rescale")
-
 
 class JobEnd:
     def __init__(self, world: World, rule: Finishing) -> None:
@@ -79,7 +77,7 @@ def task_graph(world: World) -> TaskGraph:
     vertices = tuple(range(first, first + vertex.parallelism) for first, vertex in zip(layout.first_task, job.vertices, strict=True))
     edges = [(inlet, number[reader.name]) for reader in job.vertices for inlet in reader.inputs]
     links = [
-        Link(number[inlet.upstream], reader, _predecessors(layout, edge, vertices[reader]) if inlet.ship in _POINTWISE else None)
+        Link(number[inlet.upstream], reader, _predecessors(layout, edge, vertices[reader]) if inlet.shipping.pointwise else None)
         for edge, (inlet, reader) in enumerate(edges)
     ]
     return TaskGraph(vertices, tuple(links))

@@ -42,7 +42,7 @@ class Checking:
     def completed(self, checkpoint: int) -> None:
         """Its metadata is durable: from now on it may be restored."""
         self._fill(self.cuts.of(checkpoint), checkpoint)
-        exactly_once = self.world.scenario.checkpoint.barriers.kind != "at-least-once"
+        exactly_once = self.world.scenario.checkpoint.barriers.record.exactly_once
         found = self.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
         if found is not None:
             self._found.append(found)

@@ -60,7 +60,7 @@ def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
     for name, vertex in vertices.items():
         inputs = tuple(
             replace(inlet, ship="rebalance")
-            if inlet.ship == "forward" and vertices[inlet.upstream].parallelism != vertex.parallelism
+            if inlet.shipping.one_to_one and vertices[inlet.upstream].parallelism != vertex.parallelism
             else inlet
             for inlet in vertex.inputs
         )

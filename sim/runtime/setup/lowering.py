@@ -13,14 +13,6 @@ from sim.plane.seam import interface as plane
 
 __all__ = ["hosts", "plane_spec"]
 
-_SHIP = {
-    "forward": plane.Ship.FORWARD,
-    "rescale": plane.Ship.RESCALE,
-    "rebalance": plane.Ship.REBALANCE,
-    "hash": plane.Ship.HASH,
-    "broadcast": plane.Ship.BROADCAST,
-    "global": plane.Ship.GLOBAL,
-}
 _SECOND = 1_000_000_000
 
 
@@ -78,7 +70,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> pla
         name=f"{writer.name}->{reader.name}#{reader.inputs.index(inlet)}",
         upstream=number[writer.name],
         downstream=number[reader.name],
-        ship=_SHIP[inlet.ship],
+        ship=plane.Ship[inlet.shipping.routing],
         record_bytes=size_table(inlet.record_bytes),
         weights=_readers(inlet, reader),
         fan_out=(0, 1) if reader.committer_of else (writer.fan_out.numerator, writer.fan_out.denominator),  # records stay out
@@ -89,7 +81,7 @@ def _readers(inlet: Input, reader: Vertex) -> plane.Law:
     """By weight if there are any; else keys are spread evenly over key groups, and these go to their owners.  Empty: all readers alike."""
     if inlet.weights:
         return share_table(inlet.weights)
-    if inlet.ship != "hash" or reader.max_parallelism % reader.parallelism == 0:
+    if not inlet.shipping.keyed or reader.max_parallelism % reader.parallelism == 0:
         return ()
     return owners(reader.parallelism, reader.max_parallelism)
 

@@ -81,7 +81,7 @@ class SubtaskState:
         self.slow = slow
         state, mine = vertex.state, self.keyed_bytes
         self.backend = None if state is None or not mine else backend(state, mine, options, compaction)
-        tells_updates = state is not None and (state.backend == "rocksdb" or state.changelog is not None)  # the heap does not
+        tells_updates = state is not None and (state.kind.keeps_files or state.changelog is not None)  # the heap does not
         self.counts_records = self.backend is not None and state is not None and tells_updates and state.update_share > 0
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
@@ -113,7 +113,7 @@ class SubtaskState:
         """Whether the notice of a completed checkpoint makes a difference."""
         if self.backend is None or self.vertex.state is None:
             return False
-        incremental = self.options.incremental and self.vertex.state.backend == "rocksdb"
+        incremental = self.options.incremental and self.vertex.state.kind.keeps_files
         return self.options.local_recovery or incremental or self.vertex.state.changelog is not None
 
     def stop(self) -> None:
@@ -252,7 +252,7 @@ class SubtaskState:
 
     def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
         """A second stream to the local disk; RocksDB keeps the links it has.  A full disk costs the copy, not the checkpoint."""
-        linked = self.vertex.state is not None and self.vertex.state.backend == "rocksdb"
+        linked = self.vertex.state is not None and self.vertex.state.kind.keeps_files
         disk = storage.disk(self.host)
         try:
             size_bytes = 0 if linked else snapshot.keyed.written_bytes

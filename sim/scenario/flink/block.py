@@ -12,6 +12,8 @@ from itertools import product
 from typing import Any
 
 from sim import units
+from sim.model.backends import BACKENDS
+from sim.model.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
 from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
@@ -20,9 +22,6 @@ from sim.scenario.text.problems import Mark, Path, Reading, did_you_mean, dotted
 
 __all__ = ["apply_flink"]
 
-_UNALIGNED = "execution.checkpointing.unaligned.enabled"
-_ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
-_MODE = "execution.checkpointing.mode"
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."
 
@@ -105,22 +104,19 @@ class _Move:
 
     def _barriers(self) -> None:
         """Mode, unaligned and aligned timeout are one choice of three (CheckpointConfig)."""
-        given = [key for key in (_UNALIGNED, _ALIGNED_TIMEOUT, _MODE) if key in self.values]
+        given = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
         if not given:
             return
         choices: list[Any] = []
         for unaligned, timeout, mode in product(*(self.values.get(key, [default]) for key, default in (
-                (_UNALIGNED, False), (_ALIGNED_TIMEOUT, "0 s"), (_MODE, "exactly_once")))):
-            if mode == "at_least_once":
-                choice: Any = "at-least-once"  # Flink switches unaligned off, with a warning
-            elif not unaligned:
-                choice = "aligned"
-            else:
-                choice = "unaligned" if timeout == "0 s" else Mapping({"aligned-timeout": timeout})
+                (UNALIGNED, False), (ALIGNED_TIMEOUT, "0 s"), (MODE, "exactly_once")))):
+            choice: Any = barriers_of(unaligned=bool(unaligned), has_deadline=timeout != "0 s", exactly_once=mode == "exactly_once").name
+            if BARRIERS[choice].has_deadline:
+                choice = Mapping({choice: timeout})
             if choice not in choices:
                 choices.append(choice)
-        if _ALIGNED_TIMEOUT in given and True not in self.values.get(_UNALIGNED, [False]):
-            self.reading.warn(self.places[_ALIGNED_TIMEOUT], f"has no effect without {_UNALIGNED}: true")
+        if ALIGNED_TIMEOUT in given and True not in self.values.get(UNALIGNED, [False]):
+            self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
         swept = any(key in self.lists for key in given) and len(choices) > 1
         self._put(("checkpoint", "barriers"), choices if swept else choices[0], given[0])
 
@@ -266,6 +262,10 @@ def _one_of(*words: str) -> Callable[[object], str]:
     return read
 
 
+def _backend(value: object) -> str:
+    return _one_of(*BACKENDS)(value)
+
+
 _STRATEGIES = {
     "none": "none", "off": "none", "disable": "none", "fixeddelay": "fixed-delay", "fixed_delay": "fixed-delay",
     "exponentialdelay": "exponential-delay", "exponential_delay": "exponential-delay", "failurerate": "failure-rate",
@@ -288,7 +288,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "boolean": _boolean,
     "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch
     "mode": _one_of("exactly_once", "at_least_once"),
-    "backend": _one_of("hashmap", "rocksdb"),
+    "backend": _backend,
     "failover": _one_of("region", "full"),
     "number": lambda value: units.format_number(units.parse_number(value)),
     "share": lambda value: units.format_share(units.parse_number(value)),

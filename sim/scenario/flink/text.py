@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sim.model.barriers import DEADLINE
 from sim.model.scenario import Scenario
 from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
 from sim.units import format_duration, format_size
@@ -27,11 +28,8 @@ def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
     options, network, profile = scenario.checkpoint, scenario.cluster.network, scenario.cluster.profile
     lines = {} if options.interval_ns is None else {f"{_CHECKPOINTING}.interval": _flink(options.interval_ns)}
     lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
-    if options.barriers.kind == "at-least-once":
-        lines[f"{_CHECKPOINTING}.mode"] = "AT_LEAST_ONCE"
-    lines[f"{_CHECKPOINTING}.unaligned.enabled"] = _switch(options.barriers.kind in ("unaligned", "aligned-timeout"))
-    if options.barriers.kind == "aligned-timeout":
-        lines[f"{_CHECKPOINTING}.aligned-checkpoint-timeout"] = _flink(options.barriers.timeout_ns)
+    deadline = _flink(options.barriers.timeout_ns)
+    lines |= {key: value.replace(DEADLINE, deadline) for key, value in options.barriers.record.flink.items()}
     if "checkpoint.max-concurrent" in also:
         lines[f"{_CHECKPOINTING}.max-concurrent-checkpoints"] = str(options.max_concurrent)
     if "checkpoint.incremental" in also:

@@ -6,7 +6,7 @@ Every leaf parses itself (`sim.units`) and carries its JSON Schema; a list of le
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -19,7 +19,7 @@ from sim.scenario.text.problems import did_you_mean
 
 __all__ = [
     "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Number", "Parallelism",
-    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "either",
+    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "choice_of", "either",
 ]
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
@@ -32,7 +32,7 @@ class Sweep(list[Any]):
 class Leaf:
     """Annotation of a leaf: how it is read, and its JSON Schema."""
 
-    def __init__(self, parse: Callable[[object], Any], schema: dict[str, Any]) -> None:
+    def __init__(self, parse: Callable[[object], Any], schema: dict[str, Any] | Callable[[], dict[str, Any]]) -> None:
         self.parse = parse
         self.schema = schema
 
@@ -40,7 +40,7 @@ class Leaf:
         return no_info_plain_validator_function(self.parse)
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
-        return dict(self.schema)
+        return dict(self.schema() if callable(self.schema) else self.schema)
 
 
 def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = ()) -> Leaf:
@@ -51,16 +51,27 @@ def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_el
 
 def choice(*words: str) -> Leaf:
     """One of a few words; numbers and booleans of YAML count as the words they look like."""
+    return choice_of(lambda: words)
+
+
+def choice_of(words_now: Callable[[], Iterable[str]]) -> Leaf:
+    """One of the words there are when somebody asks: those of a catalog, which may grow."""
 
     def check(value: object) -> str:
+        words = tuple(words_now())
         shown = str(value).lower() if isinstance(value, bool) else str(value)
         if isinstance(value, (dict, list)) or shown not in words:
             nearest = "" if isinstance(value, (dict, list)) or len(shown) > 60 else f", not '{shown}'{did_you_mean(shown, words)}"
             raise ValueError(f"expected {either(words)}{nearest}")
         return shown
 
-    numbers = [float(word) for word in words if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word)]
-    return Leaf(check, {"enum": [*words, *numbers, *({"true": True, "false": False}[word] for word in words if word in ("true", "false"))]})
+    def schema() -> dict[str, Any]:
+        words = tuple(words_now())
+        numbers = [float(word) for word in words if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word)]
+        booleans = [{"true": True, "false": False}[word] for word in words if word in ("true", "false")]
+        return {"enum": [*words, *numbers, *booleans]}
+
+    return Leaf(check, schema)
 
 
 def whole(least: int, most: int = 2**31 - 1) -> Leaf:

@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.key_groups import default_max_parallelism, key_groups
+from sim.model.shipping import SHIPPING
 from sim.scenario.distribution.builder import law
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
@@ -66,12 +67,12 @@ def _input(
     details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship
-    if ship == "forward" and readers != writers:
-        reading.warn(here, f"forward needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
+    if SHIPPING[ship].one_to_one and readers != writers:
+        reading.warn(here, f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
     default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
     return Input(
-        upstream, ship,  # type: ignore[arg-type]  # checked by the document
+        upstream, ship,
         weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
@@ -83,7 +84,7 @@ def _weights(given: doc.Input, vertex: doc.Vertex, here: Path, reading: Reading)
     readers = vertex.parallelism or 1
     if given.weights is None:
         return ()
-    if given.ship != "hash":
+    if not SHIPPING[given.ship].keyed:
         reading.wrong(here, f"only hash has weights, not {given.ship}")
         return ()
     if isinstance(given.weights, doc.Skew):

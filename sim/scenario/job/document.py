@@ -9,7 +9,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from sim.scenario.grammar.fields import Axis, Count, Duration, Number, Parallelism, Positive, RecordRate, Share, Size, Weight, choice
+from sim.model.shipping import SHIPPING
+from sim.scenario.grammar.fields import (
+    Axis,
+    Count,
+    Duration,
+    Number,
+    Parallelism,
+    Positive,
+    RecordRate,
+    Share,
+    Size,
+    Weight,
+    choice,
+    choice_of,
+)
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
@@ -19,7 +33,7 @@ __all__ = [
     "Vertex",
 ]
 
-Ship = Annotated[str, choice("forward", "rescale", "rebalance", "hash", "broadcast", "global")]
+Ship = Annotated[str, choice_of(lambda: SHIPPING)]
 _NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
 

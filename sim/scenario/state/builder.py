@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from sim.model.backends import BACKENDS
 from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.scenario.grammar.fields import either
 from sim.scenario.job.document import Vertex
 from sim.scenario.state import document as doc
 from sim.scenario.text.problems import Path, Reading
@@ -23,10 +25,11 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
     here: Path = ("job", vertex, "state")
     if given.value == 0:
         reading.wrong((*here, "value"), "an entry has at least 1 B")
-    if given.lsm is not None and given.backend != "rocksdb":
-        reading.warn((*here, "lsm"), "has no effect: only rocksdb has one")
-    if given.serialize is not None and given.backend == "rocksdb":
-        reading.warn((*here, "serialize"), "has no effect: rocksdb writes its files as they are")
+    kind = BACKENDS[given.backend or next(iter(BACKENDS))]
+    if given.lsm is not None and "lsm" not in kind.sections:
+        reading.warn((*here, "lsm"), f"has no effect: only {_either('lsm')} has one")
+    if given.serialize is not None and "serialize" not in kind.sections:
+        reading.warn((*here, "serialize"), f"has no effect: {kind.name} writes its files as they are")
     return _given(
         State(given.size), backend=given.backend, value_bytes=given.value or None, update_share=given.update,
         lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading), sync_ns=given.freeze,
@@ -37,8 +40,9 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
 def build_state_options(given: doc.StateKeys, job: Mapping[str, Vertex], reading: Reading) -> StateOptions:
     """Mistakes go to `reading`."""
     backends = {vertex.state.backend for vertex in job.values() if vertex.state is not None}
-    if given.incremental == "true" and "rocksdb" not in backends:
-        reading.warn(("checkpoint", "incremental"), "has no effect: no state is kept in rocksdb, and the heap is always written in full")
+    if given.incremental == "true" and not any(kind.keeps_files and name in backends for name, kind in BACKENDS.items()):
+        kept = either([kind.name for kind in BACKENDS.values() if kind.keeps_files])
+        reading.warn(("checkpoint", "incremental"), f"has no effect: no state is kept in {kept}, and the heap is always written in full")
     if given.savepoint_cpu == 1:
         reading.wrong(("checkpoint", "savepoint-cpu"), "leaves the task nothing to work with: write less than 100 %")
     options = _given(
@@ -47,6 +51,10 @@ def build_state_options(given: doc.StateKeys, job: Mapping[str, Vertex], reading
         local_recovery=_switch(given.local_recovery), load_bytes_per_second=given.restore_rate or None,
     )  # fmt: skip
     return options if given.savepoint_rate is None else replace(options, savepoint_bytes_per_second=given.savepoint_rate or None)
+
+
+def _either(section: str) -> str:
+    return either([kind.name for kind in BACKENDS.values() if section in kind.sections])
 
 
 def _lsm(given: doc.Lsm, here: Path, reading: Reading) -> Lsm:

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
-from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice
+from sim.model.backends import BACKENDS
+from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
 
 __all__ = ["Changelog", "Lsm", "State", "StateKeys"]
@@ -75,7 +76,7 @@ class State(Section):
     HINTS: ClassVar[Words] = {"incremental": "incremental stands in checkpoint:", "memtable": "write lsm: {memtable: ...}"}
 
     size: Axis[Size]
-    backend: Axis[Annotated[str, choice("hashmap", "rocksdb")]] | None = None
+    backend: Axis[Annotated[str, choice_of(lambda: BACKENDS)]] | None = None
     update: Axis[Share] | None = None
     """Share of the records that rewrite an entry."""
     value: Axis[Size] | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sim.model.backends import BACKENDS
+
 __all__ = ["CHANGELOG", "LOCAL_BACKUP", "LOCAL_RECOVERY", "LOCAL_RESTORE", "STATE_KEYS", "state_values"]
 
 CHANGELOG = "state.changelog.enabled"
@@ -43,7 +45,7 @@ STATE_KEYS: dict[str, str] = {
 
 def state_values(backend: object, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
     """(place inside `state:`, value, key) of every key that says something about a vertex with this backend."""
-    if backend == "rocksdb":
+    if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
         yield from ((("lsm", name), given[key], key) for key, name in _ROCKSDB.items() if key in given)
     if given.get(CHANGELOG):
         details = [key for key in _CHANGELOG if key in given]

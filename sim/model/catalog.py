@@ -1,0 +1,54 @@
+"""A catalog: records by name, in an order that documents and advice keep.
+
+Everything that can be added to has one: ways barriers travel, state backends, ways to ship records, kinds of storage.  Who needs to know
+what there is reads the catalog when asked, so a record that is added from outside counts everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+__all__ = ["Catalog", "Named"]
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+R = TypeVar("R", bound=Named)
+
+
+class Catalog(Mapping[str, R]):
+    """Records by name."""
+
+    def __init__(self, *records: R) -> None:
+        self._records: dict[str, R] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: R) -> R:
+        """Takes the last place; a name that is there already is a mistake."""
+        if record.name in self._records:
+            raise ValueError(f"'{record.name}' is in the catalog already")
+        self._records[record.name] = record
+        return record
+
+    @contextmanager
+    def with_record(self, record: R) -> Iterator[R]:
+        """The record is there for a while: a test, a trial."""
+        try:
+            yield self.add(record)
+        finally:
+            del self._records[record.name]
+
+    def __getitem__(self, name: str) -> R:
+        return self._records[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
