@@ -105,9 +105,40 @@ class _Object:
         self._under_way: dict[int, simpy.Process] = {}
         self._failure: StorageFailed | None = None
         self._next_end: Done | None = None
+        self._busy = False  # somebody waits for a write or the close
+        self._given_up = False
 
     def write(self, size_bytes: int) -> Work[None]:
         """Process: ends when every full part is at least under way."""
+        yield from self._to_its_end(self._write(size_bytes))
+
+    def close(self) -> Work[None]:
+        yield from self._to_its_end(self._close())
+
+    def give_up(self) -> None:
+        """The parts are never put together (an abort request would free them; it is not waited for).
+
+        A write under way goes on to its end: the client's stream is closed by the thread that writes.
+        """
+        self._given_up = True
+        if not self._busy:
+            self._stop()
+
+    def _to_its_end(self, work: Work[None]) -> Work[None]:
+        self._busy = True
+        try:
+            yield from work
+        finally:
+            self._busy = False
+            if self._given_up:
+                self._stop()
+
+    def _stop(self) -> None:
+        under_way, self._under_way = self._under_way, {}
+        for process in under_way.values():
+            process.interrupt()
+
+    def _write(self, size_bytes: int) -> Work[None]:
         self._waiting_bytes += size_bytes
         while self._waiting_bytes > self.store.options.part_bytes:
             yield from self._until_at_most(self.store.options.parallel_parts - 1)
@@ -117,7 +148,7 @@ class _Object:
             self._send(self.store.options.part_bytes)
         self._complain()
 
-    def close(self) -> Work[None]:
+    def _close(self) -> Work[None]:
         if self._parts == 0:
             yield from self.store.look(self.name)
             yield from self._request("put", self._waiting_bytes)
@@ -126,12 +157,6 @@ class _Object:
         self._send(self._waiting_bytes)
         yield from self._until_at_most(0)
         yield from self._request("complete")
-
-    def give_up(self) -> None:
-        """The parts are never put together (an abort request would free them; it is not waited for)."""
-        under_way, self._under_way = self._under_way, {}
-        for process in under_way.values():
-            process.interrupt()
 
     def _send(self, size_bytes: int) -> None:
         self._waiting_bytes -= size_bytes

@@ -130,6 +130,19 @@ def test_who_is_interrupted_sends_no_more_parts():
     assert lab.env.now < 200 * MS
 
 
+def test_a_write_whose_file_is_given_up_goes_on_to_its_end():
+    """Whoever waits for it is not left behind: four of five parts are sent off by 120 ms.  Nothing goes on after that."""
+    lab = Lab(store())
+    stream = lab.storage.open("a")
+    lab.start("write", stream.write(22 * MB))
+    lab.env.timeout(50 * MS).callbacks.append(lambda _: stream.give_up())
+    lab.env.run()
+
+    assert {"write": 120} == lab.ended
+    assert lab.env.now < 300 * MS
+    assert [False] == [stored.whole for stored in lab.storage.files]
+
+
 def test_latency_has_a_tail():
     """The defaults: median about 40 ms, one in a hundred above 400."""
     lab = Lab(Storage(object_store=ObjectStore()))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.model.storage import Retry, Storage
+from sim.model.job import Distribution
+from sim.model.storage import ObjectStore, Retry, Storage
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task.channel_state import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
@@ -55,6 +56,20 @@ def test_first_come_first_served(office):
     office.write(10, 1, 1 * PER_MS, "d")
 
     assert [("a", 3), ("b", 4), ("c", 6), ("d", 11)] == office.run()
+
+
+def test_the_writer_goes_on_after_a_checkpoint_that_is_aborted():
+    """To an object store, where a write waits for the parts before it: the data of the next checkpoint had no writer any more."""
+    slow = ObjectStore(PER_MS * 1000, Distribution(0), part_bytes=PER_MS, parallel_parts=1)
+    office = Office((0,), object_store=slow, bytes_per_second=None, close_ns=0)
+    office.at(0, office.writer.register, 1)
+    office.write(0, 1, 10 * PER_MS, "aborted")
+    office.at(3, office.writer.abort, 1)
+    office.at(4, office.writer.register, 2)
+    office.write(4, 2, 2 * PER_MS, "next")
+    office.complete(5, 2, 0, "closed")
+
+    assert ["aborted", "next", "closed"] == [what for what, _ in office.run()]
 
 
 def test_the_file_closes_when_all_members_completed(office):
