@@ -44,10 +44,10 @@ BARRIERS: Catalog[BarrierKind] = Catalog(
 def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = True) -> BarrierKind:
     """The kind that these settings of Flink ask for; at least once it switches unaligned off (CheckpointConfig)."""
     overtakes = unaligned and exactly_once
-    wanted = {UNALIGNED: str(overtakes).lower()}
-    wanted |= {} if exactly_once else {MODE: "AT_LEAST_ONCE"}
-    wanted |= {ALIGNED_TIMEOUT: DEADLINE} if overtakes and has_deadline else {}
-    return next(kind for kind in BARRIERS.values() if kind.flink == wanted)
+    keys = {UNALIGNED: str(overtakes).lower()}
+    keys |= {} if exactly_once else {MODE: "AT_LEAST_ONCE"}
+    keys |= {ALIGNED_TIMEOUT: DEADLINE} if overtakes and has_deadline else {}
+    return next(kind for kind in BARRIERS.values() if kind.flink == keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,19 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 __all__ = [
-    "Commit", "Committable", "CommittablesReceived", "CommitterCommand", "CommitterEvent", "CompletionNotified", "EpochEnded", "HandOver",
-    "InputEnded", "ReportLost", "Restored", "TaskClosed", "WriterEvent",
+    "Commit",
+    "Committable",
+    "CommittablesReceived",
+    "CommitterCommand",
+    "CommitterEvent",
+    "CompletionNotified",
+    "EpochEnded",
+    "HandOver",
+    "ReportLost",
+    "Restored",
+    "TaskClosed",
+    "WriterEvent",
+    "WriterInputEnded",
 ]  # fmt: skip
 
 
@@ -45,7 +56,7 @@ class EpochEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class InputEnded:
+class WriterInputEnded:
     """No record follows (endInput): what is open becomes a committable of the next checkpoint, whichever that is."""
 
     now: int
@@ -61,7 +72,7 @@ class HandOver:
     committable: Committable
 
 
-WriterEvent = EpochEnded | InputEnded
+WriterEvent = EpochEnded | WriterInputEnded
 
 # ---------------------------------------------------------------------------------------------- committer
 
@@ -84,7 +95,7 @@ class CompletionNotified:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The committer starts from this checkpoint, in which it held these (CommitterOperator#initializeState)."""
+    """The committer starts from this checkpoint, which holds these (CommitterOperator#initializeState)."""
 
     now: int
     checkpoint: int

@@ -30,36 +30,37 @@ _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 @dataclass(frozen=True, slots=True)
 class Committer:
     transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
-    held: tuple[Committable, ...] = ()  # by epoch, then writer: its state
+    committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state
     last_completed: int = 0
 
     def on(self, event: CommitterEvent) -> _Answer:
         match event:
             case CommittablesReceived():
-                late = [one for one in event.committables if one.epoch <= self.last_completed]
+                late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
                 if late:
                     raise InvalidTransition("committer", self, event, why="a complete checkpoint has no more committables")
-                return changed(self, held=_ordered((*self.held, *event.committables))), ()
+                return changed(self, committables=_ordered((*self.committables, *event.committables))), ()
             case CompletionNotified():
-                if event.checkpoint <= self.last_completed:  # told before, or told late
+                if event.checkpoint <= self.last_completed:  # a repeated notice, or a late one
                     return self, ()
                 return _committed(self, event.now, event.checkpoint, again=False)
             case Restored():
-                return _committed(changed(self, held=_ordered(event.committables)), event.now, event.checkpoint, again=True)
+                return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)
             case TaskClosed():
-                return changed(self, held=()), (Commit(0, self.held),) if self.held else ()
+                return changed(self, committables=()), (Commit(0, self.committables),) if self.committables else ()
 
 
 def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
     """Everything up to this checkpoint, aborted ones included: their files were handed over all the same (FLINK-37375)."""
     timeout_ns = committer.transaction_timeout_ns
-    ready = [one for one in committer.held if one.epoch <= checkpoint]
-    lost = tuple(one for one in ready if timeout_ns is not None and now - one.opened_ns > timeout_ns)
-    kept = tuple(one for one in ready if one not in lost)
-    after = changed(committer, held=tuple(one for one in committer.held if one.epoch > checkpoint), last_completed=checkpoint)
+    ready = [committable for committable in committer.committables if committable.epoch <= checkpoint]
+    lost = tuple(committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns)
+    kept = tuple(committable for committable in ready if committable not in lost)
+    waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
+    after = changed(committer, committables=waiting, last_completed=checkpoint)
     report = (ReportLost(checkpoint, lost),) if lost else ()
     return after, (*report, Commit(checkpoint, kept, again)) if kept else report
 
 
 def _ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
-    return tuple(sorted(committables, key=lambda one: (one.epoch, one.writer)))
+    return tuple(sorted(committables, key=lambda committable: (committable.epoch, committable.writer)))

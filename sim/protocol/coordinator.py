@@ -100,12 +100,12 @@ class Coordinator:
     @property
     def locked(self) -> bool:
         """Metadata is written under a lock: messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
-        return any(one.state is PendingState.WRITING_METADATA for one in self.pending)
+        return any(pending.state is PendingState.WRITING_METADATA for pending in self.pending)
 
     @property
     def needed(self) -> frozenset[int]:
         """Checkpoints whose contents somebody may still ask for: retained, or under way; savepoints outlast newer completions."""
-        return frozenset((*self.retained, *(one.checkpoint for one in self.pending)))
+        return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
         match event:
@@ -131,8 +131,8 @@ class Coordinator:
                 if not self.cleaning:
                     raise self._impossible(event, "nothing is being deleted")
                 after, commands = changed(self, cleaning=self.cleaning - 1), ()
-        after, more = _considered(after, event.now)
-        return changed(after, story=remember(self.story, event)), (*commands, *more)
+        after, follow_ups = _considered(after, event.now)
+        return changed(after, story=remember(self.story, event)), (*commands, *follow_ups)
 
     # ------------------------------------------------------------------------------------------ the scheduler
 
@@ -148,10 +148,10 @@ class Coordinator:
         triggering = None if self.triggering is None else changed(self.triggering, refused=event.reason)
         after: Coordinator = changed(self, requests=requests, grid=None, triggering=triggering)
         commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
-        commands = (*commands, *(RecordRefused(one.kind, event.reason) for one in dropped))
-        for one in self.pending:
-            after, more = _aborted(after, one, event.reason, event.now)
-            commands = (*commands, *more)
+        commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
+        for pending in self.pending:
+            after, follow_ups = _aborted(after, pending, event.reason, event.now)
+            commands = (*commands, *follow_ups)
         return after, commands
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
@@ -176,55 +176,55 @@ class Coordinator:
         if not event.plan.wait_for:
             raise self._impossible(event, "nobody is left to acknowledge")
         savepoint = triggering.request.savepoint
-        one = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
-        options = barrier_options(self.barriers, one.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
+        pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
+        options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
         if savepoint is not None:
             options = changed(options, stop=savepoint.stop, type=savepoint.format)
-        return changed(after, next_id=self.next_id + 1, pending=(*self.pending, one)), (
-            RecordTriggered(one.checkpoint, one.trigger_ns, kind, event.plan, savepoint),
-            ArmCheckpointTimeout(one.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
-            TriggerTasks(one.checkpoint, event.plan.trigger, options),
+        return changed(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
+            RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
+            ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
+            TriggerTasks(pending.checkpoint, event.plan.trigger, options),
         )
 
     # ------------------------------------------------------------------------------------------ a pending checkpoint
 
     def _acknowledged(self, event: Acknowledged) -> _Answer:
-        one = self._find(event)
-        if one is None:
+        pending = self._find(event)
+        if pending is None:
             return self, (DiscardLateState(event.checkpoint, event.task),)
-        if event.task not in one.plan.wait_for or event.task in one.acknowledged:
+        if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
             raise self._impossible(event, "this acknowledgement is not awaited")
-        one = one.with_acknowledgement(event.task, event.now)
-        pending = tuple(one if p.checkpoint == one.checkpoint else p for p in self.pending)
-        commands: _Commands = (WriteMetadata(one.checkpoint),) if one.state is PendingState.WRITING_METADATA else ()
-        return changed(self, pending=pending), commands
+        pending = pending.with_acknowledgement(event.task, event.now)
+        all_pending = tuple(pending if p.checkpoint == pending.checkpoint else p for p in self.pending)
+        commands: _Commands = (WriteMetadata(pending.checkpoint),) if pending.state is PendingState.WRITING_METADATA else ()
+        return changed(self, pending=all_pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
-        one = self._find(event)
-        if one is None or one.state is PendingState.WRITING_METADATA:
+        pending = self._find(event)
+        if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
-        return _aborted(self, one, event.reason, event.now, event.task)
+        return _aborted(self, pending, event.reason, event.now, event.task)
 
     def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
-        one = self._find(event)
-        if one is None or one.state is PendingState.WRITING_METADATA:
+        pending = self._find(event)
+        if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
-        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED, event.now)
+        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
 
     def _metadata_written(self, event: MetadataWritten) -> _Answer:
-        one = self._find(event)
-        if one is None:
+        pending = self._find(event)
+        if pending is None:
             return self, ()  # aborted meanwhile
-        if one.state is not PendingState.WRITING_METADATA:
+        if pending.state is not PendingState.WRITING_METADATA:
             raise self._impossible(event, "acknowledgements are missing")
         if event.failed:
-            return _aborted(self, one, event.reason, event.now)
-        return _completed(self, one, event.now)
+            return _aborted(self, pending, event.reason, event.now)
+        return _completed(self, pending, event.now)
 
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
         if event.checkpoint >= self.next_id:
             raise self._impossible(event, "this checkpoint was never triggered")
-        return next((one for one in self.pending if one.checkpoint == event.checkpoint), None)
+        return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
 
     def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
         return InvalidTransition("coordinator", self, event, self.story, why)
@@ -278,17 +278,17 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
     return after, (refused, *timer)
 
 
-def _aborted(coordinator: Coordinator, one: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
+def _aborted(coordinator: Coordinator, pending: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
     """Take it off the list, tell the tasks, delete what was stored, count it.  A savepoint counts only if a task failed it."""
-    pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
-    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)
+    others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
+    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
-    if one.stops and reason not in _JOB_IS_DOWN:
+    if pending.stops and reason not in _JOB_IS_DOWN:
         failed = (FailJob(reason, None, stopping=True),)  # its tasks have ended their data: only a restart brings them back
-    elif one.kind is not RequestKind.SAVEPOINT or task is not None:
-        after, failed = _counted(after, one.checkpoint, reason, task)
-    told = NotifyAborted(one.checkpoint, one.plan.wait_for, after.latest_completed)
-    return after, (one.failed(reason, now), told, DiscardState(one.checkpoint), *failed)
+    elif pending.kind is not RequestKind.SAVEPOINT or task is not None:
+        after, failed = _counted(after, pending.checkpoint, reason, task)
+    notify = NotifyAborted(pending.checkpoint, pending.plan.wait_for, after.latest_completed)
+    return after, (pending.failed(reason, now), notify, DiscardState(pending.checkpoint), *failed)
 
 
 def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None) -> _Answer:
@@ -296,20 +296,20 @@ def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureRe
     return changed(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 
 
-def _completed(coordinator: Coordinator, one: PendingCheckpoint, now: int) -> _Answer:
+def _completed(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
     """Durable.  A savepoint subsumes nothing; it is announced, and thus commits, only if the job stops with it."""
-    pending = tuple(p for p in coordinator.pending if p.checkpoint != one.checkpoint)
-    failures = coordinator.failures.succeeded(one.checkpoint)
-    after: Coordinator = changed(coordinator, pending=pending, failures=failures, last_completion_ns=now)
-    commands: _Commands = (one.completed(now),)
-    if one.kind is RequestKind.SAVEPOINT:
-        return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for)) if one.stops else commands
-    retained = (*after.retained, one.checkpoint)
+    others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
+    failures = coordinator.failures.succeeded(pending.checkpoint)
+    after: Coordinator = changed(coordinator, pending=others, failures=failures, last_completion_ns=now)
+    commands: _Commands = (pending.completed(now),)
+    if pending.kind is RequestKind.SAVEPOINT:
+        return after, (*commands, NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if pending.stops else commands
+    retained = (*after.retained, pending.checkpoint)
     subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
     after = changed(after, retained=kept, cleaning=after.cleaning + len(subsumed))
     commands = (*commands, *(DiscardState(old) for old in subsumed))
-    for older in pending:
-        if older.checkpoint < one.checkpoint and older.kind is not RequestKind.SAVEPOINT:
-            after, more = _aborted(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
-            commands = (*commands, *more)
-    return after, (*commands, NotifyComplete(one.checkpoint, one.plan.wait_for))
+    for older in others:
+        if older.checkpoint < pending.checkpoint and older.kind is not RequestKind.SAVEPOINT:
+            after, follow_ups = _aborted(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
+            commands = (*commands, *follow_ups)
+    return after, (*commands, NotifyComplete(pending.checkpoint, pending.plan.wait_for))

@@ -1,8 +1,8 @@
 """The end of a task: its data ends, its operators finish, and it waits for what must hold its last output (FLIP-147).
 
 Source: StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish before one final
-checkpoint; the ways of other times are data beside it.  What finishing costs and what is committed is the business of whoever carries the
-commands out.
+checkpoint.  How jobs ended before FLIP-147 is data of the same rule.  What finishing costs and what is committed is the business of
+whoever carries the commands out.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Finishing:
 
 
 FINISHING: dict[str, Finishing] = {
-    one.name: one
-    for one in (
+    rule.name: rule
+    for rule in (
         Finishing("flink"),
         Finishing("naive", end_of_data_first=False, final_trigger=False),
         Finishing("commit-at-finish", waits=False, after_finish=False, final_trigger=False, tail="at-finish"),
@@ -225,8 +225,8 @@ class TaskEnd:
                 after, commands = changed(self, open=self.open - {event.checkpoint}), ()
             case CompletionHeard():
                 after, commands = changed(self, completed=max(self.completed, event.checkpoint)), ()
-        after, more = _settled(after)
-        return changed(after, story=remember(self.story, event)), (*commands, *more)
+        after, follow_ups = _settled(after)
+        return changed(after, story=remember(self.story, event)), (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         if self.state is not EndState.RUNNING:
@@ -252,7 +252,7 @@ class TaskEnd:
         return after
 
     @property
-    def held(self) -> bool:
+    def durable(self) -> bool:
         """Whether a completed checkpoint holds the end of this task."""
         if self.stop is not None:
             return self.completed >= self.stop
@@ -262,7 +262,7 @@ class TaskEnd:
 def _ended(end: TaskEnd) -> _Answer:
     """The end of data leaves; the coordinator hears of it unless the job is made to stop where it stands."""
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
-    stopped = end.stop is not None and end.held  # the savepoint came first
+    stopped = end.stop is not None and end.durable  # the savepoint came first
     report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
     return changed(end, state=EndState.WAITING), (*forward, *report)
 
@@ -275,7 +275,7 @@ def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
 def _settled(end: TaskEnd) -> _Answer:
     """Leave when nothing is left to wait for, close when no snapshot is under way (StreamTask#afterInvoke)."""
     unread = end.unread if end.rule.end_of_data_first else 0
-    if end.state is EndState.WAITING and not unread and not end.inputs_open and end.held:
+    if end.state is EndState.WAITING and not unread and not end.inputs_open and end.durable:
         end = changed(end, state=EndState.LEAVING)
     if end.state is EndState.LEAVING and not end.open:
         return changed(end, state=EndState.CLOSING), (CloseOperators(),)

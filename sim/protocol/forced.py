@@ -1,7 +1,7 @@
 """Which edges cannot carry unaligned barriers: their barriers are forced to align there.
 
 An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
-(StreamPartitioner#isSupportsUnalignedCheckpoint), or if it leads to a sink's committer (FLINK-36287); one such input edge
+(StreamPartitioner#isSupportsUnalignedCheckpoint), or if it leads to a sink's committer (FLINK-36287).  One such input edge
 disables all input edges of its vertex (StreamGraphGenerator).
 """
 
@@ -23,7 +23,7 @@ def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> froz
     forced = {
         vertex.name
         for vertex in job.vertices
-        for one in vertex.inputs
-        if not one.shipping.overtaken or (one.upstream, vertex.name) in named or vertex.committer_of
+        for inlet in vertex.inputs
+        if not inlet.shipping.overtaken or (inlet.upstream, vertex.name) in named or vertex.committer_of
     }
-    return frozenset((one.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for one in vertex.inputs)
+    return frozenset((inlet.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for inlet in vertex.inputs)

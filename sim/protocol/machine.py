@@ -20,7 +20,7 @@ class InvalidTransition(Exception):  # noqa: N818 -- a phrase, like the states
     def __init__(self, machine: str, state: object, event: object, story: Iterable[object] = (), why: str = "") -> None:
         self.state, self.event, self.story = state, event, tuple(story)
         lines = [f"{machine}: {event} cannot happen in {state}" + (f": {why}" if why else ""), "what led here, oldest first:"]
-        lines += [f"  {one}" for one in self.story] or ["  nothing"]
+        lines += [f"  {earlier}" for earlier in self.story] or ["  nothing"]
         super().__init__("\n".join(lines))
 
 

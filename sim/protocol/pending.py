@@ -8,30 +8,14 @@ from enum import Enum
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
 
-__all__ = ["PENDING_TRANSITIONS", "PendingCheckpoint", "PendingState"]
+__all__ = ["PendingCheckpoint", "PendingState"]
 
 
 class PendingState(Enum):
+    """While metadata is written the lock is taken: nothing expires and no other checkpoint completes."""
+
     WAITING_FOR_ACKNOWLEDGEMENTS = "waiting-for-acknowledgements"
     WRITING_METADATA = "writing-metadata"  # all have acknowledged; it still holds its slot
-
-
-PENDING_TRANSITIONS: dict[PendingState, dict[str, str]] = {
-    PendingState.WAITING_FOR_ACKNOWLEDGEMENTS: {
-        "Acknowledged, some missing": "WAITING_FOR_ACKNOWLEDGEMENTS",
-        "Acknowledged, none missing": "WRITING_METADATA",
-        "Declined": "aborted",
-        "CheckpointTimedOut": "aborted",
-        "newer one completed": "aborted",
-        "SchedulerStopped": "aborted",
-    },
-    PendingState.WRITING_METADATA: {
-        "MetadataWritten": "completed",
-        "MetadataWritten, failed": "aborted",
-        "SchedulerStopped": "aborted",
-    },
-}
-"""state -> what happens -> what follows.  In WRITING_METADATA nothing expires and no other one completes: the lock is taken."""
 
 
 @dataclass(frozen=True, slots=True)

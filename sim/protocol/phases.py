@@ -11,19 +11,19 @@ from enum import Enum
 
 from sim.protocol.vocabulary import Phase, Work
 
-__all__ = ["ALIGNED", "ASYNC_OPERATE", "Part", "Phases", "Step", "async_operate", "move"]
+__all__ = ["ALIGNED", "ASYNC_OPERATE", "PhaseStep", "Phases", "Requirement", "async_operate", "move"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PhaseStep:
     phase: Phase
     work: tuple[Work, ...] = ()
 
 
-Phases = tuple[Step, ...]
+Phases = tuple[PhaseStep, ...]
 
 
-class Part(Enum):
+class Requirement(Enum):
     """What an acknowledgement waits for (the finishing rule of a strategy)."""
 
     ASYNC_WORK = "async-work"  # the work of the asynchronous phase
@@ -32,12 +32,12 @@ class Part(Enum):
 
 
 ALIGNED: Phases = (
-    Step(Phase.PRE_BARRIER, (Work.OPERATOR_FLUSH,)),
-    Step(Phase.FORWARD_BARRIER),
-    Step(Phase.SYNC, (Work.OPERATOR_SYNC, Work.STATE_SYNC)),
-    Step(Phase.RESUME_INPUTS),
-    Step(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
-    Step(Phase.ACKNOWLEDGE),
+    PhaseStep(Phase.PRE_BARRIER, (Work.OPERATOR_FLUSH,)),
+    PhaseStep(Phase.FORWARD_BARRIER),
+    PhaseStep(Phase.SYNC, (Work.OPERATOR_SYNC, Work.STATE_SYNC)),
+    PhaseStep(Phase.RESUME_INPUTS),
+    PhaseStep(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
+    PhaseStep(Phase.ACKNOWLEDGE),
 )
 """Every strategy of Flink's has these; they differ in when the first step begins and what the last one waits for."""
 
@@ -50,9 +50,9 @@ def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
     if all(step.phase is not into for step in phases):
         raise ValueError(f"there is no phase {into}")
 
-    def moved(step: Step) -> Step:
-        kept = tuple(one for one in step.work if step.phase is not out_of or one is not work)
-        return Step(step.phase, (*kept, work) if step.phase is into else kept)
+    def moved(step: PhaseStep) -> PhaseStep:
+        kept = tuple(other for other in step.work if step.phase is not out_of or other is not work)
+        return PhaseStep(step.phase, (*kept, work) if step.phase is into else kept)
 
     return tuple(moved(step) for step in phases)
 

@@ -11,11 +11,11 @@ from functools import cached_property
 
 from sim.protocol.vocabulary import Plan
 
-__all__ = ["Link", "TaskGraph", "plan"]
+__all__ = ["TaskGraph", "VertexLink", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class VertexLink:
     """An edge between two vertices."""
 
     upstream: int
@@ -28,7 +28,7 @@ class TaskGraph:
     """Tasks are numbered by vertex, then by subtask; vertices stand in topological order."""
 
     vertices: tuple[range, ...]  # the tasks of each vertex
-    links: tuple[Link, ...]
+    links: tuple[VertexLink, ...]
 
     @cached_property
     def tasks(self) -> frozenset[int]:

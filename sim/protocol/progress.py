@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["MANY", "Fruitless", "Restarted", "fruitless"]
+__all__ = ["MIN_RESTARTS", "Fruitless", "Restarted", "fruitless"]
 
-MANY = 5
+MIN_RESTARTS = 5
 """Restarts in a row that are no accident."""
 
 
@@ -37,4 +37,4 @@ def fruitless(restarts: Sequence[Restarted], progress_ns: int) -> Fruitless | No
         if restart.failed_ns <= progress_ns or not restart.own or (row and restart.checkpoint != row[0].checkpoint):
             break
         row.append(restart)
-    return Fruitless(len(row), row[0].checkpoint) if len(row) >= MANY else None
+    return Fruitless(len(row), row[0].checkpoint) if len(row) >= MIN_RESTARTS else None

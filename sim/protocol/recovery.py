@@ -189,11 +189,11 @@ class Recovery:
         return _restarting(after, restarted_with(event.tasks, self.regions), event.now + attempt.delay_ns)
 
     def _progressed(self, event: TasksCancelled | RestartDelayElapsed, **progress: bool) -> _Answer:
-        waiting = tuple(changed(one, **progress) if one.number == event.restart else one for one in self.waiting)
-        due = next((one for one in waiting if one.due), None)
+        waiting = tuple(changed(restart, **progress) if restart.number == event.restart else restart for restart in self.waiting)
+        due = next((restart for restart in waiting if restart.due), None)
         if due is None:
             return changed(self, waiting=waiting), ()  # or a later failure has taken its tasks over
-        rest = tuple(one for one in waiting if one is not due)
+        rest = tuple(restart for restart in waiting if restart is not due)
         after: Recovery = changed(self, waiting=rest, initializing=self.initializing | due.tasks)
         restore = RestoreTasks(due.number, due.tasks)
         if rest:
@@ -210,12 +210,12 @@ class Recovery:
 
 def _restarting(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
     """Take these tasks out of every restart under way, into one of their own."""
-    left = tuple(changed(one, tasks=one.tasks - tasks) for one in recovery.waiting)
+    left = tuple(changed(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
     number = recovery.restarts + 1
     after: Recovery = changed(
         recovery,
         status=JobStatus.RESTARTING,
-        waiting=(*(one for one in left if one.tasks), PendingRestart(number, tasks)),
+        waiting=(*(restart for restart in left if restart.tasks), PendingRestart(number, tasks)),
         initializing=recovery.initializing - tasks,
         restarts=number,
     )

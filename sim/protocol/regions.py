@@ -32,5 +32,5 @@ def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset
 
 def restarted_with(failed: Iterable[int], of: tuple[frozenset[int], ...]) -> frozenset[int]:
     """Everything that restarts when these tasks fail."""
-    wanted = frozenset(failed)
-    return frozenset().union(*(region for region in of if region & wanted))
+    tasks = frozenset(failed)
+    return frozenset().union(*(region for region in of if region & tasks))

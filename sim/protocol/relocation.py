@@ -19,16 +19,16 @@ def verdict(snapshot: StoredSnapshot, directories: Directories) -> Verdict:
     own = directories.directory(snapshot)
     job = own if snapshot.is_savepoint else directories.job_directory(snapshot.instance)
     owners = tuple(sorted({file.instance for file in snapshot.files}))
-    outside = sum(not inside(path, own) for path in paths)
+    foreign = sum(not inside(path, own) for path in paths)
     return Verdict(
         files_total=len(paths),
         bytes_total=sum(file.size_bytes for file in snapshot.files),
-        files_outside_chk_dir=outside,
+        files_outside_chk_dir=foreign,
         files_outside_job_dir=sum(not inside(path, job) for path in paths),
         owners=owners,
         chain_length=sum(owner < snapshot.instance for owner in owners),
         absolute_paths=sum(directories.reference(path, snapshot).startswith("/") for path in paths),
-        self_contained=not outside,
+        self_contained=not foreign,
         relocatable_own_dir=restorable(snapshot, directories, copied=own),
         relocatable_job_dir=None if snapshot.is_savepoint else restorable(snapshot, directories, copied=job),
     )
@@ -63,19 +63,21 @@ def restorable(
 
 
 def broken_by(snapshots: Iterable[StoredSnapshot], directories: Directories, removed: StoredSnapshot | str) -> tuple[StoredSnapshot, ...]:
-    """Which other snapshots can no longer be restored once a snapshot was disposed of (everything its metadata names, as the savepoint
-    disposal of the command line does), or a directory removed with all that lies in it."""
+    """Which other snapshots can no longer be restored once `removed` is gone.
+
+    A snapshot goes with everything its metadata names, as the command line disposes of savepoints; a directory with all that lies in it.
+    """
     return tuple(_broken(snapshots, directories, removed))
 
 
 def _broken(snapshots: Iterable[StoredSnapshot], directories: Directories, removed: StoredSnapshot | str) -> Iterator[StoredSnapshot]:
     if isinstance(removed, StoredSnapshot):
         gone = {file.key for file in removed.files}
-        yield from (one for one in snapshots if one != removed and any(file.key in gone for file in one.files))
+        yield from (snapshot for snapshot in snapshots if snapshot != removed and any(file.key in gone for file in snapshot.files))
         return
-    for one in snapshots:
-        if not inside(directories.directory(one), removed) and any(inside(directories.path(file), removed) for file in one.files):
-            yield one
+    for snapshot in snapshots:
+        if not inside(directories.directory(snapshot), removed) and any(inside(directories.path(file), removed) for file in snapshot.files):
+            yield snapshot
 
 
 def _moved(path: str, copied: str) -> str:

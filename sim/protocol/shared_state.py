@@ -1,7 +1,7 @@
 """Which files of earlier snapshots are still needed: SharedStateRegistryImpl, without reference counts.
 
 Every acknowledgement registers the shared files it names, which moves their `last_used` forward.  When the lowest retained checkpoint
-becomes L, entries last used before L are dropped; the file itself goes only if this job owns it (`created_by` beyond the highest
+becomes L, entries last used before L are dropped.  The file itself goes only if this job owns it (`created_by` beyond the highest
 checkpoint it did not claim).  Files of a native savepoint that was claimed go together with its directory, when none of them is used.
 """
 
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
 from sim.protocol.machine import changed
 
-__all__ = ["Entry", "Released", "SharedStateRegistry"]
+__all__ = ["Released", "SharedFile", "SharedStateRegistry"]
 
 Key = tuple[int, int]
 
 
-class Entry(NamedTuple):
+class SharedFile(NamedTuple):
     file: StateFile
     created_by: int  # the checkpoint that brought it; for everything restored: the restored snapshot
     last_used: int  # the newest checkpoint that names it
@@ -35,19 +35,19 @@ class Released(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SharedStateRegistry:
-    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    entries: Mapping[Key, SharedFile] = field(default_factory=dict)
     highest_not_claimed: int = -1  # files of this checkpoint and older ones are somebody else's
-    whole: frozenset[int] = frozenset()  # restored snapshots that share nothing: deleted as one directory or not at all
+    indivisible: frozenset[int] = frozenset()  # restored snapshots that share nothing: deleted as one directory or not at all
 
     def registered(self, files: Iterable[StateFile], checkpoint: int) -> SharedStateRegistry:
         """The shared files of one acknowledgement, also of a late one (registerAll)."""
-        changes: dict[Key, Entry] = {}
+        changes: dict[Key, SharedFile] = {}
         for file in files:
             old = self.entries.get(file.key)
             if old is None:
-                changes[file.key] = Entry(file, checkpoint, checkpoint)
+                changes[file.key] = SharedFile(file, checkpoint, checkpoint)
             elif old.last_used < checkpoint:
-                changes[file.key] = Entry(file, old.created_by, checkpoint)
+                changes[file.key] = SharedFile(file, old.created_by, checkpoint)
         return changed(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
@@ -60,15 +60,17 @@ class SharedStateRegistry:
         after = self.registered(reusable, number)
         if claim != "claim":
             return changed(after, highest_not_claimed=max(self.highest_not_claimed, number))
-        return changed(after, whole=self.whole | {number}) if snapshot.is_savepoint else after
+        return changed(after, indivisible=self.indivisible | {number}) if snapshot.is_savepoint else after
 
     def released(self, lowest_retained: int) -> Released:
         """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""
         unused = [entry for entry in self.entries.values() if entry.last_used < lowest_retained]
         kept = {key: entry for key, entry in self.entries.items() if entry.last_used >= lowest_retained} if unused else self.entries
-        whole = frozenset(entry.created_by for entry in kept.values() if entry.created_by in self.whole) if self.whole else self.whole
-        mine = (entry for entry in unused if entry.created_by > self.highest_not_claimed and entry.created_by not in self.whole)
-        return Released(changed(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), whole)
+        in_use = self.indivisible
+        if in_use:
+            in_use = in_use.intersection(entry.created_by for entry in kept.values())
+        mine = (entry for entry in unused if entry.created_by > self.highest_not_claimed and entry.created_by not in self.indivisible)
+        return Released(changed(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), in_use)
 
 
 def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[StateFile, ...]:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.options import BarrierOptions
-from sim.protocol.phases import Part, Phases
+from sim.protocol.phases import Phases, Requirement
 from sim.protocol.task_vocabulary import (
     AbortNotified,
     Acknowledge,
@@ -52,7 +52,7 @@ NEXT_PHASE: dict[Phase, Phase] = {
 
 _ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYNC})
 
-Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
+_Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class SnapshotInProgress:
     start: StartSnapshot
     options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored
     phases: Phases
-    missing: frozenset[Part]  # what the acknowledgement still waits for
+    missing: frozenset[Requirement]  # what the acknowledgement still waits for
     phase: Phase = Phase.PRE_BARRIER
     phase_began_ns: int = 0
     alignment_ns: int = -1  # -1: not over
@@ -74,14 +74,14 @@ class SnapshotInProgress:
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def begun(cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Part], now: int) -> Answer:
+    def begun(cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Requirement], now: int) -> _Answer:
         """Take the first step.  `waits_for` is the strategy's finishing rule; a checkpoint without channel state needs less."""
         if tuple(step.phase for step in phases) != tuple(Phase):
             raise ValueError("a phase list has every phase once, in order")
         options = start.options.restored()
-        missing = waits_for if options.needs_channel_state else waits_for & {Part.ASYNC_WORK}
-        missing = missing if start.barriers_missing else missing - {Part.CAPTURED_INPUT}
-        missing = missing if options.timeoutable else missing - {Part.OUTPUT_BARRIERS}
+        missing = waits_for if options.needs_channel_state else waits_for & {Requirement.ASYNC_WORK}
+        missing = missing if start.barriers_missing else missing - {Requirement.CAPTURED_INPUT}
+        missing = missing if options.timeoutable else missing - {Requirement.OUTPUT_BARRIERS}
         state = False if options.needs_channel_state else None
         alignment_ns = -1 if start.alignment_ns is None else start.alignment_ns
         snapshot = cls(start, options, phases, missing, phase_began_ns=now, alignment_ns=alignment_ns, channel_state=state)
@@ -97,17 +97,17 @@ class SnapshotInProgress:
         """Whether the task thread works for this snapshot."""
         return self.phase in _ON_TASK_THREAD and not self.ended
 
-    def on(self, event: SnapshotEvent | InputsComplete) -> Answer:
+    def on(self, event: SnapshotEvent | InputsComplete) -> _Answer:
         match event:
             case PhaseFinished():
                 after, commands = self._phase_finished(event)
             case InputsComplete():
-                known = changed(self, missing=self.missing - {Part.CAPTURED_INPUT}, alignment_ns=event.alignment_ns)
+                known = changed(self, missing=self.missing - {Requirement.CAPTURED_INPUT}, alignment_ns=event.alignment_ns)
                 after, commands = _settled(known, event.now)
             case OutputBarriersLeft():
                 after, commands = self._output_done(event, ())
             case OutputTimedOut():
-                waiting = Part.OUTPUT_BARRIERS in self.missing
+                waiting = Requirement.OUTPUT_BARRIERS in self.missing
                 after, commands = self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting else (self, ())
             case ChannelStateWritten():
                 if not self.closing:
@@ -125,13 +125,13 @@ class SnapshotInProgress:
                     after, commands = changed(self, ended=True), (CancelSnapshot(self.checkpoint),)
         return changed(after, story=remember(self.story, event)), commands
 
-    def _phase_finished(self, event: PhaseFinished) -> Answer:
+    def _phase_finished(self, event: PhaseFinished) -> _Answer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
             self._impossible(event, f"the phase is {self.phase.value}")
         if event.phase is Phase.ASYNC:
-            if Part.ASYNC_WORK not in self.missing:
+            if Requirement.ASYNC_WORK not in self.missing:
                 self._impossible(event, "it has finished before")
-            return _settled(changed(self, missing=self.missing - {Part.ASYNC_WORK}), event.now)
+            return _settled(changed(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
         spent, then = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
         if event.phase is Phase.PRE_BARRIER:
             after = changed(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
@@ -140,26 +140,26 @@ class SnapshotInProgress:
             return _forwarded(changed(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
         return _back_to_records(changed(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
 
-    def _output_done(self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]) -> Answer:
+    def _output_done(self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]) -> _Answer:
         if self.phase is Phase.PRE_BARRIER:
             self._impossible(event, "no barrier has been written")
-        after, more = _settled(changed(self, missing=self.missing - {Part.OUTPUT_BARRIERS}), event.now)
-        return after, (*commands, *more)
+        after, follow_ups = _settled(changed(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now)
+        return after, (*commands, *follow_ups)
 
     def _impossible(self, event: object, why: str) -> NoReturn:
         raise InvalidTransition("snapshot", self, event, self.story, why)
 
 
-def _forwarded(snapshot: SnapshotInProgress, now: int) -> Answer:
+def _forwarded(snapshot: SnapshotInProgress, now: int) -> _Answer:
     """The barrier is on its way.  What it overtook is final, unless it may still be converted at the deadline."""
     after, closing = _settled(snapshot, now)
     timer: tuple[TaskCommand, ...] = ()
-    if Part.OUTPUT_BARRIERS in snapshot.missing:
+    if Requirement.OUTPUT_BARRIERS in snapshot.missing:
         timer = (ArmOutputTimer(snapshot.checkpoint, max(now, snapshot.options.deadline_ns)),)
     return after, (*timer, *closing, RunSync(snapshot.checkpoint, _work(snapshot.phases, Phase.SYNC)))
 
 
-def _back_to_records(snapshot: SnapshotInProgress) -> Answer:
+def _back_to_records(snapshot: SnapshotInProgress) -> _Answer:
     """RESUME_INPUTS takes no time, ASYNC begins: the channels stayed blocked through the sync phase."""
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
@@ -172,10 +172,10 @@ def _work(phases: Phases, phase: Phase) -> tuple[Work, ...]:
     return next(step.work for step in phases if step.phase is phase)
 
 
-_CHANNEL_PARTS = frozenset({Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS})
+_CHANNEL_PARTS = frozenset({Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS})
 
 
-def _settled(snapshot: SnapshotInProgress, now: int) -> Answer:
+def _settled(snapshot: SnapshotInProgress, now: int) -> _Answer:
     """Close the channel state when its volume is final; acknowledge when nothing is missing."""
     checkpoint = snapshot.checkpoint
     if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:

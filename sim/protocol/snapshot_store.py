@@ -14,13 +14,21 @@ from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.shared_state import SharedStateRegistry, shared_files
 
 __all__ = [
-    "DeleteDirectory", "DeleteSharedFiles", "FailedOver", "LoseAcknowledgement", "SnapshotBegun", "SnapshotCompleted", "SnapshotDiscarded",
-    "SnapshotStore", "StateRegistered", "StoreEvent",
+    "DeleteDirectory",
+    "DeleteSharedFiles",
+    "FailedOver",
+    "LoseAcknowledgement",
+    "SnapshotCompleted",
+    "SnapshotDiscarded",
+    "SnapshotStore",
+    "SnapshotTriggered",
+    "StateRegistered",
+    "StoreEvent",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotBegun:
+class SnapshotTriggered:
     """A checkpoint or savepoint got its id."""
 
     checkpoint: int
@@ -56,7 +64,7 @@ class FailedOver:
     checkpoint: int
 
 
-StoreEvent = SnapshotBegun | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver
+StoreEvent = SnapshotTriggered | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +125,12 @@ class SnapshotStore:
 
     @property
     def checkpoint_type(self) -> SnapshotType:
-        """Of an ordinary checkpoint triggered now."""
+        """What an ordinary checkpoint triggered now is."""
         return "full" if self.full_required else "checkpoint"
 
     def on(self, event: StoreEvent) -> _Answer:
         match event:
-            case SnapshotBegun():
+            case SnapshotTriggered():
                 after, commands = self._begun(event)
             case StateRegistered():
                 after, commands = self._registered(event)
@@ -134,14 +142,14 @@ class SnapshotStore:
                 after, commands = self._failed_over(event)
         return changed(after, story=remember(self.story, event)), commands
 
-    def _begun(self, event: SnapshotBegun) -> _Answer:
+    def _begun(self, event: SnapshotTriggered) -> _Answer:
         empty = StoredSnapshot(self.instance, event.checkpoint, event.type, ())
         return changed(self, pending={**self.pending, event.checkpoint: empty}), ()
 
     def _registered(self, event: StateRegistered) -> _Answer:
         """Shared files count even if the checkpoint is gone: a later one may build on them.  Private ones of a late acknowledgement go."""
-        one = self.pending.get(event.checkpoint)
-        snapshot = StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files) if one is None else one
+        begun = self.pending.get(event.checkpoint)
+        snapshot = StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files) if begun is None else begun
         shared = shared_files(event.files, snapshot)
         if any(file.key not in self.registry.entries for file in shared if not self._writes(file, event.checkpoint)):
             return self, (LoseAcknowledgement(event.checkpoint),)
@@ -150,9 +158,9 @@ class SnapshotStore:
             stale = event.checkpoint < self.released_below
             registry = self.registry.registered(shared, event.checkpoint)
             after = changed(self, registry=registry, released_below=-1 if stale else self.released_below)
-        if one is None:
+        if begun is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
-        return changed(after, pending={**self.pending, event.checkpoint: changed(one, files=one.files + event.files)}), ()
+        return changed(after, pending={**self.pending, event.checkpoint: changed(begun, files=begun.files + event.files)}), ()
 
     def _writes(self, file: StateFile, checkpoint: int) -> bool:
         return file.checkpoint == checkpoint and file.instance == self.instance
@@ -160,35 +168,35 @@ class SnapshotStore:
     def _completed(self, event: SnapshotCompleted) -> _Answer:
         """Savepoints are the user's: neither retained nor a reason to build on them."""
         pending = dict(self.pending)
-        one = pending.pop(event.checkpoint, None)
-        if one is None:
+        completed = pending.pop(event.checkpoint, None)
+        if completed is None:
             raise self._impossible(event, "it is not pending")
-        if one.is_savepoint:
-            return changed(self, pending=pending, savepoints=(*self.savepoints, one)), ()
-        after = changed(self, pending=pending, retained={**self.retained, event.checkpoint: one}, full_required=False)
+        if completed.is_savepoint:
+            return changed(self, pending=pending, savepoints=(*self.savepoints, completed)), ()
+        after = changed(self, pending=pending, retained={**self.retained, event.checkpoint: completed}, full_required=False)
         after, unused = _released(after)
         return after, ((DeleteSharedFiles(unused),) if unused else ())
 
     def _discarded(self, event: SnapshotDiscarded) -> _Answer:
         if event.checkpoint in self.pending:
             pending = dict(self.pending)
-            one = pending.pop(event.checkpoint)
-            return changed(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(one)),)
+            discarded = pending.pop(event.checkpoint)
+            return changed(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(discarded)),)
         retained = dict(self.retained)
         old = retained.pop(event.checkpoint, None)
         if old is None or not retained:
-            raise self._impossible(event, "it is not held" if old is None else "it is the last one")
-        whole = event.checkpoint in self.registry.whole
-        kept_whole = {**self.kept_whole, event.checkpoint: old} if whole else self.kept_whole
+            raise self._impossible(event, "it is not retained" if old is None else "it is the last one")
+        indivisible = event.checkpoint in self.registry.indivisible
+        kept_whole = {**self.kept_whole, event.checkpoint: old} if indivisible else self.kept_whole
         after, unused = _released(changed(self, retained=retained, kept_whole=kept_whole))
         mine = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
-        private = _private(old) if mine and not whole else ()
+        private = _private(old) if mine and not indivisible else ()
         return after, (DeleteDirectory(event.checkpoint, private), *((DeleteSharedFiles(unused),) if unused else ()))
 
     def _failed_over(self, event: FailedOver) -> _Answer:
         """Back to a snapshot it does not own: everything since is built on foreign files again."""
         if event.checkpoint not in self.retained:
-            raise self._impossible(event, "it is not held")
+            raise self._impossible(event, "it is not retained")
         foreign = self.unclaimed is not None and self.unclaimed.checkpoint == event.checkpoint
         return changed(self, full_required=foreign and self.rearms_full), ()
 
@@ -206,7 +214,7 @@ def _released(store: SnapshotStore) -> tuple[SnapshotStore, tuple[StateFile, ...
     if lowest == store.released_below:
         return store, ()
     released = store.registry.released(lowest)
-    kept = {number: one for number, one in store.kept_whole.items() if number in released.still_whole}
-    gone = (file for number, one in store.kept_whole.items() if number not in kept for file in _private(one))
+    kept = {number: snapshot for number, snapshot in store.kept_whole.items() if number in released.still_whole}
+    gone = (file for number, snapshot in store.kept_whole.items() if number not in kept for file in _private(snapshot))
     after = changed(store, registry=released.registry, kept_whole=kept, released_below=lowest)
     return after, (*released.files, *gone)

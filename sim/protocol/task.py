@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
 from sim.protocol.machine import InvalidTransition, changed, remember
-from sim.protocol.phases import Part, Phases
+from sim.protocol.phases import Phases, Requirement
 from sim.protocol.snapshot import SnapshotInProgress
 from sim.protocol.strategies import Strategy
 from sim.protocol.task_vocabulary import (
@@ -45,7 +45,7 @@ _Answer = tuple["TaskCheckpointing", tuple[TaskCommand, ...]]
 class TaskCheckpointing:
     handler: BarrierHandler | BarrierTracker
     phases: Phases
-    waits_for: frozenset[Part]
+    waits_for: frozenset[Requirement]
     snapshots: tuple[SnapshotInProgress, ...] = ()  # oldest first
     aborted: frozenset[int] = frozenset()  # notified before their snapshot began
     last_checkpoint: int = 0  # begun or given up; the handler lets no older one begin
@@ -66,16 +66,16 @@ class TaskCheckpointing:
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(s.holds_task for s in self.snapshots):
             raise InvalidTransition("task", self, event, self.story, "its thread is at work for a snapshot")
-        handler, asked = self.handler.on(event)
+        handler, inner = self.handler.on(event)
         after, commands = changed(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
-        for one in asked:
-            after, more = _carried_out(after, one, event.now)
-            commands = (*commands, *more)
+        for command in inner:
+            after, follow_ups = _carried_out(after, command, event.now)
+            commands = (*commands, *follow_ups)
         return after, commands
 
     def _about_snapshot(self, event: SnapshotEvent) -> _Answer:
         if any(s.checkpoint == event.checkpoint for s in self.snapshots):
-            return _told(self, event)
+            return _to_snapshot(self, event)
         if isinstance(event, AbortNotified):
             return (_remembering(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
         if isinstance(event, PhaseFinished) and event.phase is not Phase.ASYNC:
@@ -83,23 +83,23 @@ class TaskCheckpointing:
         return self, ()  # it was cancelled meanwhile
 
 
-def _carried_out(task: TaskCheckpointing, asked: TaskCommand | StartSnapshot | InputsComplete, now: int) -> _Answer:
+def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot | InputsComplete, now: int) -> _Answer:
     """What the barrier handler asks for: the snapshots' part is done here, the rest is handed on."""
-    match asked:
+    match command:
         case StartSnapshot():
-            return _begun(task, asked, now)
+            return _begun(task, command, now)
         case InputsComplete():
-            return _told(task, asked)
+            return _to_snapshot(task, command)
         case FinishCapture():
-            return task, ((asked,) if any(s.checkpoint == asked.checkpoint for s in task.snapshots) else ())
+            return task, ((command,) if any(s.checkpoint == command.checkpoint for s in task.snapshots) else ())
         case CancelSnapshot():
-            kept = tuple(s for s in task.snapshots if s.checkpoint != asked.checkpoint)
-            return changed(task, snapshots=kept), ((asked,) if kept != task.snapshots else ())
+            kept = tuple(s for s in task.snapshots if s.checkpoint != command.checkpoint)
+            return changed(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
         case DeclineCheckpoint():
-            last = max(task.last_checkpoint, asked.checkpoint)
-            return changed(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (asked,)
+            last = max(task.last_checkpoint, command.checkpoint)
+            return changed(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (command,)
         case _:
-            return task, (asked,)
+            return task, (command,)
 
 
 def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
@@ -114,15 +114,15 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     return changed(after, snapshots=(*after.snapshots, snapshot)), commands
 
 
-def _told(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
+def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
     """Pass an event to its snapshot; forget the snapshot when it has ended."""
     snapshots: tuple[SnapshotInProgress, ...] = ()
     commands: tuple[TaskCommand, ...] = ()
-    for one in task.snapshots:
-        if one.checkpoint != event.checkpoint:
-            snapshots = (*snapshots, one)
+    for snapshot in task.snapshots:
+        if snapshot.checkpoint != event.checkpoint:
+            snapshots = (*snapshots, snapshot)
             continue
-        after, commands = one.on(event)
+        after, commands = snapshot.on(event)
         if not after.ended:
             snapshots = (*snapshots, after)
     return changed(task, snapshots=snapshots), commands

@@ -28,7 +28,7 @@ def first_trigger_delay(
 
     1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause alone, from the moment all tasks run
     (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run starts the scheduler
-    (DefaultExecutionGraph#updateStateInternal), and nobody starts it again: without a pause the others do not run yet, what is triggered
+    (DefaultExecutionGraph#updateStateInternal), and nobody starts it again.  Without a pause the others do not run yet: what is triggered
     at once is refused, and an interval goes by.
     """
     interval_ns, pause_ns = effective_interval_ns(interval_ns, min_pause_ns), min(min_pause_ns, _YEAR_NS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.protocol.committables import Committable, HandOver, InputEnded, WriterEvent
+from sim.protocol.committables import Committable, HandOver, WriterEvent, WriterInputEnded
 from sim.protocol.machine import InvalidTransition, changed
 
 __all__ = ["Writer"]
@@ -23,7 +23,7 @@ class Writer:
     ended: bool = False
 
     def on(self, event: WriterEvent) -> tuple[Writer, tuple[HandOver, ...]]:
-        if isinstance(event, InputEnded):
+        if isinstance(event, WriterInputEnded):
             if self.ended:
                 raise InvalidTransition("writer", self, event, why="its input has ended before")
             after, commands = self._closed(event, self.last_checkpoint + 1)

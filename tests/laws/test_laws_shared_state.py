@@ -13,10 +13,10 @@ from sim.protocol.snapshot_store import (
     DeleteDirectory,
     FailedOver,
     LoseAcknowledgement,
-    SnapshotBegun,
     SnapshotCompleted,
     SnapshotDiscarded,
     SnapshotStore,
+    SnapshotTriggered,
     StateRegistered,
 )
 
@@ -132,7 +132,7 @@ class Chain(RuleBasedStateMachine):
     def start(self, kind):
         self.last += 1
         chosen = self.store.checkpoint_type if kind == "checkpoint" else kind
-        self.tell(SnapshotBegun(self.last, chosen))
+        self.tell(SnapshotTriggered(self.last, chosen))
         self.under_way[self.last] = (chosen, set(TASKS))
         return self.last
 

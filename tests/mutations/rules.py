@@ -166,8 +166,8 @@ SNAPSHOTS = (
     Rule(
         "a timeoutable snapshot waits until its barriers have left the outputs",
         "protocol/strategies/aligned_timeout.py",
-        "finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS}),",
-        "finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT}),",
+        "finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS}),",
+        "finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT}),",
         f"{PROTOCOL}task_checkpointing.py::test_a_timeoutable_snapshot_waits_until_its_barriers_have_left",
     ),
     Rule(
@@ -239,8 +239,8 @@ COORDINATOR = (
     Rule(
         "a failure imposes no pause",
         "protocol/coordinator.py",
-        "    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1)\n",
-        "    after: Coordinator = changed(coordinator, pending=pending, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
+        "    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)\n",
+        "    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
         f"{PROTOCOL}coordinator.py::test_a_failure_imposes_no_pause",
     ),
     Rule(
@@ -274,15 +274,15 @@ COORDINATOR = (
     Rule(
         "a savepoint commits nothing, unless the job stops with it",
         "protocol/coordinator.py",
-        " if one.stops else commands\n",
+        " if pending.stops else commands\n",
         "\n",
         f"{PROTOCOL}coordinator.py::test_a_savepoint_is_aligned_and_commits_nothing",
     ),
     Rule(
         "a completion subsumes older pending checkpoints",
         "protocol/coordinator.py",
-        "        if older.checkpoint < one.checkpoint and",
-        "        if older.checkpoint > one.checkpoint and",
+        "        if older.checkpoint < pending.checkpoint and",
+        "        if older.checkpoint > pending.checkpoint and",
         f"{PROTOCOL}coordinator.py::test_a_completion_subsumes_older_ones",
     ),
     Rule(
@@ -302,16 +302,16 @@ COORDINATOR = (
     Rule(
         "a savepoint under way outlasts newer completions",
         "protocol/coordinator.py",
-        "frozenset((*self.retained, *(one.checkpoint for one in self.pending)))",
+        "frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))",
         "frozenset(self.retained)",
         "tests/protocol/test_coordinator.py::test_what_an_older_savepoint_holds_is_still_needed",
     ),
     Rule(
         "nothing expires while metadata is written",
         "protocol/coordinator.py",
-        "        if one is None or one.state is PendingState.WRITING_METADATA:\n            return self, ()\n"
-        "        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED",
-        "        if one is None:\n            return self, ()\n        return _aborted(self, one, FailureReason.CHECKPOINT_EXPIRED",
+        "        if pending is None or pending.state is PendingState.WRITING_METADATA:\n            return self, ()\n"
+        "        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED",
+        "        if pending is None:\n            return self, ()\n        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED",
         f"{PROTOCOL}coordinator.py::test_nothing_expires_while_metadata_is_written",
     ),
     Rule(
@@ -341,15 +341,15 @@ SINKS = (
     Rule(
         "a commit covers every epoch up to its checkpoint: aborted committables are carried over",
         "protocol/committer.py",
-        "    ready = [one for one in committer.held if one.epoch <= checkpoint]\n",
-        "    ready = [one for one in committer.held if one.epoch == checkpoint]\n",
+        "    ready = [committable for committable in committer.committables if committable.epoch <= checkpoint]\n",
+        "    ready = [committable for committable in committer.committables if committable.epoch == checkpoint]\n",
         f"{PROTOCOL}sink.py::test_commits_coalesce",
     ),
     Rule(
         "what a snapshot held is committed again after a restore",
         "protocol/committer.py",
-        "                return _committed(changed(self, held=_ordered(event.committables)), event.now, event.checkpoint, again=True)\n",
-        "                return changed(self, held=_ordered(event.committables)), ()\n",
+        "return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)",
+        "return changed(self, committables=_ordered(event.committables)), ()",
         f"{PROTOCOL}sink.py::test_what_a_snapshot_held_is_committed_again",
     ),
     Rule(
@@ -362,15 +362,15 @@ SINKS = (
     Rule(
         "a transaction open for longer than its timeout is lost",
         "protocol/committer.py",
-        "now - one.opened_ns > timeout_ns)",
-        "now - one.opened_ns < timeout_ns)",
+        "now - committable.opened_ns > timeout_ns)",
+        "now - committable.opened_ns < timeout_ns)",
         f"{PROTOCOL}sink.py::test_a_transaction_open_for_too_long_is_lost",
     ),
     Rule(
         "what is committed is held no longer",
         "protocol/committer.py",
-        "held=tuple(one for one in committer.held if one.epoch > checkpoint)",
-        "held=committer.held",
+        "waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)",
+        "waiting = committer.committables",
         f"{PROTOCOL}sink.py::test_a_completion_commits_what_it_covers",
     ),
 )

@@ -44,8 +44,8 @@ FAILURES = (
     Rule(
         "a failure takes its whole region along",
         "protocol/regions.py",
-        "    return frozenset().union(*(region for region in of if region & wanted))\n",
-        "    return wanted\n",
+        "    return frozenset().union(*(region for region in of if region & tasks))\n",
+        "    return tasks\n",
         f"{PROTOCOL}regions.py::test_a_failure_restarts_its_whole_region_only",
     ),
     Rule(

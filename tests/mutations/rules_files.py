@@ -19,7 +19,7 @@ FILES = (
     Rule(
         "naming a file again keeps it alive",
         "protocol/shared_state.py",
-        "changes[file.key] = Entry(file, old.created_by, checkpoint)",
+        "changes[file.key] = SharedFile(file, old.created_by, checkpoint)",
         "changes[file.key] = old",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
@@ -33,7 +33,7 @@ FILES = (
     Rule(
         "a claimed native savepoint goes as a whole",
         "protocol/shared_state.py",
-        " and entry.created_by not in self.whole)",
+        " and entry.created_by not in self.indivisible)",
         ")",
         f"{PROTOCOL}shared_state.py::test_a_claimed_native_savepoint_goes_as_a_whole",
     ),
@@ -54,8 +54,8 @@ FILES = (
     Rule(
         "a restored snapshot that was not claimed stays when it is subsumed",
         "protocol/snapshot_store.py",
-        "private = _private(old) if mine and not whole else ()",
-        "private = _private(old) if not whole else ()",
+        "private = _private(old) if mine and not indivisible else ()",
+        "private = _private(old) if not indivisible else ()",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
@@ -75,7 +75,7 @@ FILES = (
     Rule(
         "a savepoint is not retained",
         "protocol/snapshot_store.py",
-        "        if one.is_savepoint:\n",
+        "        if completed.is_savepoint:\n",
         "        if False:\n",
         f"{PROTOCOL}snapshot_store.py::test_a_savepoint_is_the_users",
     ),

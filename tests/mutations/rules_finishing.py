@@ -27,8 +27,8 @@ FINISHING = (
     Rule(
         "a task waits for the end of its inputs",
         "protocol/finishing.py",
-        " and not end.inputs_open and end.held:",
-        " and end.held:",
+        " and not end.inputs_open and end.durable:",
+        " and end.durable:",
         f"{END}test_a_task_waits_for_the_end_of_its_inputs",
     ),
     Rule(
@@ -65,13 +65,6 @@ FINISHING = (
         " or (finished and not after_finish)",
         "",
         f"{PLAN}test_before_flip_147",
-    ),
-    Rule(
-        "no new vertex may precede a finished one",
-        "protocol/finished_state.py",
-        "legal = before is FinishedState.FULLY\n",
-        "legal = inlet.upstream not in states or before is FinishedState.FULLY\n",
-        "tests/protocol/test_finished_state.py::test_a_new_vertex_may_not_precede_a_finished_one",
     ),
     Rule(
         "the final checkpoint is triggered at once when all data has ended",
@@ -111,14 +104,14 @@ FINISHING = (
     Rule(
         "the savepoint a job stops with is announced",
         "protocol/coordinator.py",
-        "NotifyComplete(one.checkpoint, one.plan.wait_for)) if one.stops else commands",
-        "NotifyComplete(one.checkpoint, one.plan.wait_for)) if False else commands",
+        "NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if pending.stops else commands",
+        "NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if False else commands",
         f"{COORDINATOR}test_the_savepoint_a_job_stops_with_is_announced",
     ),
     Rule(
         "a failed stop fails the job",
         "protocol/coordinator.py",
-        "if one.stops and reason not in _JOB_IS_DOWN:",
+        "if pending.stops and reason not in _JOB_IS_DOWN:",
         "if False:",
         f"{COORDINATOR}test_a_failed_stop_fails_the_job",
     ),

@@ -13,7 +13,7 @@ TIMING = (
     Rule(
         "before FLINK-27251 a snapshot does not wait for its barriers in sender queues",
         "protocol/strategies/aligned_timeout_inputs.py",
-        "    finishing=ALIGNED_TIMEOUT.finishing - {Part.OUTPUT_BARRIERS},\n",
+        "    finishing=ALIGNED_TIMEOUT.finishing - {Requirement.OUTPUT_BARRIERS},\n",
         "    finishing=ALIGNED_TIMEOUT.finishing,\n",
         "tests/protocol/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
     ),

@@ -29,8 +29,8 @@ def feed(gates, *events):
     """The handler after these events, and every command on the way."""
     handler, commands = BarrierHandler.waiting(WaitingForFirstBarrier(), gates), ()
     for event in events:
-        handler, more = handler.on(event)
-        commands = (*commands, *more)
+        handler, new = handler.on(event)
+        commands = (*commands, *new)
     return handler, commands
 
 
@@ -114,7 +114,7 @@ def test_checkpoints_before_the_first_one_heard_of_are_settled():
 def test_every_gap_between_checkpoints_is_settled():
     _, commands = feed(2, both(110, 0, 3), both(200, 0, 5))
 
-    assert [SettleBarriers(n) for n in (2, 3, 4)] == [one for one in commands if isinstance(one, SettleBarriers)]
+    assert [SettleBarriers(n) for n in (2, 3, 4)] == [command for command in commands if isinstance(command, SettleBarriers)]
 
 
 def test_what_needs_a_timeout_or_a_pending_checkpoint_is_not_asked_of_aligned_barriers():
@@ -129,9 +129,9 @@ def test_what_needs_a_timeout_or_a_pending_checkpoint_is_not_asked_of_aligned_ba
 
 def test_an_obsolete_barrier_changes_nothing():
     handler, _ = feed(2, both(110, 0), both(300, 1, 3))
-    after, more = handler.on(both(310, 0, 2))
+    after, commands = handler.on(both(310, 0, 2))
 
-    assert () == more
+    assert () == commands
     assert handler == after
 
 
@@ -162,7 +162,7 @@ def test_one_cancellation_is_enough():
     """The second channel's marker says nothing new."""
     _, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 1), CancellationArrived(121, 0, 1))
 
-    assert 1 == sum(isinstance(one, ForwardCancellation) for one in commands)
+    assert 1 == sum(isinstance(command, ForwardCancellation) for command in commands)
 
 
 def test_a_cancellation_of_a_newer_checkpoint_frees_the_older_one():
@@ -198,7 +198,7 @@ def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
     ended = InputEnded(120, 1)
     handler, commands = feed(2, both(110, 0), ended)
 
-    assert [ResumeInputs, SettleBarriers, DeclineCheckpoint, ForwardCancellation] == [type(one) for one in commands]
+    assert [ResumeInputs, SettleBarriers, DeclineCheckpoint, ForwardCancellation] == [type(command) for command in commands]
     assert FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM == commands[2].reason
     assert (handler, ()) == handler.on(ended), "nothing is pending"
 

@@ -45,8 +45,8 @@ UW, UC = AlternatingWaitingForFirstBarrierUnaligned(), AlternatingCollectingBarr
 def feed(gates, *events):
     handler, commands = BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates), ()
     for event in events:
-        handler, more = handler.on(event)
-        commands = (*commands, *more)
+        handler, new = handler.on(event)
+        commands = (*commands, *new)
     return handler, commands
 
 
@@ -320,7 +320,7 @@ def test_gates_close_while_only_announced(state):
     handler, commands = handler.on(barrier(160, 0, TIMEOUT))
 
     assert AW == handler.state
-    assert 5 == next(one for one in commands if isinstance(one, StartSnapshot)).alignment_ns  # since the gate closed
+    assert 5 == next(command for command in commands if isinstance(command, StartSnapshot)).alignment_ns  # since the gate closed
 
 
 def test_a_closed_gate_completes():

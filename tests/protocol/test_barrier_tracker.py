@@ -26,8 +26,8 @@ CANCELLED = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
 def feed(gates, *events):
     tracker, commands = BarrierTracker.waiting(gates), ()
     for event in events:
-        tracker, more = tracker.on(event)
-        commands = (*commands, *more)
+        tracker, new = tracker.on(event)
+        commands = (*commands, *new)
     return tracker, commands
 
 
@@ -72,7 +72,7 @@ def test_fifty_are_tracked_as_in_flink():
 def test_a_checkpoint_is_tracked_once_however_many_barriers_come():
     tracker, _ = feed(3, both(110, 0), both(120, 1))
 
-    assert [1] == [one.checkpoint for one in tracker.tracked]
+    assert [1] == [pending.checkpoint for pending in tracker.tracked]
 
 
 def test_a_call_that_comes_at_once_has_no_delay():
@@ -89,7 +89,7 @@ def test_a_cancellation_aborts_this_and_older_ones():
         DeclineCheckpoint(2, CANCELLED),
         ForwardCancellation(2),
     ) == commands
-    assert [3] == [one.checkpoint for one in tracker.tracked]
+    assert [3] == [pending.checkpoint for pending in tracker.tracked]
 
 
 def test_a_cancellation_of_something_new_is_passed_on_once():
@@ -115,7 +115,9 @@ def test_an_end_aborts_everything_tracked_where_checkpoints_do_not_outlive_it():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), InputEnded(130, 1))
     why = FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
 
-    assert [DeclineCheckpoint(1, why), DeclineCheckpoint(2, why)] == [one for one in commands if isinstance(one, DeclineCheckpoint)]
+    declines = [command for command in commands if isinstance(command, DeclineCheckpoint)]
+
+    assert [DeclineCheckpoint(1, why), DeclineCheckpoint(2, why)] == declines
     assert ((), 2) == (tracker.tracked, tracker.latest)
 
 

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.plan import Link, TaskGraph, plan
+from sim.protocol.plan import TaskGraph, VertexLink, plan
 from sim.protocol.vocabulary import Plan
 
 # a (2) -> b (2) pointwise -> c (1) all-to-all
-CHAIN = TaskGraph((range(2), range(2, 4), range(4, 5)), (Link(0, 1, ((0,), (1,))), Link(1, 2)))
+CHAIN = TaskGraph((range(2), range(2, 4), range(4, 5)), (VertexLink(0, 1, ((0,), (1,))), VertexLink(1, 2)))
 # a (1) and b (1) -> c (1)
-JOIN = TaskGraph((range(1), range(1, 2), range(2, 3)), (Link(0, 2), Link(1, 2)))
+JOIN = TaskGraph((range(1), range(1, 2), range(2, 3)), (VertexLink(0, 2), VertexLink(1, 2)))
 
 
 def sets(made):
@@ -76,7 +76,7 @@ def graphs(draw):
             pointwise = tuple(
                 tuple(vertices[up][i] for i in range(p) if (i * q // p == j if p >= q else j * p // q == i)) for j in range(q)
             )
-            links.append(Link(up, down, pointwise if draw(st.booleans()) else None))
+            links.append(VertexLink(up, down, pointwise if draw(st.booleans()) else None))
     finished = frozenset(draw(st.sets(st.integers(0, first - 1))))
     return TaskGraph(tuple(vertices), tuple(links)), finished
 

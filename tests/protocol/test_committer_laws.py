@@ -15,7 +15,7 @@ class Laws(RuleBasedStateMachine):
     def begin(self, timeout_ns):
         self.timeout_ns = timeout_ns
         self.committer = Committer(timeout_ns)
-        self.now, self.epoch, self.told = 0, 0, 0
+        self.now, self.epoch, self.announced = 0, 0, 0
         self.written = {}  # what was written and not rolled back, by (writer, epoch)
         self.stored = {0: ()}  # what the committer held at each barrier since the start
         self.completed = [0]
@@ -26,9 +26,9 @@ class Laws(RuleBasedStateMachine):
         """Committables of a new epoch, if anything was written, then the committer's own snapshot."""
         self.epoch += 1
         new = tuple(Committable(w, self.epoch, ((0, 1),), max(0, self.now - age), 100) for w in sorted(writers, reverse=True))
-        self.written |= {(one.writer, one.epoch): one for one in new}
+        self.written |= {(committable.writer, committable.epoch): committable for committable in new}
         self.tell(CommittablesReceived(self.now, new))
-        self.stored[self.epoch] = self.committer.held
+        self.stored[self.epoch] = self.committer.committables
 
     @rule(ns=st.integers(1, 30))
     def pass_time(self, ns):
@@ -51,24 +51,24 @@ class Laws(RuleBasedStateMachine):
     def restore(self):
         """From the latest complete checkpoint; what was written after it is rolled back and written again under new epochs."""
         latest = self.completed[-1]
-        self.written = {name: one for name, one in self.written.items() if name[1] <= latest}
-        self.stored = {n: held for n, held in self.stored.items() if n <= latest}
-        self.told = latest
+        self.written = {name: committable for name, committable in self.written.items() if name[1] <= latest}
+        self.stored = {n: committables for n, committables in self.stored.items() if n <= latest}
+        self.announced = latest
         self.committer = Committer(self.timeout_ns)
         self.tell(Restored(self.now, latest, self.stored[latest]))
 
     def hear(self, checkpoint):
-        self.told = max(self.told, checkpoint)
+        self.announced = max(self.announced, checkpoint)
         self.tell(CompletionNotified(self.now, checkpoint))
 
     def tell(self, event):
         self.committer, commands = self.committer.on(event)
         for command in commands:
-            names = [(one.writer, one.epoch) for one in command.committables]
+            names = [(committable.writer, committable.epoch) for committable in command.committables]
             assert names, "about something"
             assert isinstance(event, Restored) or not self.visible & set(names), "once, but for a restore"
             if isinstance(command, ReportLost):
-                assert all(self.now - one.opened_ns > self.timeout_ns for one in command.committables)
+                assert all(self.now - committable.opened_ns > self.timeout_ns for committable in command.committables)
                 self.lost |= set(names)
             else:
                 assert isinstance(command, Commit)
@@ -86,7 +86,7 @@ class Laws(RuleBasedStateMachine):
     def what_is_complete_is_visible_or_reported_lost(self):
         """As soon as the committer has heard of it, or of a later checkpoint."""
         if hasattr(self, "written"):
-            assert {name for name in self.written if name[1] <= self.told} <= self.visible | self.lost
+            assert {name for name in self.written if name[1] <= self.announced} <= self.visible | self.lost
             assert self.timeout_ns is not None or not self.lost
 
 

@@ -63,26 +63,26 @@ def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):
     return Running(Coordinator.configured(CheckpointOptions(interval, barriers, **options), num_retained=num_retained))
 
 
-def triggered(now, one=None, kind=MANUAL, **options):
+def triggered(now, machine=None, kind=MANUAL, **options):
     """A coordinator with a checkpoint under way, requested at `now`."""
-    one = coordinator(**options) if one is None else one
-    one.on(CheckpointRequested(now, kind))
-    one.on(TriggerReady(now, PLAN))
-    return one
+    machine = coordinator(**options) if machine is None else machine
+    machine.on(CheckpointRequested(now, kind))
+    machine.on(TriggerReady(now, PLAN))
+    return machine
 
 
-def acknowledged(one, checkpoint, now):
-    one.on(Acknowledged(now, 0, checkpoint))
-    return one.on(Acknowledged(now, 1, checkpoint))
+def acknowledged(machine, checkpoint, now):
+    machine.on(Acknowledged(now, 0, checkpoint))
+    return machine.on(Acknowledged(now, 1, checkpoint))
 
 
-def completed(one, checkpoint, now):
-    acknowledged(one, checkpoint, now)
-    return one.on(MetadataWritten(now, checkpoint))
+def completed(machine, checkpoint, now):
+    acknowledged(machine, checkpoint, now)
+    return machine.on(MetadataWritten(now, checkpoint))
 
 
 def types(commands):
-    return [type(one) for one in commands]
+    return [type(machine) for machine in commands]
 
 
 # ------------------------------------------------------------------------------------------ timer
@@ -90,61 +90,61 @@ def types(commands):
 
 def test_the_life_of_a_checkpoint():
     """Timer, trigger, acknowledgements, metadata, notification; t0 is taken before the trigger's overhead."""
-    one = coordinator()
+    machine = coordinator()
 
-    assert (ArmPeriodicTimer(40),) == one.on(SchedulerStarted(0, 40))
-    assert (ArmPeriodicTimer(140), PrepareTrigger(40, PERIODIC)) == one.on(PeriodicTimerFired(40))
+    assert (ArmPeriodicTimer(40),) == machine.on(SchedulerStarted(0, 40))
+    assert (ArmPeriodicTimer(140), PrepareTrigger(40, PERIODIC)) == machine.on(PeriodicTimerFired(40))
     assert (
         RecordTriggered(1, 40, PERIODIC, PLAN),
         ArmCheckpointTimeout(1, 1043),
         TriggerTasks(1, frozenset({0}), BarrierOptions(40)),
-    ) == one.on(TriggerReady(43, PLAN))
-    assert () == one.on(Acknowledged(60, 1, 1))
-    assert (WriteMetadata(1),) == one.on(Acknowledged(70, 0, 1))
-    assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == one.on(MetadataWritten(95, 1))
+    ) == machine.on(TriggerReady(43, PLAN))
+    assert () == machine.on(Acknowledged(60, 1, 1))
+    assert (WriteMetadata(1),) == machine.on(Acknowledged(70, 0, 1))
+    assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
 
 
 def test_end_to_end_duration_ends_at_the_last_acknowledgement():
     """Not at the metadata (facts measured on Flink)."""
-    one = triggered(10)
-    acknowledged(one, 1, 50)
-    record = one.on(MetadataWritten(75, 1))[0]
+    machine = triggered(10)
+    acknowledged(machine, 1, 50)
+    record = machine.on(MetadataWritten(75, 1))[0]
 
     assert 40 == record.latest_ack_ns - record.trigger_ns
 
 
 def test_the_grid_does_not_drift():
     """Wake-ups that come late do not move it; missed points follow at once."""
-    one = coordinator()
-    one.on(SchedulerStarted(0, 40))
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
 
-    assert ArmPeriodicTimer(140) == one.on(PeriodicTimerFired(90))[0]
-    assert ArmPeriodicTimer(240) == one.on(PeriodicTimerFired(140))[0]
-    assert ArmPeriodicTimer(500) == one.on(PeriodicTimerFired(500))[0]  # 340 was missed: at once
-    assert ArmPeriodicTimer(500) == one.on(PeriodicTimerFired(500))[0]  # 440 too
+    assert ArmPeriodicTimer(140) == machine.on(PeriodicTimerFired(90))[0]
+    assert ArmPeriodicTimer(240) == machine.on(PeriodicTimerFired(140))[0]
+    assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 340 was missed: at once
+    assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 440 too
 
 
 def test_a_wake_up_that_was_replaced_is_ignored():
-    one = coordinator()
-    one.on(SchedulerStarted(0, 40))
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
 
-    assert () == one.on(PeriodicTimerFired(39))
-    assert (CancelPeriodicTimer(),) == one.on(SchedulerStopped(39))
-    assert () == one.on(PeriodicTimerFired(40))
+    assert () == machine.on(PeriodicTimerFired(39))
+    assert (CancelPeriodicTimer(),) == machine.on(SchedulerStopped(39))
+    assert () == machine.on(PeriodicTimerFired(40))
 
 
 def test_without_an_interval_nothing_is_periodic():
-    one = coordinator(interval=None)
+    machine = coordinator(interval=None)
 
-    assert () == one.on(SchedulerStarted(0, 40))
-    assert (PrepareTrigger(50, MANUAL),) == one.on(CheckpointRequested(50, MANUAL))
+    assert () == machine.on(SchedulerStarted(0, 40))
+    assert (PrepareTrigger(50, MANUAL),) == machine.on(CheckpointRequested(50, MANUAL))
 
 
 def test_an_interval_below_the_pause_is_raised():
-    one = coordinator(interval=100, min_pause_ns=150)
-    one.on(SchedulerStarted(0, 0))
+    machine = coordinator(interval=100, min_pause_ns=150)
+    machine.on(SchedulerStarted(0, 0))
 
-    assert ArmPeriodicTimer(150) == one.on(PeriodicTimerFired(0))[0]
+    assert ArmPeriodicTimer(150) == machine.on(PeriodicTimerFired(0))[0]
     assert 365 * 86400 * 10**9 == effective_interval_ns(1, 10**30)
 
 
@@ -161,20 +161,20 @@ def test_the_first_trigger():
 
 def test_law_20_triggers_in_a_horizon():
     """floor((H - phase) / I) + 1 when checkpoints are shorter than the interval."""
-    one, checkpoint, t0s, wake = coordinator(), 0, [], 40
-    one.on(SchedulerStarted(0, 40))
+    machine, checkpoint, t0s, wake = coordinator(), 0, [], 40
+    machine.on(SchedulerStarted(0, 40))
     while wake <= 1000:
         now = wake
-        for command in one.on(PeriodicTimerFired(now)):
+        for command in machine.on(PeriodicTimerFired(now)):
             if isinstance(command, ArmPeriodicTimer):
                 wake = command.at_ns
             elif isinstance(command, PrepareTrigger):
                 t0s.append(now)
                 checkpoint += 1
-                one.on(TriggerReady(now + 3, PLAN))
-                completed(one, checkpoint, now + 50)
+                machine.on(TriggerReady(now + 3, PLAN))
+                completed(machine, checkpoint, now + 50)
                 if checkpoint > 1:
-                    one.on(StateDiscarded(now + 60, checkpoint - 1))
+                    machine.on(StateDiscarded(now + 60, checkpoint - 1))
 
     assert (1000 - 40) // 100 + 1 == len(t0s)
 
@@ -184,125 +184,125 @@ def test_law_20_triggers_in_a_horizon():
 
 def test_periodic_requests_pile_up_and_run_back_to_back():
     """Without a pause, while one checkpoint takes longer than the interval (B.3)."""
-    one = coordinator()
-    one.on(SchedulerStarted(0, 0))
-    one.on(PeriodicTimerFired(0))
-    one.on(TriggerReady(0, PLAN))
-    one.on(PeriodicTimerFired(100))
-    one.on(PeriodicTimerFired(200))
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(PeriodicTimerFired(100))
+    machine.on(PeriodicTimerFired(200))
 
-    assert PrepareTrigger(250, PERIODIC) == completed(one, 1, 250)[-1]
+    assert PrepareTrigger(250, PERIODIC) == completed(machine, 1, 250)[-1]
 
-    one.on(TriggerReady(250, PLAN))
+    machine.on(TriggerReady(250, PLAN))
 
-    assert PrepareTrigger(260, PERIODIC) == completed(one, 2, 260)[-1]
+    assert PrepareTrigger(260, PERIODIC) == completed(machine, 2, 260)[-1]
 
 
 def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
-    one = coordinator(interval=100, min_pause_ns=80)
-    one.on(SchedulerStarted(0, 0))
-    one.on(PeriodicTimerFired(0))
-    one.on(TriggerReady(0, PLAN))
-    completed(one, 1, 50)
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    completed(machine, 1, 50)
 
     assert (
         ArmPeriodicTimer(200),
         RecordRefused(PERIODIC, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS),
         ArmPeriodicTimer(130),
-    ) == one.on(PeriodicTimerFired(100))
-    assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == one.on(PeriodicTimerFired(130))
+    ) == machine.on(PeriodicTimerFired(100))
+    assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == machine.on(PeriodicTimerFired(130))
 
 
 @pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
 def test_law_19_the_pause_ends_exactly(completion, runs):
-    one = coordinator(interval=100, min_pause_ns=80)
-    one.on(SchedulerStarted(0, 0))
-    one.on(PeriodicTimerFired(0))
-    one.on(TriggerReady(0, PLAN))
-    completed(one, 1, completion)
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    completed(machine, 1, completion)
 
-    assert runs == (PrepareTrigger(100, PERIODIC) in one.on(PeriodicTimerFired(100)))
+    assert runs == (PrepareTrigger(100, PERIODIC) in machine.on(PeriodicTimerFired(100)))
 
 
 def test_leftovers_are_dropped_one_per_cycle():
     """With a pause: each completion costs one waiting request, the timer brings the next (B.3)."""
-    one = coordinator(interval=100, min_pause_ns=80)
-    one.on(SchedulerStarted(0, 0))
-    one.on(PeriodicTimerFired(0))
-    one.on(TriggerReady(0, PLAN))
-    one.on(PeriodicTimerFired(100))
-    one.on(PeriodicTimerFired(200))
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(PeriodicTimerFired(100))
+    machine.on(PeriodicTimerFired(200))
 
-    assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(one, 1, 250))
-    assert 1 == len(one.state.requests.waiting)
-    assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == one.on(PeriodicTimerFired(330))
+    assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(machine, 1, 250))
+    assert 1 == len(machine.state.requests.waiting)
+    assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == machine.on(PeriodicTimerFired(330))
 
 
 def test_a_failure_imposes_no_pause():
-    one = coordinator(min_pause_ns=80)
-    one.on(SchedulerStarted(0, 0))
-    one.on(PeriodicTimerFired(0))
-    one.on(TriggerReady(0, PLAN))
-    one.on(CheckpointTimedOut(90, 1))
-    one.on(StateDiscarded(90, 1))
+    machine = coordinator(min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(CheckpointTimedOut(90, 1))
+    machine.on(StateDiscarded(90, 1))
 
-    assert PrepareTrigger(100, PERIODIC) == one.on(PeriodicTimerFired(100))[-1]
+    assert PrepareTrigger(100, PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
 
 
 def test_manual_requests_skip_the_pause_but_not_the_limit():
-    one = triggered(0, min_pause_ns=80)
+    machine = triggered(0, min_pause_ns=80)
 
-    assert () == one.on(CheckpointRequested(10, MANUAL))
-    assert PrepareTrigger(20, MANUAL) == completed(one, 1, 20)[-1]
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(20, MANUAL) == completed(machine, 1, 20)[-1]
 
 
 def test_law_18_one_slot_holds_back_the_next():
-    one = triggered(0)
+    machine = triggered(0)
 
-    assert () == one.on(CheckpointRequested(10, MANUAL))
-    assert () == acknowledged(one, 1, 20)[1:]  # writing metadata still holds the slot
-    assert PrepareTrigger(45, MANUAL) in one.on(MetadataWritten(45, 1))
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert () == acknowledged(machine, 1, 20)[1:]  # writing metadata still holds the slot
+    assert PrepareTrigger(45, MANUAL) in machine.on(MetadataWritten(45, 1))
 
 
 def test_law_19_one_trigger_at_a_time():
-    one = coordinator(max_concurrent=2)
+    machine = coordinator(max_concurrent=2)
 
-    assert (PrepareTrigger(0, MANUAL),) == one.on(CheckpointRequested(0, MANUAL))
-    assert () == one.on(CheckpointRequested(1, MANUAL))
-    assert PrepareTrigger(5, MANUAL) == one.on(TriggerReady(5, PLAN))[-1]
+    assert (PrepareTrigger(0, MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
+    assert () == machine.on(CheckpointRequested(1, MANUAL))
+    assert PrepareTrigger(5, MANUAL) == machine.on(TriggerReady(5, PLAN))[-1]
 
 
 def test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints():
-    one = triggered(0)
-    one.on(CheckpointRequested(10, MANUAL))
+    machine = triggered(0)
+    machine.on(CheckpointRequested(10, MANUAL))
 
-    assert (PrepareTrigger(20, SAVEPOINT),) == one.on(CheckpointRequested(20, SAVEPOINT))
+    assert (PrepareTrigger(20, SAVEPOINT),) == machine.on(CheckpointRequested(20, SAVEPOINT))
 
 
 def test_savepoints_wait_at_the_head_with_unaligned_checkpoints():
-    one = triggered(0, barriers=Barriers("unaligned"))
-    one.on(CheckpointRequested(10, MANUAL))
+    machine = triggered(0, barriers=Barriers("unaligned"))
+    machine.on(CheckpointRequested(10, MANUAL))
 
-    assert () == one.on(CheckpointRequested(20, SAVEPOINT))
-    assert PrepareTrigger(30, SAVEPOINT) == completed(one, 1, 30)[-1]
+    assert () == machine.on(CheckpointRequested(20, SAVEPOINT))
+    assert PrepareTrigger(30, SAVEPOINT) == completed(machine, 1, 30)[-1]
 
 
 def test_a_savepoint_holds_the_slot():
-    one = triggered(0, kind=SAVEPOINT)
+    machine = triggered(0, kind=SAVEPOINT)
 
-    assert () == one.on(CheckpointRequested(10, MANUAL))
-    assert PrepareTrigger(30, MANUAL) == completed(one, 1, 30)[-1]
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(30, MANUAL) == completed(machine, 1, 30)[-1]
 
 
 def test_a_savepoint_is_aligned_and_commits_nothing():
     """It neither subsumes nor is announced; it does set the pause."""
-    one = coordinator(barriers=Barriers("unaligned"), min_pause_ns=80)
-    one.on(CheckpointRequested(0, SAVEPOINT))
+    machine = coordinator(barriers=Barriers("unaligned"), min_pause_ns=80)
+    machine.on(CheckpointRequested(0, SAVEPOINT))
 
-    assert BarrierOptions(0, savepoint=True) == one.on(TriggerReady(3, PLAN))[-1].options
-    assert [RecordCompleted] == types(completed(one, 1, 50))
-    assert 0 == one.state.latest_completed
-    assert 50 == one.state.last_completion_ns
+    assert BarrierOptions(0, savepoint=True) == machine.on(TriggerReady(3, PLAN))[-1].options
+    assert [RecordCompleted] == types(completed(machine, 1, 50))
+    assert 0 == machine.state.latest_completed
+    assert 50 == machine.state.last_completion_ns
 
 
 @pytest.mark.parametrize(
@@ -314,10 +314,10 @@ def test_a_savepoint_is_aligned_and_commits_nothing():
     ],
 )
 def test_the_barriers_carry_what_was_configured(barriers, options):
-    one = coordinator(barriers=barriers)
-    one.on(CheckpointRequested(0, MANUAL))
+    machine = coordinator(barriers=barriers)
+    machine.on(CheckpointRequested(0, MANUAL))
 
-    assert options == one.on(TriggerReady(3, PLAN))[-1].options
+    assert options == machine.on(TriggerReady(3, PLAN))[-1].options
 
 
 def test_unaligned_checkpoints_do_not_overlap():
@@ -327,13 +327,13 @@ def test_unaligned_checkpoints_do_not_overlap():
 
 def test_slow_deletions_hold_back_triggers():
     """More of them under way than checkpoints allowed at once (numberOfCleaningCheckpoints)."""
-    one = triggered(0)
-    one.on(CheckpointTimedOut(10, 1))
-    triggered(10, one)
-    one.on(CheckpointTimedOut(20, 2))
+    machine = triggered(0)
+    machine.on(CheckpointTimedOut(10, 1))
+    triggered(10, machine)
+    machine.on(CheckpointTimedOut(20, 2))
 
-    assert () == one.on(CheckpointRequested(30, MANUAL))
-    assert (PrepareTrigger(40, MANUAL),) == one.on(StateDiscarded(40, 1))
+    assert () == machine.on(CheckpointRequested(30, MANUAL))
+    assert (PrepareTrigger(40, MANUAL),) == machine.on(StateDiscarded(40, 1))
 
 
 def test_the_list_of_wishes_is_bounded():
@@ -383,15 +383,15 @@ def test_a_forced_request_goes_before_older_ones_of_its_kind():
     requests, _ = Requests(1, 0).with_one(Request(MANUAL, 0))
     requests, _ = requests.with_one(Request(MANUAL, 1, forced=True))
 
-    assert [True, False] == [one.forced for one in requests.waiting]
+    assert [True, False] == [request.forced for request in requests.waiting]
 
 
 def test_a_request_that_finds_no_room_is_refused():
-    one = triggered(0)
+    machine = triggered(0)
     for now in range(MAX_WAITING):
-        one.on(CheckpointRequested(now, MANUAL))
+        machine.on(CheckpointRequested(now, MANUAL))
 
-    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == one.on(CheckpointRequested(2000, MANUAL))
+    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == machine.on(CheckpointRequested(2000, MANUAL))
 
 
 # ------------------------------------------------------------------------------------------ trigger
@@ -399,103 +399,103 @@ def test_a_request_that_finds_no_room_is_refused():
 
 def test_a_trigger_is_refused_while_tasks_do_not_run():
     """It never gets an id, and does not count; the next request is looked at."""
-    one = coordinator(tolerable_failed=0)
-    one.on(CheckpointRequested(0, MANUAL))
-    one.on(CheckpointRequested(1, MANUAL))
+    machine = coordinator(tolerable_failed=0)
+    machine.on(CheckpointRequested(0, MANUAL))
+    machine.on(CheckpointRequested(1, MANUAL))
 
     assert (
         RecordRefused(MANUAL, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),
         PrepareTrigger(3, MANUAL),
-    ) == one.on(TriggerReady(3, None))
-    assert 1 == one.on(TriggerReady(4, PLAN))[0].checkpoint
+    ) == machine.on(TriggerReady(3, None))
+    assert 1 == machine.on(TriggerReady(4, PLAN))[0].checkpoint
 
 
 def test_a_trigger_that_cannot_write_counts():
-    one = coordinator(tolerable_failed=0)
-    one.on(CheckpointRequested(0, MANUAL))
+    machine = coordinator(tolerable_failed=0)
+    machine.on(CheckpointRequested(0, MANUAL))
 
-    assert (RecordRefused(MANUAL, FailureReason.IO_EXCEPTION), FailJob(FailureReason.IO_EXCEPTION)) == one.on(
+    assert (RecordRefused(MANUAL, FailureReason.IO_EXCEPTION), FailJob(FailureReason.IO_EXCEPTION)) == machine.on(
         TriggerReady(3, None, FailureReason.IO_EXCEPTION)
     )
 
 
 def test_a_trigger_ends_with_the_scheduler():
-    one = coordinator()
-    one.on(CheckpointRequested(0, MANUAL))
-    one.on(CheckpointRequested(1, MANUAL))
+    machine = coordinator()
+    machine.on(CheckpointRequested(0, MANUAL))
+    machine.on(CheckpointRequested(1, MANUAL))
     suspend = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
 
-    assert (RecordRefused(MANUAL, suspend),) == one.on(SchedulerStopped(2))
-    assert (RecordRefused(MANUAL, suspend),) == one.on(TriggerReady(3, PLAN))
-    assert 1 == one.state.next_id
+    assert (RecordRefused(MANUAL, suspend),) == machine.on(SchedulerStopped(2))
+    assert (RecordRefused(MANUAL, suspend),) == machine.on(TriggerReady(3, PLAN))
+    assert 1 == machine.state.next_id
 
 
 # ------------------------------------------------------------------------------------------ failure
 
 
 def test_expiry_aborts():
-    one = triggered(0)
-    one.on(Acknowledged(50, 1, 1))
+    machine = triggered(0)
+    machine.on(Acknowledged(50, 1, 1))
 
     assert (
         RecordFailed(1, MANUAL, FailureReason.CHECKPOINT_EXPIRED, 0, 50, 1003, frozenset({1})),
         NotifyAborted(1, ALL, 0),
         DiscardState(1),
-    ) == one.on(CheckpointTimedOut(1003, 1))
+    ) == machine.on(CheckpointTimedOut(1003, 1))
 
 
 def test_nothing_expires_while_metadata_is_written():
-    one = triggered(0)
-    acknowledged(one, 1, 50)
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
 
-    assert () == one.on(CheckpointTimedOut(1000, 1))
-    assert NotifyComplete(1, ALL) in one.on(MetadataWritten(1010, 1))
-    assert () == one.on(CheckpointTimedOut(1020, 1))
+    assert () == machine.on(CheckpointTimedOut(1000, 1))
+    assert NotifyComplete(1, ALL) in machine.on(MetadataWritten(1010, 1))
+    assert () == machine.on(CheckpointTimedOut(1020, 1))
 
 
 def test_a_decline_aborts_at_once():
-    one = triggered(0)
+    machine = triggered(0)
 
-    assert FailureReason.CHECKPOINT_DECLINED_SUBSUMED is one.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
-    assert () == one.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))
+    assert FailureReason.CHECKPOINT_DECLINED_SUBSUMED is machine.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
+    assert () == machine.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))
 
 
 def test_an_abort_tells_the_latest_completed():
-    one = triggered(0)
-    completed(one, 1, 10)
-    triggered(20, one)
+    machine = triggered(0)
+    completed(machine, 1, 10)
+    triggered(20, machine)
 
-    assert NotifyAborted(2, ALL, 1) in one.on(CheckpointTimedOut(1020, 2))
+    assert NotifyAborted(2, ALL, 1) in machine.on(CheckpointTimedOut(1020, 2))
 
 
 def test_law_22_no_acknowledgement_after_an_abort():
-    one = triggered(0)
-    one.on(Acknowledged(50, 0, 1))
-    one.on(CheckpointTimedOut(1000, 1))
+    machine = triggered(0)
+    machine.on(Acknowledged(50, 0, 1))
+    machine.on(CheckpointTimedOut(1000, 1))
 
-    assert (DiscardLateState(1, 1),) == one.on(Acknowledged(1100, 1, 1))
+    assert (DiscardLateState(1, 1),) == machine.on(Acknowledged(1100, 1, 1))
 
 
 def test_a_failed_metadata_write_aborts():
-    one = triggered(0)
-    acknowledged(one, 1, 50)
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
 
-    assert FailureReason.FINALIZE_CHECKPOINT_FAILURE is one.on(MetadataWritten(60, 1, failed=True))[0].reason
+    assert FailureReason.FINALIZE_CHECKPOINT_FAILURE is machine.on(MetadataWritten(60, 1, failed=True))[0].reason
 
 
 def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
-    one = triggered(0)
-    acknowledged(one, 1, 50)
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
 
-    assert [RecordFailed, NotifyAborted, DiscardState] == types(one.on(SchedulerStopped(55)))
-    assert () == one.on(MetadataWritten(60, 1))
-    assert 0 == one.state.latest_completed
+    assert [RecordFailed, NotifyAborted, DiscardState] == types(machine.on(SchedulerStopped(55)))
+    assert () == machine.on(MetadataWritten(60, 1))
+    assert 0 == machine.state.latest_completed
 
 
 def test_a_completion_subsumes_older_ones():
-    one = triggered(0, max_concurrent=2)
-    triggered(10, one)
-    commands = completed(one, 2, 50)
+    machine = triggered(0, max_concurrent=2)
+    triggered(10, machine)
+    commands = completed(machine, 2, 50)
 
     assert [RecordCompleted, RecordFailed, NotifyAborted, DiscardState, NotifyComplete] == types(commands)
     assert FailureReason.CHECKPOINT_SUBSUMED is commands[1].reason
@@ -503,44 +503,44 @@ def test_a_completion_subsumes_older_ones():
 
 def test_what_an_older_savepoint_holds_is_still_needed():
     """It is under way while a newer checkpoint completes."""
-    one = triggered(0, kind=SAVEPOINT, max_concurrent=3)
-    triggered(10, one)
-    triggered(20, one)
-    completed(one, 2, 30)
+    machine = triggered(0, kind=SAVEPOINT, max_concurrent=3)
+    triggered(10, machine)
+    triggered(20, machine)
+    completed(machine, 2, 30)
 
-    assert frozenset({1, 2, 3}) == one.state.needed
+    assert frozenset({1, 2, 3}) == machine.state.needed
 
 
 def test_a_completion_leaves_older_savepoints_alone():
-    one = triggered(0, kind=SAVEPOINT, max_concurrent=2)
-    triggered(10, one)
-    completed(one, 2, 50)
+    machine = triggered(0, kind=SAVEPOINT, max_concurrent=2)
+    triggered(10, machine)
+    completed(machine, 2, 50)
 
-    assert [1] == [pending.checkpoint for pending in one.state.pending]
+    assert [1] == [pending.checkpoint for pending in machine.state.pending]
 
 
 def test_law_23_retained_checkpoints_are_bounded():
-    one = coordinator(num_retained=2)
+    machine = coordinator(num_retained=2)
     for checkpoint in (1, 2, 3):
-        triggered(checkpoint, one)
-        commands = completed(one, checkpoint, checkpoint)
+        triggered(checkpoint, machine)
+        commands = completed(machine, checkpoint, checkpoint)
 
-    assert (2, 3) == one.state.retained
+    assert (2, 3) == machine.state.retained
     assert DiscardState(1) in commands
 
 
 def test_a_subsumed_checkpoint_is_being_deleted():
     """Until its state is discarded it counts among the deletions that hold back triggers."""
-    one = coordinator()
+    machine = coordinator()
     for checkpoint in (1, 2):
-        triggered(checkpoint, one)
-        completed(one, checkpoint, checkpoint)
+        triggered(checkpoint, machine)
+        completed(machine, checkpoint, checkpoint)
 
-    assert 1 == one.state.cleaning
+    assert 1 == machine.state.cleaning
 
-    one.on(StateDiscarded(5, 1))
+    machine.on(StateDiscarded(5, 1))
 
-    assert 0 == one.state.cleaning
+    assert 0 == machine.state.cleaning
 
 
 def test_one_checkpoint_is_retained_unless_more_are_asked_for():
@@ -550,31 +550,31 @@ def test_one_checkpoint_is_retained_unless_more_are_asked_for():
 
 @pytest.mark.parametrize("reason", sorted(set(FailureReason) - COUNTED, key=str))
 def test_law_21_other_reasons_do_not_count(reason):
-    one = triggered(0, tolerable_failed=0)
+    machine = triggered(0, tolerable_failed=0)
 
-    assert FailJob not in types(one.on(Declined(9, 1, 1, reason)))
+    assert FailJob not in types(machine.on(Declined(9, 1, 1, reason)))
 
 
 @pytest.mark.parametrize("reason", sorted(COUNTED, key=str))
 def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
-    one = coordinator(tolerable_failed=1)
+    machine = coordinator(tolerable_failed=1)
     for checkpoint in (1, 2):
-        triggered(checkpoint, one)
-        commands = one.on(Declined(checkpoint, 1, checkpoint, reason))
-        one.on(StateDiscarded(checkpoint, checkpoint))
+        triggered(checkpoint, machine)
+        commands = machine.on(Declined(checkpoint, 1, checkpoint, reason))
+        machine.on(StateDiscarded(checkpoint, checkpoint))
 
         assert (checkpoint == 2) == (FailJob(reason, 1) in commands)
 
 
 def test_law_21_a_success_forgives():
-    one = coordinator(tolerable_failed=1)
-    triggered(1, one)
-    one.on(CheckpointTimedOut(1, 1))
-    triggered(2, one)
-    completed(one, 2, 2)
-    triggered(3, one)
+    machine = coordinator(tolerable_failed=1)
+    triggered(1, machine)
+    machine.on(CheckpointTimedOut(1, 1))
+    triggered(2, machine)
+    completed(machine, 2, 2)
+    triggered(3, machine)
 
-    assert FailJob not in types(one.on(CheckpointTimedOut(3, 3)))
+    assert FailJob not in types(machine.on(CheckpointTimedOut(3, 3)))
     assert FailureReason.CHECKPOINT_EXPIRED in COUNTED
 
 
@@ -631,31 +631,31 @@ def test_savepoints_count_only_if_a_task_fails_them():
     ],
 )
 def test_what_cannot_happen_tells_the_story(event):
-    one = triggered(0)
+    machine = triggered(0)
 
     with pytest.raises(InvalidTransition, match="CheckpointRequested"):
-        one.on(event)
+        machine.on(event)
 
 
 def test_a_second_acknowledgement_cannot_happen():
-    one = triggered(0)
-    one.on(Acknowledged(5, 0, 1))
+    machine = triggered(0)
+    machine.on(Acknowledged(5, 0, 1))
 
     with pytest.raises(InvalidTransition, match="not awaited"):
-        one.on(Acknowledged(6, 0, 1))
+        machine.on(Acknowledged(6, 0, 1))
 
 
 def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
-    one = coordinator()
-    one.on(SchedulerStarted(0, 40))
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
 
     with pytest.raises(InvalidTransition, match="runs already"):
-        one.on(SchedulerStarted(1, 40))
+        machine.on(SchedulerStarted(1, 40))
 
-    one.on(CheckpointRequested(2, MANUAL))
+    machine.on(CheckpointRequested(2, MANUAL))
 
     with pytest.raises(InvalidTransition, match="nobody"):
-        one.on(TriggerReady(3, Plan(frozenset(), frozenset())))
+        machine.on(TriggerReady(3, Plan(frozenset(), frozenset())))
 
 
 # ---------------------------------------------------------------------------------------------- stopping with a savepoint
@@ -665,11 +665,11 @@ STOP = Savepoint("native", Ending.DRAIN)
 
 def stopping(now=0, **options):
     """The periodic scheduler has been stopped, the savepoint to stop with is under way."""
-    one = coordinator(**options)
-    one.on(SchedulerStarted(now, 100))
-    one.on(SchedulerStopped(now))
-    one.on(CheckpointRequested(now, SAVEPOINT, STOP))
-    return one
+    machine = coordinator(**options)
+    machine.on(SchedulerStarted(now, 100))
+    machine.on(SchedulerStopped(now))
+    machine.on(CheckpointRequested(now, SAVEPOINT, STOP))
+    return machine
 
 
 def test_sources_are_told_how_to_end():
@@ -682,50 +682,50 @@ def test_sources_are_told_how_to_end():
 
 def test_the_savepoint_a_job_stops_with_is_announced():
     """It commits; it is nobody's to keep all the same."""
-    one = stopping()
-    one.on(TriggerReady(3, PLAN))
-    done = completed(one, 1, 20)
+    machine = stopping()
+    machine.on(TriggerReady(3, PLAN))
+    done = completed(machine, 1, 20)
 
     assert NotifyComplete(1, ALL) == done[-1]
-    assert () == one.state.retained
+    assert () == machine.state.retained
 
 
 def test_a_failed_stop_fails_the_job():
     """Its tasks have ended their data: they cannot go on."""
-    one = stopping(tolerable_failed=99)
-    one.on(TriggerReady(3, PLAN))
+    machine = stopping(tolerable_failed=99)
+    machine.on(TriggerReady(3, PLAN))
 
-    assert FailJob(FailureReason.CHECKPOINT_EXPIRED, None, stopping=True) == one.on(CheckpointTimedOut(1003, 1))[-1]
+    assert FailJob(FailureReason.CHECKPOINT_EXPIRED, None, stopping=True) == machine.on(CheckpointTimedOut(1003, 1))[-1]
 
 
 def test_a_stop_aborted_with_the_job_does_not_fail_it_again():
-    one = stopping()
-    one.on(TriggerReady(3, PLAN))
+    machine = stopping()
+    machine.on(TriggerReady(3, PLAN))
 
-    assert [] == [told for told in one.on(SchedulerStopped(5)) if isinstance(told, FailJob)]
+    assert [] == [notified for notified in machine.on(SchedulerStopped(5)) if isinstance(notified, FailJob)]
 
 
 def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
     """A task is not running: the job goes on as before, one interval later."""
-    one = stopping()
-    refused, timer = one.on(TriggerReady(3, None))
+    machine = stopping()
+    refused, timer = machine.on(TriggerReady(3, None))
 
     assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (refused, timer)
 
 
 def test_a_stop_that_is_refused_starts_no_timer_in_a_job_without_an_interval():
-    one = coordinator(interval=None)
-    one.on(CheckpointRequested(0, SAVEPOINT, STOP))
+    machine = coordinator(interval=None)
+    machine.on(CheckpointRequested(0, SAVEPOINT, STOP))
 
-    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == one.on(TriggerReady(3, None))
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == machine.on(TriggerReady(3, None))
 
 
 def test_metadata_may_be_refused_for_a_reason():
     """Union state of a vertex that is over in part."""
-    one = triggered(0)
-    acknowledged(one, 1, 10)
+    machine = triggered(0)
+    acknowledged(machine, 1, 10)
     why = FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING
-    failed = one.on(MetadataWritten(11, 1, failed=True, reason=why))
+    failed = machine.on(MetadataWritten(11, 1, failed=True, reason=why))
 
     assert why == failed[0].reason
-    assert 0 == one.state.failures.count, "it is not counted"
+    assert 0 == machine.state.failures.count, "it is not counted"

@@ -51,21 +51,21 @@ def reader(rule="flink", *, outputs=0):
 
 def after(end, *events):
     """(machine, every command so far)."""
-    told = []
+    commands = []
     for event in events:
-        end, commands = end.on(event)
-        told += commands
-    return end, told
+        end, new = end.on(event)
+        commands += new
+    return end, commands
 
 
 def test_operators_finish_before_the_end_of_data_leaves():
-    end, told = after(source(), DRAINED)
+    end, commands = after(source(), DRAINED)
 
-    assert (EndState.FINISHING, [FinishOperators()]) == (end.state, told)
+    assert (EndState.FINISHING, [FinishOperators()]) == (end.state, commands)
 
-    end, told = after(end, FINISHED)
+    end, commands = after(end, FINISHED)
 
-    assert (EndState.WAITING, [ForwardEndOfData(Ending.DRAIN), ReportEndOfData()]) == (end.state, told)
+    assert (EndState.WAITING, [ForwardEndOfData(Ending.DRAIN), ReportEndOfData()]) == (end.state, commands)
 
 
 def test_a_job_that_stops_where_it_stands_finishes_nothing():
@@ -88,36 +88,36 @@ def test_a_task_waits_for_the_first_checkpoint_after_its_end():
 
 def test_a_task_waits_until_its_output_is_read():
     """An unaligned barrier overtakes the end of data: the checkpoint completes before the readers have come so far."""
-    end, told = after(source(outputs=2), DRAINED, FINISHED, begun(5), ended(5), heard(5), READ)
+    end, commands = after(source(outputs=2), DRAINED, FINISHED, begun(5), ended(5), heard(5), READ)
 
-    assert CloseOperators() not in told
+    assert CloseOperators() not in commands
     assert [CloseOperators()] == after(end, READ)[1]
 
 
 def test_a_task_waits_for_the_end_of_its_inputs():
-    end, told = after(reader(), DRAINED, FINISHED, begun(5), ended(5), heard(5))
+    end, commands = after(reader(), DRAINED, FINISHED, begun(5), ended(5), heard(5))
 
-    assert CloseOperators() not in told
+    assert CloseOperators() not in commands
     assert [CloseOperators()] == after(end, SHUT)[1]
 
 
 def test_a_task_waits_for_snapshots_under_way():
     """Their files would be lost with it; no other one begins meanwhile."""
-    end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), begun(6), heard(5))
+    end, commands = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), begun(6), heard(5))
 
-    assert CloseOperators() not in told
+    assert CloseOperators() not in commands
     assert (EndState.LEAVING, True) == (end.state, end.closing)
     assert [CloseOperators()] == after(end, ended(6))[1]
 
 
 def test_closing_comes_before_the_end_of_the_partition():
-    end, told = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), heard(5))
+    end, commands = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), heard(5))
 
-    assert (True, CloseOperators()) == (end.closing, told[-1])
+    assert (True, CloseOperators()) == (end.closing, commands[-1])
 
-    end, told = after(end, CLOSED)
+    end, commands = after(end, CLOSED)
 
-    assert (EndState.FINISHED, GONE) == (end.state, told)
+    assert (EndState.FINISHED, GONE) == (end.state, commands)
 
 
 def test_nothing_is_waited_for_without_checkpoints():
@@ -128,9 +128,9 @@ def test_nothing_is_waited_for_without_checkpoints():
 def test_with_a_stop_only_its_savepoint_counts(ending):
     """A later checkpoint of the end of data does not help; the savepoint does, whoever else completes."""
     events = [ending, *([FINISHED] if ending is DRAINED else []), READ, begun(5), ended(5), begun(6, stop=ending.ending), ended(6)]
-    end, told = after(source(), *events, heard(5))
+    end, commands = after(source(), *events, heard(5))
 
-    assert CloseOperators() not in told
+    assert CloseOperators() not in commands
     assert [CloseOperators()] == after(end, heard(6))[1]
 
 
@@ -144,37 +144,37 @@ def test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with():
 
 def test_savepoint_first_and_the_end_afterwards():
     """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
-    _, told = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)
+    _, commands = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)
 
-    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == told, "nor is a final checkpoint asked for"
+    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == commands, "nor is a final checkpoint asked for"
 
 
 def test_naive_tasks_end_one_after_the_other():
     """No end of data: the next task hears of the end when this one has its checkpoint."""
-    first, told = after(source("naive"), DRAINED, FINISHED)
+    first, commands = after(source("naive"), DRAINED, FINISHED)
 
-    assert [FinishOperators(), ReportEndOfData()] == told
+    assert [FinishOperators(), ReportEndOfData()] == commands
 
-    first, told = after(first, begun(5), ended(5), heard(5), CLOSED)
+    first, commands = after(first, begun(5), ended(5), heard(5), CLOSED)
 
-    assert [CloseOperators(), ForwardEndOfPartition()] == told
+    assert [CloseOperators(), ForwardEndOfPartition()] == commands
     assert [ReportFinished()] == after(first, READ)[1], "as long as somebody reads what it wrote it takes part in checkpoints"
 
-    second, told = after(reader("naive"), SHUT)
+    second, commands = after(reader("naive"), SHUT)
 
-    assert (EndState.FINISHING, [FinishOperators()]) == (second.state, told)
+    assert (EndState.FINISHING, [FinishOperators()]) == (second.state, commands)
     assert EndState.WAITING == after(second, FINISHED)[0].state
 
 
 def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
     """They hear of no end of data; the savepoint tells them to ignore the end of their inputs (StreamTask#setSynchronousSavepointId)."""
-    _, told = after(reader("naive"), begun(6, stop=Ending.NO_DRAIN), ended(6), heard(6), SHUT)
+    _, commands = after(reader("naive"), begun(6, stop=Ending.NO_DRAIN), ended(6), heard(6), SHUT)
 
-    assert [CloseOperators()] == told
+    assert [CloseOperators()] == commands
 
-    _, told = after(reader("naive"), begun(6, stop=Ending.DRAIN), ended(6), heard(6), SHUT)
+    _, commands = after(reader("naive"), begun(6, stop=Ending.DRAIN), ended(6), heard(6), SHUT)
 
-    assert [FinishOperators()] == told
+    assert [FinishOperators()] == commands
 
 
 def test_a_job_has_drained_when_its_data_ended_to_drain():
@@ -193,9 +193,9 @@ def test_checkpoints_go_on_after_an_end_where_tasks_wait_for_one():
 
 
 def test_the_first_checkpoint_ever_is_waited_for_too():
-    end, told = after(source(), DRAINED, FINISHED, READ, begun(1), ended(1))
+    end, commands = after(source(), DRAINED, FINISHED, READ, begun(1), ended(1))
 
-    assert CloseOperators() not in told
+    assert CloseOperators() not in commands
     assert [CloseOperators()] == after(end, heard(1))[1]
 
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from sim.protocol.progress import MANY, Fruitless, Restarted, fruitless
+from sim.protocol.progress import MIN_RESTARTS, Fruitless, Restarted, fruitless
 
-ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MANY + 3)]
+ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MIN_RESTARTS + 3)]
 
 
 def test_restarts_that_are_all_alike():
-    assert Fruitless(MANY + 2, 3) == fruitless(ALIKE, 0)
+    assert Fruitless(MIN_RESTARTS + 2, 3) == fruitless(ALIKE, 0)
 
 
 @pytest.mark.parametrize("progress", [20, 25])
 def test_what_was_before_the_last_progress_does_not_count(progress):
-    assert Fruitless(MANY, 3) == fruitless(ALIKE, progress)
+    assert Fruitless(MIN_RESTARTS, 3) == fruitless(ALIKE, progress)
 
 
 def test_progress_in_between_ends_the_row():

@@ -152,30 +152,30 @@ def test_every_restart_ends_once_and_every_cancelled_task_is_restored(steps):
     """Whatever the order of failures and answers: carried on to the end, each task was restored after it was last cancelled."""
     machine, now, open_restarts, down = two_regions(), 0, [], set()
 
-    def told(event):
+    def advance(event):
         nonlocal machine
         machine, commands = machine.on(event)
-        for one in commands:
-            if isinstance(one, CancelTasks):
-                open_restarts.append(one.restart)
-                down.update(one.tasks)
-            elif isinstance(one, RestoreTasks):
-                assert one.tasks <= down
-                down.difference_update(one.tasks)
+        for command in commands:
+            if isinstance(command, CancelTasks):
+                open_restarts.append(command.restart)
+                down.update(command.tasks)
+            elif isinstance(command, RestoreTasks):
+                assert command.tasks <= down
+                down.difference_update(command.tasks)
 
     for task, step in steps:
         now += 1
         if step == "fail":
-            told(failed(now, task))
+            advance(failed(now, task))
         elif step == "run" and task in machine.initializing:
-            told(TaskInitialized(now, task))
+            advance(TaskInitialized(now, task))
         elif step in ("cancelled", "delay") and open_restarts:
             kind = TasksCancelled if step == "cancelled" else RestartDelayElapsed
-            told(kind(now, open_restarts[task % len(open_restarts)]))
+            advance(kind(now, open_restarts[task % len(open_restarts)]))
     for restart in tuple(open_restarts):
-        told(TasksCancelled(now + 1000, restart))
-        told(RestartDelayElapsed(now + 1000, restart))
+        advance(TasksCancelled(now + 1000, restart))
+        advance(RestartDelayElapsed(now + 1000, restart))
     for task in sorted(machine.initializing):
-        told(TaskInitialized(now + 2000, task))
+        advance(TaskInitialized(now + 2000, task))
 
     assert (set(), JobStatus.RUNNING, frozenset()) == (down, machine.status, machine.initializing)

@@ -1,7 +1,7 @@
 """The registry of shared files: last use decides, ownership limits, whole directories of claimed native savepoints."""
 
 from sim.model.stored import StateFile, StoredSnapshot
-from sim.protocol.shared_state import Entry, SharedStateRegistry
+from sim.protocol.shared_state import SharedFile, SharedStateRegistry
 
 
 def shared(number, *, instance=0, checkpoint=1):
@@ -16,8 +16,8 @@ def test_the_newest_naming_counts():
     """Naming a file again moves its last use, not its creator; late acknowledgements never move it back."""
     registry = SharedStateRegistry().registered([shared(1), shared(2)], 5).registered([shared(1)], 7).registered([shared(1)], 6)
 
-    assert Entry(shared(1), 5, 7) == registry.entries[0, 1]
-    assert Entry(shared(2), 5, 5) == registry.entries[0, 2]
+    assert SharedFile(shared(1), 5, 7) == registry.entries[0, 1]
+    assert SharedFile(shared(2), 5, 5) == registry.entries[0, 2]
 
 
 def test_what_was_last_used_before_the_lowest_retained_goes():
@@ -54,7 +54,7 @@ def test_claimed_files_go_like_ones_own():
     old = StoredSnapshot(0, 9, "checkpoint", (shared(1, checkpoint=3), StateFile(0, 2, 9, "exclusive", 100)))
     registry = SharedStateRegistry().restored(old, "claim")
 
-    assert Entry(shared(1, checkpoint=3), 9, 9) == registry.entries[0, 1]
+    assert SharedFile(shared(1, checkpoint=3), 9, 9) == registry.entries[0, 1]
     assert {(0, 1)} == set(registry.entries)
     assert [1] == numbers(registry.released(10))
 

@@ -9,10 +9,10 @@ from sim.protocol.snapshot_store import (
     DeleteSharedFiles,
     FailedOver,
     LoseAcknowledgement,
-    SnapshotBegun,
     SnapshotCompleted,
     SnapshotDiscarded,
     SnapshotStore,
+    SnapshotTriggered,
     StateRegistered,
 )
 
@@ -33,16 +33,16 @@ def feed(store, *events):
     return store, commands
 
 
-def taken(checkpoint, *files, type="checkpoint"):  # noqa: A002
-    return SnapshotBegun(checkpoint, type), StateRegistered(checkpoint, files), SnapshotCompleted(checkpoint)
+def lifecycle(checkpoint, *files, type="checkpoint"):  # noqa: A002
+    return SnapshotTriggered(checkpoint, type), StateRegistered(checkpoint, files), SnapshotCompleted(checkpoint)
 
 
 def test_a_subsumed_checkpoint_leaves_what_the_next_one_names():
     """Its directory goes, of the shared files only those nobody names."""
     store, commands = feed(
         SnapshotStore(),
-        *taken(1, shared(1, 1), shared(2, 1), private(3, 1)),
-        *taken(2, shared(2, 1), shared(4, 2), private(5, 2)),
+        *lifecycle(1, shared(1, 1), shared(2, 1), private(3, 1)),
+        *lifecycle(2, shared(2, 1), shared(4, 2), private(5, 2)),
         SnapshotDiscarded(1),
     )
 
@@ -53,7 +53,7 @@ def test_a_subsumed_checkpoint_leaves_what_the_next_one_names():
 
 def test_an_aborted_checkpoint_leaves_its_shared_files():
     """A later checkpoint may build on them; only what lies in its own directory goes."""
-    begun, registered = SnapshotBegun(1, "checkpoint"), StateRegistered(1, (shared(1, 1), private(2, 1)))
+    begun, registered = SnapshotTriggered(1, "checkpoint"), StateRegistered(1, (shared(1, 1), private(2, 1)))
     store, commands = feed(SnapshotStore(), begun, registered, SnapshotDiscarded(1))
 
     assert (DeleteDirectory(1, (private(2, 1),)),) == commands
@@ -63,7 +63,7 @@ def test_an_aborted_checkpoint_leaves_its_shared_files():
 def test_a_late_acknowledgement_registers_what_it_shares():
     """The checkpoint is gone: its private files go, its shared files are registered."""
     store, commands = feed(
-        SnapshotStore(), SnapshotBegun(1, "checkpoint"), SnapshotDiscarded(1), StateRegistered(1, (shared(1, 1), private(2, 1)))
+        SnapshotStore(), SnapshotTriggered(1, "checkpoint"), SnapshotDiscarded(1), StateRegistered(1, (shared(1, 1), private(2, 1)))
     )
 
     assert (DeleteDirectory(1, (private(2, 1),)),) == commands
@@ -74,22 +74,22 @@ def test_a_late_acknowledgement_registers_what_it_shares():
 def test_a_savepoint_is_the_users():
     """Neither retained, nor registered, nor a first full checkpoint."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
-    store, commands = feed(SnapshotStore.restored(1, old, "no-claim"), *taken(4, private(1, 4, 1, "savepoint"), type="native"))
+    store, commands = feed(SnapshotStore.restored(1, old, "no-claim"), *lifecycle(4, private(1, 4, 1, "savepoint"), type="native"))
 
     assert () == commands
     assert [3] == list(store.retained)
-    assert [4] == [one.checkpoint for one in store.savepoints]
+    assert [4] == [savepoint.checkpoint for savepoint in store.savepoints]
     assert "full" == store.checkpoint_type
 
 
 def test_without_a_claim_the_first_checkpoint_is_full():
     """Until one completes; an aborted one does not count."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
-    store, _ = feed(SnapshotStore.restored(1, old, "no-claim"), SnapshotBegun(4, "full"), SnapshotDiscarded(4))
+    store, _ = feed(SnapshotStore.restored(1, old, "no-claim"), SnapshotTriggered(4, "full"), SnapshotDiscarded(4))
 
     assert "full" == store.checkpoint_type
 
-    store, commands = feed(store, *taken(5, shared(1, 5, 1), type="full"), SnapshotDiscarded(3))
+    store, commands = feed(store, *lifecycle(5, shared(1, 5, 1), type="full"), SnapshotDiscarded(3))
 
     assert "checkpoint" == store.checkpoint_type
     assert (DeleteDirectory(3, ()),) == commands
@@ -99,7 +99,7 @@ def test_without_a_claim_the_first_checkpoint_is_full():
 def test_failing_over_to_the_restored_snapshot_needs_a_full_checkpoint_again(claim, type_):
     """Only without a claim; with two retained both may be failed over to."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
-    store, _ = feed(SnapshotStore.restored(1, old, claim), *taken(4, shared(1, 4, 1), type="full"))
+    store, _ = feed(SnapshotStore.restored(1, old, claim), *lifecycle(4, shared(1, 4, 1), type="full"))
 
     assert type_ == feed(store, FailedOver(3))[0].checkpoint_type
     assert "checkpoint" == feed(store, FailedOver(3), FailedOver(4))[0].checkpoint_type
@@ -108,11 +108,11 @@ def test_failing_over_to_the_restored_snapshot_needs_a_full_checkpoint_again(cla
 def test_a_claimed_checkpoint_is_deleted_when_subsumed():
     """Directory and shared files of a job that no longer exists."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2), shared(2, 3), private(3, 3)))
-    store, commands = feed(SnapshotStore.restored(1, old, "claim"), *taken(4, shared(2, 3), shared(1, 4, 1)), SnapshotDiscarded(3))
+    store, commands = feed(SnapshotStore.restored(1, old, "claim"), *lifecycle(4, shared(2, 3), shared(1, 4, 1)), SnapshotDiscarded(3))
 
     assert (DeleteDirectory(3, (private(3, 3),)), DeleteSharedFiles((shared(1, 2),))) == commands
 
-    _, commands = feed(store, *taken(5, shared(1, 4, 1)), SnapshotDiscarded(4))
+    _, commands = feed(store, *lifecycle(5, shared(1, 4, 1)), SnapshotDiscarded(4))
 
     assert (DeleteDirectory(4, ()), DeleteSharedFiles((shared(2, 3),))) == commands
 
@@ -121,12 +121,12 @@ def test_a_claimed_native_savepoint_stays_while_a_file_of_it_is_used():
     """The directory outlives its subsumption, then goes at once."""
     files = (private(1, 3, scope="savepoint"), private(2, 3, scope="savepoint"))
     restored = SnapshotStore.restored(1, StoredSnapshot(0, 3, "native", files), "claim")
-    store, commands = feed(restored, *taken(4, files[0]), SnapshotDiscarded(3))
+    store, commands = feed(restored, *lifecycle(4, files[0]), SnapshotDiscarded(3))
 
     assert (DeleteDirectory(3, ()),) == commands
     assert [3] == list(store.kept_whole)
 
-    store, commands = feed(store, *taken(5, shared(1, 5, 1)), SnapshotDiscarded(4))
+    store, commands = feed(store, *lifecycle(5, shared(1, 5, 1)), SnapshotDiscarded(4))
 
     assert (DeleteDirectory(4, ()), DeleteSharedFiles(files)) == commands
     assert {} == store.kept_whole
@@ -135,15 +135,15 @@ def test_a_claimed_native_savepoint_stays_while_a_file_of_it_is_used():
 @pytest.mark.parametrize("event", [SnapshotCompleted(7), SnapshotDiscarded(7), FailedOver(7)])
 def test_what_is_not_held_cannot_end(event):
     """The error tells what led there."""
-    with pytest.raises(InvalidTransition, match=r"SnapshotBegun\(checkpoint=1"):
-        feed(SnapshotStore(), SnapshotBegun(1, "checkpoint"), event)
+    with pytest.raises(InvalidTransition, match=r"SnapshotTriggered\(checkpoint=1"):
+        feed(SnapshotStore(), SnapshotTriggered(1, "checkpoint"), event)
 
 
 def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
     """5 and 6 overlap and store the same table; 7 builds on 5, whose copy goes when 6 completes: the message of 7 comes to nothing."""
     overlapping = (
-        SnapshotBegun(5, "checkpoint"), SnapshotBegun(6, "checkpoint"), StateRegistered(5, (shared(1, 5),)),
-        StateRegistered(6, (shared(2, 6),)), SnapshotCompleted(5), SnapshotBegun(7, "checkpoint"), SnapshotCompleted(6),
+        SnapshotTriggered(5, "checkpoint"), SnapshotTriggered(6, "checkpoint"), StateRegistered(5, (shared(1, 5),)),
+        StateRegistered(6, (shared(2, 6),)), SnapshotCompleted(5), SnapshotTriggered(7, "checkpoint"), SnapshotCompleted(6),
         SnapshotDiscarded(5),
     )  # fmt: skip
     store, commands = feed(SnapshotStore(), *overlapping)
@@ -163,6 +163,6 @@ def test_a_job_that_begins_from_nothing_takes_ordinary_checkpoints():
 def test_what_a_late_acknowledgement_shares_goes_with_the_next_completion():
     """Nobody names it, and what lies below the oldest retained checkpoint had been let go before."""
     late = StateRegistered(1, (shared(1, 1),))
-    _, commands = feed(SnapshotStore(), SnapshotBegun(1, "checkpoint"), SnapshotDiscarded(1), *taken(2), late, *taken(3))
+    _, commands = feed(SnapshotStore(), SnapshotTriggered(1, "checkpoint"), SnapshotDiscarded(1), *lifecycle(2), late, *lifecycle(3))
 
     assert (DeleteSharedFiles((shared(1, 1),)),) == commands

@@ -4,21 +4,24 @@ import pytest
 
 from sim.model.barriers import BARRIERS, Barriers
 from sim.protocol.options import Alignment, BarrierOptions, Traits
-from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Part, move
+from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Requirement, move
 from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
 from sim.protocol.vocabulary import Phase, Work
 
 SECOND = 1_000_000_000
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_page_says_how_its_barriers_move(name):
-    """The traits on the page are those of the barriers the sources write."""
-    page = STRATEGIES[name]
-
-    assert page.name == name
-    assert page.traits == barrier_options(Barriers(name, SECOND), 0).traits
-    assert page.alignment == barrier_options(Barriers(name, SECOND), 0).alignment
+@pytest.mark.parametrize(("name", "traits"), [
+    ("aligned", Traits(priority=False, blocking=True, announced=False)),
+    ("at-least-once", Traits(priority=False, blocking=False, announced=False)),
+    ("unaligned", Traits(priority=True, blocking=False, announced=False)),
+    ("aligned-timeout", Traits(priority=False, blocking=True, announced=True)),
+])  # fmt: skip
+def test_how_the_barriers_of_each_strategy_move(name, traits):
+    """Priority passes what is queued, blocking stops its channel, announced is reported before its turn."""
+    assert STRATEGIES[name].name == name
+    assert traits == barrier_options(Barriers(name, SECOND), 0).traits
+    assert STRATEGIES[name].alignment == barrier_options(Barriers(name, SECOND), 0).alignment
 
 
 def test_the_pages_cover_the_model():
@@ -41,8 +44,8 @@ def test_before_flink_27251_barriers_move_the_same_and_nobody_waits_for_them():
     old = strategy(Barriers("aligned-timeout", SECOND, reaches_output=False))
     now = strategy(Barriers("aligned-timeout", SECOND))
 
-    assert (now.traits, now.alignment, now.times_out) == (old.traits, old.alignment, old.times_out)
-    assert {Part.OUTPUT_BARRIERS} == now.finishing - old.finishing
+    assert (now.alignment, now.times_out) == (old.alignment, old.times_out)
+    assert {Requirement.OUTPUT_BARRIERS} == now.finishing - old.finishing
 
 
 @pytest.mark.parametrize("kind", ["aligned", "unaligned", "aligned-timeout"])
@@ -98,6 +101,6 @@ def test_work_that_is_not_there_cannot_move():
 
 
 def test_state_backends_are_asked_for_what_the_barrier_says():
-    asked = BarrierOptions(5), BarrierOptions(5, savepoint=True), BarrierOptions(5, savepoint=True, type="native")
+    given = BarrierOptions(5), BarrierOptions(5, savepoint=True), BarrierOptions(5, savepoint=True, type="native")
 
-    assert ["checkpoint", "canonical", "native"] == [options.snapshot_type for options in asked]
+    assert ["checkpoint", "canonical", "native"] == [options.snapshot_type for options in given]

@@ -178,7 +178,7 @@ class Laws(RuleBasedStateMachine):
     @invariant()
     def nothing_is_at_work_that_the_task_has_forgotten(self):
         if hasattr(self, "task"):
-            known = {one.checkpoint for one in self.task.snapshots}
+            known = {snapshot.checkpoint for snapshot in self.task.snapshots}
             assert self.asynchronous | self.writing | ({self.at_work[0]} if self.at_work else set()) <= known
 
     def teardown(self):

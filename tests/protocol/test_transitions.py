@@ -36,10 +36,10 @@ def events(options, *, now=10):
         yield AlignmentTimedOut(60, checkpoint)
         for gate in (0, 1):
             yield CancellationArrived(now, gate, checkpoint)
-            for one in options:
-                yield from (BarrierArrived(now, gate, checkpoint, one, first, last) for first, last in ((1, 1), (1, 0), (0, 1)))
-                if one.timeoutable:
-                    yield BarrierAnnounced(now, gate, checkpoint, one)
+            for carried in options:
+                yield from (BarrierArrived(now, gate, checkpoint, carried, first, last) for first, last in ((1, 1), (1, 0), (0, 1)))
+                if carried.timeoutable:
+                    yield BarrierAnnounced(now, gate, checkpoint, carried)
 
 
 def reached(first_state, options, gates=2, depth=3):
@@ -86,6 +86,6 @@ def test_a_handler_snapshots_each_checkpoint_once_and_in_order(sequence):
             handler, commands = handler.on(event)
         except InvalidTransition:
             continue
-        begun += [one.checkpoint for one in commands if type(one).__name__ == "StartSnapshot"]
+        begun += [command.checkpoint for command in commands if type(command).__name__ == "StartSnapshot"]
 
     assert sorted(set(begun)) == begun

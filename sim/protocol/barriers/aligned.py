@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from sim.protocol.barriers.state import Pending, Step
+from sim.protocol.barriers.state import Pending, Transition
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import ResumeInputs
@@ -23,26 +23,26 @@ class _Aligned(ABC):
 
     __slots__ = ()
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         if options.unaligned:
             raise ValueError("an unaligned barrier reached a task that only knows aligned ones")
         if pending.complete:
             return WaitingForFirstBarrier(), (pending.snapshot(options, now),)
         return CollectingBarriers(), ()
 
-    def announcement(self, pending: Pending) -> Step:
+    def announcement(self, pending: Pending) -> Transition:
         raise ValueError("nothing is announced without a timeout")
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         raise ValueError("no timer was armed")
 
-    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         return WaitingForFirstBarrier(), (changed(pending.snapshot(options, now), resumes=False),)
 
     @abstractmethod
-    def gate_closed(self, pending: Pending, now: int) -> Step: ...
+    def gate_closed(self, pending: Pending, now: int) -> Transition: ...
 
-    def abort(self, checkpoint: int) -> Step:
+    def abort(self, checkpoint: int) -> Transition:
         return WaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
@@ -50,7 +50,7 @@ class _Aligned(ABC):
 class WaitingForFirstBarrier(_Aligned):
     """No barrier of a newer checkpoint is here."""
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         raise ValueError("no checkpoint is pending")
 
 
@@ -58,5 +58,5 @@ class WaitingForFirstBarrier(_Aligned):
 class CollectingBarriers(_Aligned):
     """At least one barrier of this checkpoint is here; at least one is missing."""
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         return self.barrier(pending, pending.options, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from sim.protocol.barriers.state import Commands, Pending, Step
+from sim.protocol.barriers.state import Commands, Pending, Transition
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
@@ -36,7 +36,7 @@ def _unaligned_snapshot(pending: Pending, options: BarrierOptions, now: int) -> 
 class _Alternating:
     __slots__ = ()
 
-    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (changed(pending.snapshot(options, now), resumes=False),)
 
 
@@ -45,7 +45,7 @@ class _AlternatingAligned(_Alternating, ABC):
 
     __slots__ = ()
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         if options.unaligned:
             return _then(self.timeout(pending, now), pending, options, now)
         if pending.complete:  # looked at before the clock: a complete alignment is aligned, however late
@@ -54,34 +54,34 @@ class _AlternatingAligned(_Alternating, ABC):
             return _then(self.timeout(pending, now), pending, options.as_unaligned(), now)
         return AlternatingCollectingBarriers(), ()
 
-    def announcement(self, pending: Pending) -> Step:
+    def announcement(self, pending: Pending) -> Transition:
         return self, ()  # remembered by the data plane: PrioritiseInput finds it
 
     @abstractmethod
-    def timeout(self, pending: Pending, now: int) -> Step: ...
+    def timeout(self, pending: Pending, now: int) -> Transition: ...
 
     @abstractmethod
-    def gate_closed(self, pending: Pending, now: int) -> Step: ...
+    def gate_closed(self, pending: Pending, now: int) -> Transition: ...
 
-    def abort(self, checkpoint: int) -> Step:
+    def abort(self, checkpoint: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-def _then(first: Step, pending: Pending, options: BarrierOptions, now: int) -> Step:
+def _then(first: Transition, pending: Pending, options: BarrierOptions, now: int) -> Transition:
     """The timeout transition, then the same barrier in the unaligned state it led to."""
     state, commands = first
-    state, more = state.barrier(pending, options, now)
-    return state, (*commands, *more)
+    state, follow_ups = state.barrier(pending, options, now)
+    return state, (*commands, *follow_ups)
 
 
 @dataclass(frozen=True, slots=True)
 class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
     """Aligned so far; no barrier of this checkpoint is here, some may be announced."""
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         return AlternatingWaitingForFirstBarrierUnaligned(), _prioritise(pending)
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         if pending.complete:
             raise ValueError("every gate closed and no barrier came")
         return self, ()
@@ -91,10 +91,10 @@ class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
 class AlternatingCollectingBarriers(_AlternatingAligned):
     """Aligned so far; at least one barrier of this checkpoint is here, at least one is missing."""
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         return AlternatingCollectingBarriersUnaligned(), (*_prioritise(pending), *_unaligned_snapshot(pending, pending.options, now))
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         if pending.complete:
             return AlternatingWaitingForFirstBarrier(), (pending.snapshot(pending.options, now),)
         return self, ()
@@ -104,24 +104,24 @@ class AlternatingCollectingBarriers(_AlternatingAligned):
 class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
     """The timeout passed; no barrier of this checkpoint is here: the first one, of whichever kind, starts the snapshot."""
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         commands = _unaligned_snapshot(pending, options, now)
         if pending.complete:
             return AlternatingWaitingForFirstBarrier(), commands
         return AlternatingCollectingBarriersUnaligned(), commands
 
-    def announcement(self, pending: Pending) -> Step:
+    def announcement(self, pending: Pending) -> Transition:
         return self, ()  # PrioritiseInput holds for barriers yet to come
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         return self, ()
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         if pending.complete:
             raise ValueError("every gate closed and no barrier came")
         return self, ()
 
-    def abort(self, checkpoint: int) -> Step:
+    def abort(self, checkpoint: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
@@ -129,20 +129,20 @@ class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
 class AlternatingCollectingBarriersUnaligned(_Alternating):
     """The snapshot runs; at least one barrier is missing, and what comes before it is kept."""
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         if not pending.complete:
             return self, ()
         done = FinishCapture(pending.checkpoint), pending.inputs_complete(now), ResumeInputs(pending.checkpoint)
         return AlternatingWaitingForFirstBarrier(), done
 
-    def announcement(self, pending: Pending) -> Step:
+    def announcement(self, pending: Pending) -> Transition:
         return self, ()  # PrioritiseInput holds for barriers yet to come
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         return self, ()
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         return self.barrier(pending, pending.options, now)
 
-    def abort(self, checkpoint: int) -> Step:
+    def abort(self, checkpoint: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (FinishCapture(checkpoint), CancelSnapshot(checkpoint), ResumeInputs(checkpoint))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sim.protocol.barriers.state import BarrierState, Commands, Pending, Step
+from sim.protocol.barriers.state import BarrierState, Commands, Pending, Transition
 from sim.protocol.barriers.transitions import TRANSITIONS
 from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.options import BarrierOptions
@@ -32,7 +32,7 @@ from sim.protocol.task_vocabulary import (
 
 __all__ = ["BarrierHandler"]
 
-_Question = Callable[[BarrierState], Step]
+_Question = Callable[[BarrierState], Transition]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Protocol
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import InnerCommand, InputsComplete, StartSnapshot, TaskCommand
 
-__all__ = ["BarrierState", "Commands", "Pending", "Step"]
+__all__ = ["BarrierState", "Commands", "Pending", "Transition"]
 
 Commands = tuple[TaskCommand | InnerCommand, ...]
-Step = tuple["BarrierState", Commands]
+Transition = tuple["BarrierState", Commands]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class Pending:
 class BarrierState(Protocol):
     """Each method returns the next state and what to do.  `pending` already counts the event."""
 
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         """The first and / or last barrier of a gate was processed; it is an unaligned one iff `options` are."""
 
-    def announcement(self, pending: Pending) -> Step:
+    def announcement(self, pending: Pending) -> Transition:
         """A barrier waits on some gate."""
 
-    def timeout(self, pending: Pending, now: int) -> Step:
+    def timeout(self, pending: Pending, now: int) -> Transition:
         """The alignment timer fired."""
 
-    def gate_closed(self, pending: Pending, now: int) -> Step:
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
         """A gate will never deliver its barrier and counts as arrived (FLIP-147)."""
 
-    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Step:
+    def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         """The coordinator's call came and no barrier did."""
 
-    def abort(self, checkpoint: int) -> Step:
+    def abort(self, checkpoint: int) -> Transition:
         """The checkpoint is given up; pass on what waits."""

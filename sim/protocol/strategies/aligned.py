@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sim.protocol.barriers.aligned import WaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.options import Alignment, Traits
+from sim.protocol.options import Alignment
 from sim.protocol.phases import ALIGNED as PHASES
-from sim.protocol.phases import Part
+from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
 __all__ = ["ALIGNED"]
@@ -19,7 +19,6 @@ ALIGNED = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.waiting(WaitingForFirstBarrier(), gates),
     alignment=Alignment.ALIGNED,
     times_out=False,
-    traits=Traits(priority=False, blocking=True, announced=False),
     phases=PHASES,
-    finishing=frozenset({Part.ASYNC_WORK}),
+    finishing=frozenset({Requirement.ASYNC_WORK}),
 )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.options import Alignment, Traits
+from sim.protocol.options import Alignment
 from sim.protocol.phases import ALIGNED as PHASES
-from sim.protocol.phases import Part
+from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
 __all__ = ["ALIGNED_TIMEOUT"]
@@ -19,7 +19,6 @@ ALIGNED_TIMEOUT = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
     alignment=Alignment.ALIGNED,
     times_out=True,
-    traits=Traits(priority=False, blocking=True, announced=True),
     phases=PHASES,
-    finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT, Part.OUTPUT_BARRIERS}),
+    finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS}),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.protocol.phases import Part
+from sim.protocol.phases import Requirement
 from sim.protocol.strategies.aligned_timeout import ALIGNED_TIMEOUT
 
 __all__ = ["ALIGNED_TIMEOUT_INPUTS"]
@@ -15,5 +15,5 @@ __all__ = ["ALIGNED_TIMEOUT_INPUTS"]
 ALIGNED_TIMEOUT_INPUTS = replace(
     ALIGNED_TIMEOUT,
     name="aligned-timeout-inputs",
-    finishing=ALIGNED_TIMEOUT.finishing - {Part.OUTPUT_BARRIERS},
+    finishing=ALIGNED_TIMEOUT.finishing - {Requirement.OUTPUT_BARRIERS},
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.options import Alignment, Traits
+from sim.protocol.options import Alignment
 from sim.protocol.phases import ALIGNED as PHASES
-from sim.protocol.phases import Part
+from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
 __all__ = ["AT_LEAST_ONCE"]
@@ -15,7 +15,6 @@ AT_LEAST_ONCE = Strategy(
     first_barrier_state=BarrierTracker.waiting,
     alignment=Alignment.AT_LEAST_ONCE,
     times_out=False,
-    traits=Traits(priority=False, blocking=False, announced=False),
     phases=PHASES,
-    finishing=frozenset({Part.ASYNC_WORK}),
+    finishing=frozenset({Requirement.ASYNC_WORK}),
 )

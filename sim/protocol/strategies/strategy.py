@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.options import Alignment, Traits
-from sim.protocol.phases import Part, Phases
+from sim.protocol.options import Alignment
+from sim.protocol.phases import Phases, Requirement
 
 __all__ = ["Strategy"]
 
@@ -19,9 +19,8 @@ class Strategy:
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers
     alignment: Alignment  # in the barriers the sources write
     times_out: bool  # whether they carry a deadline
-    traits: Traits  # how those barriers move
     phases: Phases
-    finishing: frozenset[Part]  # what an acknowledgement waits for
+    finishing: frozenset[Requirement]  # what an acknowledgement waits for
 
     @property
     def unaligned_allowed(self) -> bool:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.options import Alignment, Traits
+from sim.protocol.options import Alignment
 from sim.protocol.phases import ALIGNED as PHASES
-from sim.protocol.phases import Part
+from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
 __all__ = ["UNALIGNED"]
@@ -19,7 +19,6 @@ UNALIGNED = Strategy(
     first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
     alignment=Alignment.UNALIGNED,
     times_out=False,
-    traits=Traits(priority=True, blocking=False, announced=False),
     phases=PHASES,
-    finishing=frozenset({Part.ASYNC_WORK, Part.CAPTURED_INPUT}),
+    finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT}),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
 from sim.protocol.finishing import Finishing
-from sim.protocol.plan import Link, TaskGraph, plan
+from sim.protocol.plan import TaskGraph, VertexLink, plan
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CheckpointRequested, Plan, RequestKind, SchedulerStopped
 
@@ -77,7 +77,7 @@ def task_graph(world: World) -> TaskGraph:
     vertices = tuple(range(first, first + vertex.parallelism) for first, vertex in zip(layout.first_task, job.vertices, strict=True))
     edges = [(inlet, number[reader.name]) for reader in job.vertices for inlet in reader.inputs]
     links = [
-        Link(number[inlet.upstream], reader, _predecessors(layout, edge, vertices[reader]) if inlet.shipping.pointwise else None)
+        VertexLink(number[inlet.upstream], reader, _predecessors(layout, edge, vertices[reader]) if inlet.shipping.pointwise else None)
         for edge, (inlet, reader) in enumerate(edges)
     ]
     return TaskGraph(vertices, tuple(links))

@@ -19,10 +19,10 @@ from sim.protocol.snapshot_store import (
     DeleteSharedFiles,
     FailedOver,
     LoseAcknowledgement,
-    SnapshotBegun,
     SnapshotCompleted,
     SnapshotDiscarded,
     SnapshotStore,
+    SnapshotTriggered,
     StateRegistered,
     StoreEvent,
 )
@@ -77,7 +77,7 @@ class SnapshotFiles:
             type_ = "full"
             options = changed(options, type=type_)
         self._types[checkpoint] = type_
-        self._tell(SnapshotBegun(checkpoint, type_))
+        self._tell(SnapshotTriggered(checkpoint, type_))
         return options
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:

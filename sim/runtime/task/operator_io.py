@@ -96,7 +96,7 @@ class OperatorIO:
 
     def cut(self, checkpoint: int, *, finished: bool) -> None:
         """The barrier has just been forwarded: what the snapshot keeps of the committer, and the records the writer holds back."""
-        uncommitted = None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.held)
+        uncommitted = None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.committables)
         held_back: tuple[int, ...] = ()
         if self.writer is not None:
             read = self.world.plane.position(self.host.task).records_out.tolist()

@@ -18,11 +18,11 @@ from sim.protocol.committables import (
     CommitterEvent,
     CompletionNotified,
     EpochEnded,
-    InputEnded,
     ReportLost,
     Restored,
     TaskClosed,
     WriterEvent,
+    WriterInputEnded,
 )
 from sim.protocol.committer import Committer
 from sim.protocol.writer import Writer
@@ -48,7 +48,7 @@ class SinkWriter:
         self._tell(EpochEnded(now, checkpoint, read, size_bytes, files))
 
     def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
-        self._tell(InputEnded(now, read, size_bytes, files))
+        self._tell(WriterInputEnded(now, read, size_bytes, files))
 
     def go_on_behind(self, checkpoint: int, written: tuple[int, ...]) -> None:
         """The task was restored from this checkpoint, in which it had written so many records of each input channel."""
