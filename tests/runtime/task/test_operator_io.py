@@ -132,6 +132,21 @@ def test_a_task_that_stops_gives_its_uploads_up():
     assert {0} == {space.used_bytes for space in world.staging.values()}
 
 
+def test_an_abort_that_drops_leaves_nothing():
+    """One file of three is durable, the others are under way or in the line: they are deleted, stopped and forgotten, on the disk as well."""
+    world = World(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"), ENGINE)
+    world.start()
+    uploads = lambda: [file for file in world.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
+    while not any(file.complete for file in uploads()):
+        world.env.step()
+    next(task for task in world.tasks if task.operator.files is not None).operator.files.abort(1)
+    world.env.run(until=world.env.now + 50 * MS)
+
+    assert 1 == sum(file.complete for file in uploads())
+    assert [] == [file for file in uploads() if file.complete and file.deleted_ns is None]
+    assert {0} == {space.used_bytes for space in world.staging.values()}
+
+
 # ---------------------------------------------------------------------------------------------- failures
 
 ONCE = Retry(attempts=1)

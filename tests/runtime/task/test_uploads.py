@@ -104,3 +104,15 @@ def test_a_cancelled_upload_wakes_those_who_wait():
     lab.uploads.cancel(file)
 
     assert changed.triggered
+
+
+def test_a_file_that_was_cancelled_in_the_line_can_be_submitted_again():
+    """It waits behind another one when its upload is called off; later it is wanted after all."""
+    lab = Lab()
+    _, waiting = lab.submit(5, 3)
+    lab.uploads.cancel(waiting)
+    lab.env.run(until=7)
+    lab.uploads.submit(waiting)
+    lab.env.run()
+
+    assert [(5, "f0"), (10, "f1")] == lab.log
