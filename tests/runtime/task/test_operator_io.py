@@ -133,7 +133,7 @@ def test_a_task_that_stops_gives_its_uploads_up():
 
 
 def test_an_abort_that_drops_leaves_nothing():
-    """One file of three is durable, the others are under way or in the line: they are deleted, stopped and forgotten, on the disk as well."""
+    """One file of three is durable, one under way, one in the line: they are deleted, stopped, forgotten, on the disk as well."""
     world = World(sinking(Flush(60_000, files=3), operator_io="async", abort_policy="drop"), ENGINE)
     world.start()
     uploads = lambda: [file for file in world.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
