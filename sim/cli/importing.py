@@ -56,7 +56,14 @@ def import_recording(
         if live and len(sources) > 1:
             raise UserError("one address at a time; only the parts of a log go together", Code.USAGE)
         if live:
-            snapshot = _fetched(sources[0], job, _times(sample, deadline), header or [], save)
+            from sim.recordings.source.rest.fetching import NoJobError
+
+            try:
+                snapshot = _fetched(sources[0], job, _times(sample, deadline), header or [], save)
+            except NoJobError as error:  # nothing to import, but answers of the cluster
+                if save is not None:
+                    _keep(error.snapshot, save, keep_secrets=keep_secrets)
+                raise
             if save is not None:
                 _keep(snapshot, save, keep_secrets=keep_secrets)
             imported: Import | Inference = _inferred(snapshot, compare=compare)
@@ -97,10 +104,12 @@ def _inferred(source: Snapshot | JobLog, *, compare: bool) -> Inference:
 
 def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
     from sim.recordings import save
+    from sim.recordings.source.rest.snapshot import few
 
     count = save(snapshot, folder, keep_secrets=keep_secrets)
     secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
-    say(f"{folder}: all answers, {secrets}; look through them before you send them: they hold the configuration of the cluster")
+    but = f" but {len(snapshot.missing)}, {few(list(snapshot.missing))}" if snapshot.missing else ""
+    say(f"{folder}: all answers{but}, {secrets}; look through them before you send them: they hold the configuration of the cluster")
 
 
 def _is_new(folder: Path) -> None:

@@ -41,6 +41,24 @@ def test_a_saved_copy_gives_the_same(ckptsim, fake_flink, tmp_path):
     assert live.stdout == again.stdout
 
 
+@pytest.mark.parametrize("path", ["/jobs/overview", "/jobs/:id"])
+def test_answers_without_the_essential_one_are_kept(ckptsim, fake_flink, tmp_path, path):
+    """There is no scenario; what is missing is said, and the rest is saved."""
+    fake = fake_flink()
+    place = path.replace(":id", fake.job)
+    fake.faults[place] = [500] * 99
+    done = ckptsim("import", fake.url, "--sample", "0 s", "--save", tmp_path / "kept", "-o", tmp_path / "x.yaml")
+
+    assert (3, "") == (done.exit_code, done.stdout)
+    kept, why = done.stderr.splitlines()
+    assert f"{tmp_path / 'kept'}: all answers but 1, {place}, 0 secrets masked; " in kept
+    assert f"{place}" in why
+    assert "HTTP 500" in why
+    assert (tmp_path / "kept" / "jobmanager" / "config.json").is_file()
+    assert not (tmp_path / "x.yaml").exists()
+    assert place in json.loads((tmp_path / "kept" / "source.json").read_text())["missing"]
+
+
 def test_a_bad_address_and_bad_options(ckptsim, fake_flink, tmp_path):
     """One line each, and no file is written."""
     url = fake_flink().url

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 
-from sim.recordings import fetch, infer_scenario, to_recording
+from sim.recordings import RecordingError, fetch, infer_scenario, to_recording
 from sim.recordings.source.rest import fetching
 from sim.recordings.source.rest.client import Client, RestError
+from sim.recordings.source.rest.fetching import NoJobError
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +194,47 @@ def test_new_checkpoints_are_read_before_they_leave_the_history(fake_flink, ask)
     snapshot = ask(fake, watch=another)
 
     assert len(snapshot.samples) - 1 <= sum("/details/10" in name for name in snapshot.answers)
+
+
+@pytest.mark.parametrize("path", ["/config", "/jobs/overview", "/jobs/:id"])
+@pytest.mark.parametrize("fault", [500, 403, "cut"])
+def test_an_essential_answer_that_fails(fake_flink, ask, path, fault):
+    """All others are asked for; the version and the list of jobs are not needed for a scenario."""
+    fake = fake_flink()
+    everything = ask(fake, sample_s=0)
+    fake.answers["/jobs"] = {"jobs": [{"id": fake.job, "status": "RUNNING"}]}
+    place = path.replace(":id", fake.job)
+    fake.faults[place] = [fault] * 99
+    snapshot = ask(fake, sample_s=0)
+
+    assert [place] == list(snapshot.missing)
+    assert everything.answers.keys() - {place} == snapshot.answers.keys() - {"/jobs"}
+    if path == "/jobs/:id":
+        with pytest.raises(RecordingError, match=rf"the answer to {place} is missing \(.+\)$"):
+            infer_scenario(snapshot)
+    else:
+        assert infer_scenario(everything).document == infer_scenario(snapshot).document
+
+
+def test_nobody_tells_what_jobs_there_are(fake_flink, ask):
+    """Whoever gives the id of the job does not need to be told."""
+    fake = fake_flink()
+    fake.faults["/jobs/overview"] = [500] * 99
+    with pytest.raises(NoJobError, match="/jobs/overview: HTTP 500") as caught:
+        ask(fake)
+
+    assert {"/config", "/jobmanager/config"} <= caught.value.snapshot.answers.keys()
+    assert ["/jobs/overview"] == list(caught.value.snapshot.missing)
+    assert fake.job == ask(fake, fake.job, sample_s=0).job
+
+
+def test_a_server_that_answers_nothing(fake_flink, ask):
+    """The first error is told; it is not asked everything."""
+    fake = fake_flink()
+    fake.faults["*"] = [503] * 99
+
+    assert "/config: HTTP 503" in refusal(ask, fake)
+    assert 3 == len(fake.asked)
 
 
 def test_an_interrupt_is_an_interrupt(fake_flink, ask):

@@ -18,12 +18,13 @@ from urllib.parse import quote
 
 from sim.foreign import shown
 from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
-from sim.recordings.source.rest.client import Client, RestError
+from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.paths import is_id
 from sim.recordings.source.rest.snapshot import Snapshot, few
 
-__all__ = ["METRICS", "TERMINAL", "Watch", "choose_job", "fetch", "nobody_watches"]
+__all__ = ["METRICS", "TERMINAL", "NoJobError", "Watch", "choose_job", "fetch", "nobody_watches"]
 
+JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
 POLL_S = 2.0
 MOST_VALUES = 1_000_000  # of metrics, all samples together: a job of thousands of subtasks is sampled less often
@@ -67,27 +68,31 @@ def fetch(
     Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
     Questions end `whole_s` seconds after the first one, sampling included (default: ten minutes more than that).
     What is not answered then, or not at all, is `missing`; the rest is kept.
-    RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.
+    RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.  NoJobError: nobody tells what jobs there are.
     """
     client = client or Client(url, headers=headers, whole_s=sample_s + PATIENCE_S if whole_s is None else whole_s)
     asked = _Asked(client)
-    _is_flink(asked)
-    state = choose_job(asked.need("/jobs/overview"), job, client.url)
+    version_error = _is_flink(asked)
+    meant, state = _meant(asked, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
-        _ask(asked, f"/jobs/{state[0]}", state[1], sample_s, samples, watch)
-    return Snapshot(client.url, state[0], asked.answers, samples, asked.missing)
+        _ask(asked, f"/jobs/{meant}", state, sample_s, samples, watch)
+    return asked.snapshot(meant, samples)
 
 
 def _ask(asked: _Asked, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
-    """What a scenario cannot do without comes first."""
-    asked.need(about)
-    vertices = _vertices(asked.answers[about], asked.client.url + about)
+    """What a scenario cannot do without comes first.  Where even that is missing, the rest is worth keeping."""
+    job = asked.want(about, is_in_every_version=True)
+    vertices = _vertices(job, asked.client.url + about)
     for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
         asked.want(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
         asked.want(path)
-    if sample_s > 0 and state not in TERMINAL:
+    if job is None:
+        plan = asked.answers.get(f"{about}/plan")
+        nodes = plan["plan"].get("nodes") if isinstance(plan, dict) and isinstance(plan.get("plan"), dict) else None
+        vertices = _vertices({"vertices": nodes}, f"{asked.client.url}{about}/plan")
+    if sample_s > 0 and state not in TERMINAL and about in asked.answers:
         _sample(asked, about, vertices, sample_s, samples, watch)
     for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
         asked.want(path)
@@ -96,6 +101,14 @@ def _ask(asked: _Asked, about: str, state: str, sample_s: float, samples: dict[i
 
 class _NoMoreAnswers(Exception):  # noqa: N818 - no error: what was answered before is kept
     """Time or memory is used up, or nobody answers any more."""
+
+
+class NoJobError(RestError):
+    """No answer tells what jobs there are; `snapshot` holds those of the cluster."""
+
+    def __init__(self, error: RestError, snapshot: Snapshot) -> None:
+        super().__init__(snapshot.source + JOBS, error.why, status=error.status)
+        self.snapshot = snapshot
 
 
 class _Asked:
@@ -107,24 +120,28 @@ class _Asked:
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # one question after the other
 
-    def need(self, path: str) -> Any:
+    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> Snapshot:
+        """All that was answered."""
+        return Snapshot(self.client.url, job, self.answers, samples or {}, self.missing)
+
+    def need(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """RestError: there is no answer."""
-        self.answers[path] = self.client.get(path)
+        self.answers[path] = self.client.get(path, attempts=attempts)
         self.missing.pop(path, None)
         self.in_vain = 0
         return self.answers[path]
 
-    def want(self, path: str) -> Any:
+    def want(self, path: str, *, is_in_every_version: bool = False) -> Any:
         """None if this version of Flink has no such thing, or has it no longer; what it said before stays."""
         try:
             return self.need(path)
         except RestError as error:
-            self.note(path, error)
+            self.note(path, error, is_in_every_version=is_in_every_version)
             return None
 
-    def note(self, path: str, error: RestError) -> None:
+    def note(self, path: str, error: RestError, *, is_in_every_version: bool = False) -> None:
         """_NoMoreAnswers: it is no use to go on."""
-        if error.status == HTTPStatus.NOT_FOUND:
+        if error.status == HTTPStatus.NOT_FOUND and not is_in_every_version:
             return
         if path not in self.answers:
             self.missing[path] = error.why
@@ -133,11 +150,51 @@ class _Asked:
             raise _NoMoreAnswers
 
 
-def _is_flink(asked: _Asked) -> None:
-    """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once."""
-    config = asked.answers["/config"] = asked.client.get("/config", attempts=2)
+def _is_flink(asked: _Asked) -> RestError | None:
+    """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once.
+
+    The error where only this question may have no answer.
+    """
+    try:
+        config = asked.need("/config", attempts=2)
+    except RestError as error:
+        if error.is_over or error.status == HTTPStatus.NOT_FOUND or not (error.again or error.status):
+            raise
+        asked.missing["/config"] = error.why
+        return error
     if not isinstance(config, dict) or "flink-version" not in config:
         raise RestError(f"{asked.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?")
+    return None
+
+
+def _meant(asked: _Asked, wanted: str | None, version_error: RestError | None) -> tuple[str, str]:
+    """(id, state) of the job; the state is empty where nobody tells it.  NoJobError: it may be any."""
+    try:
+        overview = asked.need(JOBS, attempts=ATTEMPTS if version_error is None else 1)
+    except RestError as error:
+        if version_error is not None:  # nothing has an answer
+            raise version_error from None
+        asked.missing[JOBS] = error.why
+        overview = _overview(asked)
+        if overview is None and is_id(wanted):
+            return str(wanted), ""
+        if overview is None:
+            with suppress(_NoMoreAnswers):
+                asked.want("/jobmanager/config")
+                asked.want("/taskmanagers")
+            raise NoJobError(error, asked.snapshot()) from None
+    return choose_job(overview, wanted, asked.client.url)
+
+
+def _overview(asked: _Asked) -> Any:
+    """`/jobs/overview` made of `/jobs`, which tells less; None: that has no answer, either."""
+    jobs = None
+    with suppress(_NoMoreAnswers):
+        jobs = asked.want("/jobs")
+    listed = jobs.get("jobs") if isinstance(jobs, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in listed if isinstance(job, dict)]}
 
 
 def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str]:

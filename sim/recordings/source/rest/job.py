@@ -161,7 +161,8 @@ class RestJob:
 
     def _answer(self, kind: type[T], path: str) -> T:
         if path not in self.snapshot.answers:
-            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing")
+            why = self.snapshot.missing.get(path)
+            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing{f' ({why})' if why else ''}")
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
     def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
