@@ -92,9 +92,7 @@ def _state_sizes(job: Job) -> list[int]:
 def _storage(scenario: Scenario) -> list[str]:
     storage = scenario.storage
     return _chosen({
-        "flat": storage.dfs is None and storage.object_store is None,
-        "dfs": storage.dfs is not None,
-        "object store": storage.object_store is not None,
+        "flat" if storage.kind is None else storage.kind.shown: True,
         "slow files": storage.slow_probability > 0,
         "slow nodes": storage.dfs is not None and storage.dfs.slow is not None,
         "merged files": storage.merging is not None,
@@ -104,7 +102,7 @@ def _storage(scenario: Scenario) -> list[str]:
 
 
 def _is_flat(scenario: Scenario) -> bool:
-    return scenario.storage.dfs is None and scenario.storage.object_store is None
+    return scenario.storage.kind is None
 
 
 def _network(scenario: Scenario) -> list[str]:

@@ -6,11 +6,14 @@ what there is reads the catalog when asked, so a record that is added from outsi
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
 from typing import Protocol, TypeVar
 
-__all__ = ["Catalog", "Named"]
+__all__ = ["Catalog", "Named", "pages"]
 
 
 class Named(Protocol):
@@ -19,6 +22,16 @@ class Named(Protocol):
 
 
 R = TypeVar("R", bound=Named)
+T = TypeVar("T")
+
+
+def pages(package: ModuleType, kind: type[T]) -> Iterator[T]:
+    """What the files of a folder define of this kind, file by file: a file that is added counts, and no list names it."""
+    found: dict[int, T] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        values = vars(import_module(f"{package.__name__}.{info.name}")).values()
+        found |= {id(value): value for value in values if isinstance(value, kind)}
+    yield from found.values()
 
 
 class Catalog(Mapping[str, R]):

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.catalog import Catalog
 from sim.model.job import Distribution
 
-__all__ = ["Dfs", "Disk", "FileMerging", "ObjectStore", "Retry", "SlowNodes", "SlowTrace", "Storage"]
+__all__ = [
+    "STORAGES", "Dfs", "Disk", "FileMerging", "ObjectStore", "Retry", "SlowNodes", "SlowTrace", "Storage", "StorageKind",
+]
 
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _MIB = 1 << 20
@@ -113,3 +116,33 @@ class Storage:
     disk: Disk = Disk()
     nic_bytes_per_second: int | None = None  # of each task manager towards storage, in and out apart; all its streams share it
     merging: FileMerging | None = None
+    other: object | None = None  # options of a kind that has no field here
+
+    @property
+    def options(self) -> object | None:
+        """Of its kind; None: it is flat."""
+        return self.dfs or self.object_store or self.other
+
+    @property
+    def kind(self) -> StorageKind | None:
+        """None: it is flat."""
+        return next((kind for kind in STORAGES.values() if isinstance(self.options, kind.options)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageKind:
+    """A kind of storage that is not flat.
+
+    How it works is a file of `sim.storage`, how it is written a file of `sim.scenario.storage`.
+    """
+
+    name: str  # its key in `storage:`
+    options: type
+    shown: str  # in sentences
+    appends: bool = True  # to files: small ones can be merged
+
+
+STORAGES: Catalog[StorageKind] = Catalog(
+    StorageKind("dfs", Dfs, "dfs"),
+    StorageKind("object-store", ObjectStore, "object store", appends=False),
+)

@@ -10,127 +10,24 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
-from sim.model.barriers import BARRIERS
 from sim.scenario.actions.document import Action
+from sim.scenario.checkpoint.document import Checkpoint
+from sim.scenario.cluster.document import Cluster
 from sim.scenario.faults.document import Fault, RescaleField, Restart
 from sim.scenario.grammar.fields import (
     Axis,
-    BufferTimeout,
-    ByteRate,
     Condition,
     Duration,
-    EdgeName,
-    Interval,
-    Percent,
     Positive,
-    Share,
-    Size,
     Whole,
     choice,
-    choice_of,
 )
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import Section, Words
 from sim.scenario.instances.document import Directories, Instances
 from sim.scenario.job.document import Vertex
-from sim.scenario.sink.document import Staging
-from sim.scenario.state.document import StateKeys
 from sim.scenario.storage.document import Storage
 
-__all__ = ["AlignedTimeout", "Checkpoint", "Cluster", "Debloat", "Document", "Network", "Overheads", "Run", "Storage"]
-
-
-class AlignedTimeout(Section):
-    """Start aligned, go unaligned so long after the trigger."""
-
-    aligned_timeout: Axis[Duration]
-
-
-def _without_deadline() -> list[str]:
-    """Ways of barriers that are one word."""
-    return [kind.name for kind in BARRIERS.values() if not kind.has_deadline]
-
-
-BarriersField = Annotated[
-    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")], MAP_OR_TEXT,
-]
-
-
-class Checkpoint(StateKeys):
-    """execution.checkpointing.*"""
-
-    LATER: ClassVar[Words] = {
-        "interval-during-backlog": "FLIP-309",
-    }
-
-    interval: Axis[Interval]
-    """Or `off`: no periodic checkpoints."""
-    barriers: Axis[BarriersField] | None = None
-    timeout: Axis[Duration] | None = None
-    min_pause: Axis[Duration] | None = None
-    max_concurrent: Axis[Positive] | None = None
-    tolerable_failed: Axis[Whole] | None = None
-    num_retained: Axis[Positive] | None = None
-    """Completed checkpoints kept."""
-    subtasks_per_channel_state_file: Axis[Positive] | None = None
-    operator_io: Axis[Annotated[str, choice("pre-barrier", "async")]] | None = None
-    """When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase."""
-    abort_policy: Axis[Annotated[str, choice("survive", "reupload", "drop")]] | None = None
-    """What an abort does to asynchronous uploads; drop is known to be wrong."""
-    upload_threads: Axis[Positive] | None = None
-    """Of one task, for the files of its operator."""
-    staging: Staging | None = None
-    lost_notifications: Axis[Share] | None = None
-    """Share of the notifications of a completed checkpoint that never reach their task."""
-    finish: Axis[Annotated[str, choice("flink", "naive", "commit-at-finish", "discard", "off")]] | None = None
-    """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
-    forced_aligned: list[EdgeName] | None = None
-    """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""
-
-
-class Debloat(Section):
-    """taskmanager.network.memory.buffer-debloat.*"""
-
-    target: Axis[Duration] | None = None
-    period: Axis[Duration] | None = None
-    samples: Axis[Positive] | None = None
-    threshold: Axis[Percent] | None = None
-    min: Axis[Size] | None = None
-
-
-DebloatField = Annotated[
-    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT,
-]
-
-
-class Network(Section):
-    """Buffers as Flink counts them.  Every pool has as many as it may ask for: a task manager's network memory is not modelled."""
-
-    segment_size: Axis[Size] | None = None
-    starting_segment_size: Axis[Size] | None = None
-    """First buffer size with debloating on."""
-    buffers_per_channel: Axis[Whole] | None = None
-    floating_buffers_per_gate: Axis[Positive] | None = None
-    max_buffers_per_channel: Axis[Positive] | None = None
-    overdraft: Axis[Whole] | None = None
-    buffer_timeout: Axis[BufferTimeout] | None = None
-    """0 s: after each record; or `never`."""
-    debloat: Axis[DebloatField] | None = None
-
-
-class Cluster(Section):
-    """Where the job runs."""
-
-    placement: Axis[Annotated[str, choice("isolated", "spread", "single")]] | None = None
-    """isolated: a task manager per subtask; spread: one per subtask index, or per so many as it has slots; single: one in all."""
-    slots: Axis[Positive] | None = None
-    """Of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."""
-    latency: Axis[Duration] | None = None
-    """One way, between task managers."""
-    nic: Axis[ByteRate] | None = None
-    """Outgoing, per task manager."""
-    profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
-    """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
-    network: Network | None = None
+__all__ = ["Document", "Overheads", "Run"]
 
 
 class Run(Section):

@@ -13,6 +13,7 @@ from sim.storage.attempts import Attempts
 from sim.storage.cards import Cards
 from sim.storage.draws import uniform
 from sim.storage.ledger import Name
+from sim.storage.medium import MediumPage
 from sim.storage.metadata_server import MetadataServer
 from sim.storage.network import SCALE, Link, Network, Steady
 from sim.storage.placement import replicas
@@ -144,3 +145,6 @@ class _SlowDisk:
     def bandwidth(self, now: int) -> tuple[int, int | None]:
         factor, until = self._history.at(now)
         return self._healthy * factor.denominator // factor.numerator, until
+
+
+DFS = MediumPage("dfs", DistributedFileSystem)

@@ -12,14 +12,12 @@ import simpy
 from sim.model.storage import Disk, Retry, Storage
 from sim.storage.attempts import Attempts
 from sim.storage.cards import Cards
-from sim.storage.dfs import DistributedFileSystem
 from sim.storage.disk import LocalDisk
 from sim.storage.flat import FlatStorage
 from sim.storage.ledger import FileId, FileLedger
-from sim.storage.medium import Medium
+from sim.storage.medium import MEDIA, Medium
 from sim.storage.merging import MergedFiles
 from sim.storage.network import Network
-from sim.storage.object_store import ObjectStorage
 from sim.storage.parallel import in_parallel
 from sim.storage.stream import Stream
 from sim.storage.work import Work
@@ -169,8 +167,6 @@ class Disks:
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:
     network, cards = Network(attempts), Cards(options.nic_bytes_per_second)
-    if options.dfs is not None:
-        return DistributedFileSystem(attempts, network, cards, options.dfs, seed)
-    if options.object_store is not None:
-        return ObjectStorage(attempts, network, cards, options.object_store, seed)
+    if options.kind is not None:
+        return MEDIA[options.kind.name].make(attempts, network, cards, options.options, seed)
     return FlatStorage(attempts, options, seed, floor_ns)

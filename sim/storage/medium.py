@@ -5,12 +5,18 @@ A medium knows time and space; names, ids and what becomes of a file are noted b
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from sim.model.catalog import Catalog
+from sim.storage.attempts import Attempts
+from sim.storage.cards import Cards
 from sim.storage.ledger import Name
+from sim.storage.network import Network
 from sim.storage.work import Work
 
-__all__ = ["Medium", "Sink"]
+__all__ = ["MEDIA", "Medium", "MediumPage", "Sink"]
 
 
 class Sink(Protocol):
@@ -38,3 +44,15 @@ class Medium(Protocol):
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]: ...
 
     def rename(self, name: Name, host: int) -> Work[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MediumPage:
+    """How a kind of storage works: a file of this room defines one for each kind of `STORAGES`."""
+
+    name: str
+    make: Callable[[Attempts, Network, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run
+
+
+MEDIA: Catalog[MediumPage] = Catalog()
+"""Filled by `sim.storage`, and from outside."""

@@ -16,6 +16,7 @@ from sim.storage.cards import Cards
 from sim.storage.draws import drawn, uniform
 from sim.storage.failures import Refused, StorageFailed
 from sim.storage.ledger import Name
+from sim.storage.medium import MediumPage
 from sim.storage.network import Link, Network, Steady
 from sim.storage.work import Work
 
@@ -186,3 +187,6 @@ class _Object:
     def _complain(self) -> None:
         if self._failure is not None:
             raise self._failure
+
+
+OBJECT_STORE = MediumPage("object-store", ObjectStorage)

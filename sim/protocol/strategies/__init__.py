@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Iterator
-from importlib import import_module
+import sys
 
 from sim.model.barriers import BARRIERS, Barriers
-from sim.model.catalog import Catalog
+from sim.model.catalog import Catalog, pages
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.strategies.aligned_timeout_inputs import ALIGNED_TIMEOUT_INPUTS
 from sim.protocol.strategies.strategy import Strategy
 
 __all__ = ["STRATEGIES", "Strategy", "barrier_options", "strategy"]
 
-
-def _pages() -> Iterator[Strategy]:
-    """What the files of this folder define, file by file; a file that is added counts."""
-    for info in pkgutil.iter_modules(__path__):
-        values = vars(import_module(f"{__name__}.{info.name}")).items()
-        yield from (value for name, value in values if isinstance(value, Strategy) and name.lower() == info.name)
-
-
-STRATEGIES: Catalog[Strategy] = Catalog(*(page for page in _pages() if page.name in BARRIERS))
+STRATEGIES: Catalog[Strategy] = Catalog(*(page for page in pages(sys.modules[__name__], Strategy) if page.name in BARRIERS))
 """One page for each name of BARRIERS."""
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
 
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
-__all__ = ["MAP_OR_TEXT", "Section", "Words"]
+__all__ = ["MAP_OR_TEXT", "Section", "Words", "add_key", "with_key"]
 
 Words = dict[str, str]
 
@@ -53,3 +56,30 @@ def _map_or_text(value: object) -> str:
 
 MAP_OR_TEXT = Discriminator(_map_or_text)
 """Chooses between the branches tagged "map" and "text", so that only the mistakes of one are told."""
+
+
+def add_key(section: type[Section], key: str, kind: type[Section]) -> None:
+    """`section` may have one more key from now on, and so may every section around it."""
+    field = FieldInfo.from_annotated_attribute(kind | None, None)  # type: ignore[arg-type]  # a type, to pydantic
+    field.alias = field.validation_alias = field.serialization_alias = key
+    field.description = (kind.__doc__ or "").partition("\n")[0]
+    section.__pydantic_fields__[key.replace("-", "_")] = field
+    _rebuild(section)
+
+
+@contextmanager
+def with_key(section: type[Section], key: str, kind: type[Section]) -> Iterator[None]:
+    """The key is there until the block ends."""
+    add_key(section, key, kind)
+    try:
+        yield
+    finally:
+        del section.__pydantic_fields__[key.replace("-", "_")]
+        _rebuild(section)
+
+
+def _rebuild(section: type[Section]) -> None:
+    """Sections know what stands in them as it was when they were made; those around this one were made later."""
+    sections = Section.__subclasses__()
+    for later in sections[sections.index(section) :]:
+        later.model_rebuild(force=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from sim.model.backends import BACKENDS
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.scenario.grammar.fields import either
+from sim.scenario.grammar.given import given_values, switch
 from sim.scenario.job.document import Vertex
 from sim.scenario.state import document as doc
 from sim.scenario.text.problems import Path, Reading
 
 __all__ = ["build_state", "build_state_options"]
-
-T = TypeVar("T")
 
 
 def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State | None:
@@ -30,7 +28,7 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
         reading.warn((*here, "lsm"), f"has no effect: only {_either('lsm')} has one")
     if given.serialize is not None and "serialize" not in kind.sections:
         reading.warn((*here, "serialize"), f"has no effect: {kind.name} writes its files as they are")
-    return _given(
+    return given_values(
         State(given.size), backend=given.backend, value_bytes=given.value or None, update_share=given.update,
         lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading), sync_ns=given.freeze,
         changelog=_changelog(given.changelog, (*here, "changelog"), reading), serialize_bytes_per_second=given.serialize or None,
@@ -45,10 +43,10 @@ def build_state_options(given: doc.StateKeys, job: Mapping[str, Vertex], reading
         reading.warn(("checkpoint", "incremental"), f"has no effect: no state is kept in {kept}, and the heap is always written in full")
     if given.savepoint_cpu == 1:
         reading.wrong(("checkpoint", "savepoint-cpu"), "leaves the task nothing to work with: write less than 100 %")
-    options = _given(
-        StateOptions(), incremental=_switch(given.incremental), transfer_threads=given.transfer_threads,
-        savepoints_keep_base=_switch(given.savepoint_keeps_base), savepoint_cpu=given.savepoint_cpu,
-        local_recovery=_switch(given.local_recovery), load_bytes_per_second=given.restore_rate or None,
+    options = given_values(
+        StateOptions(), incremental=switch(given.incremental), transfer_threads=given.transfer_threads,
+        savepoints_keep_base=switch(given.savepoint_keeps_base), savepoint_cpu=given.savepoint_cpu,
+        local_recovery=switch(given.local_recovery), load_bytes_per_second=given.restore_rate or None,
     )  # fmt: skip
     return options if given.savepoint_rate is None else replace(options, savepoint_bytes_per_second=given.savepoint_rate or None)
 
@@ -65,7 +63,7 @@ def _lsm(given: doc.Lsm, here: Path, reading: Reading) -> Lsm:
             reading.wrong((*here, key), "cannot be unlimited: write a rate" if key in rates else "must be more than 0")
     if given.multiplier == 1:
         reading.wrong((*here, "multiplier"), "is 1: a level must be larger than the one above it")
-    return _given(
+    return given_values(
         Lsm(), memtable_bytes=given.memtable, managed_bytes=given.managed_memory, level0_files=given.level0_files, base_bytes=given.base,
         multiplier=given.multiplier, table_bytes=given.table, flush_bytes_per_second=given.flush,
         compaction_bytes_per_second=given.compaction, compaction_thread=given.compaction_thread, link_ns=given.link,
@@ -79,17 +77,8 @@ def _changelog(given: doc.Changelog | str | None, here: Path, reading: Reading) 
         if value == 0:
             reading.wrong((*here, key), "must be more than 0")
     options = Changelog() if given.upload_timeout != 0 else Changelog(upload_timeout_ns=None)
-    return _given(
+    return given_values(
         options, materialize_ns=given.materialize, preemptive_bytes=given.threshold, batch_delay_ns=given.batch_delay,
         batch_bytes=given.batch_size, upload_threads=given.upload_threads, upload_timeout_ns=given.upload_timeout or None,
-        upload_attempts=given.upload_attempts, reports_materialized=_switch(given.reports_materialized),
+        upload_attempts=given.upload_attempts, reports_materialized=switch(given.reports_materialized),
     )  # fmt: skip
-
-
-def _switch(given: str | None) -> bool | None:
-    return None if given is None else given == "true"
-
-
-def _given(default: T, **values: Any) -> T:
-    """The default with every value that was written."""
-    return replace(default, **{key: value for key, value in values.items() if value is not None})  # type: ignore[type-var]

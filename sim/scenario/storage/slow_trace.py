@@ -6,15 +6,33 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path as FilePath
 
+from pydantic import Field
+
 from sim.model.storage import SlowTrace
+from sim.scenario.grammar.fields import Axis, Duration
+from sim.scenario.grammar.section import Section
 from sim.scenario.job.trace import TraceError, columns_and_rows, moment
-from sim.scenario.storage.document import SlowSeries
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["read_slowness"]
+__all__ = ["SlowSeries", "read_slowness"]
 
 _SECOND = 1_000_000_000
+
+
+class SlowSeries(Section):
+    """Measured speeds from a CSV file (also .csv.gz), relative to the scenario; the median through time is a usual node."""
+
+    trace: str = Field(min_length=1)
+    column: str
+    """Speed, in any unit."""
+    time: str | None = None
+    """Column of the time stamps, seconds or ISO 8601; default: the first column."""
+    machine: str | None = None
+    """Column that tells machines apart, each a series of its own."""
+    from_: Axis[Duration] | None = Field(None, alias="from")
+    """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
+    moment of its own on."""
 
 
 def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:

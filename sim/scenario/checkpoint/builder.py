@@ -1,0 +1,59 @@
+"""`checkpoint:` -> the model, with every check that needs values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sim.model.barriers import Barriers
+from sim.model.checkpoint import CheckpointOptions
+from sim.scenario.checkpoint.document import AlignedTimeout, Checkpoint
+from sim.scenario.grammar.given import given_values
+from sim.scenario.job.document import Vertex
+from sim.scenario.sink.builder import build_staging
+from sim.scenario.sizes import LEAST_INTERVAL_NS
+from sim.scenario.state.builder import build_state_options
+from sim.scenario.text.problems import Reading
+from sim.units import format_duration
+
+__all__ = ["build_checkpoint"]
+
+SHORTEST_NS = 10_000_000
+"""CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
+
+
+def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None) -> CheckpointOptions:
+    """Mistakes go to `reading`; `profile`: of the cluster."""
+    here, old = "checkpoint", profile == "1.15"
+    if isinstance(given.barriers, AlignedTimeout):
+        if given.barriers.aligned_timeout == 0:
+            reading.wrong((here, "barriers"), "an aligned-timeout of 0 is unaligned from the start: write unaligned")
+        barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout, reaches_output=not old)
+    else:
+        barriers = Barriers(given.barriers or "aligned")
+    options = given_values(
+        CheckpointOptions(given.interval or None, barriers),
+        timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
+        tolerable_failed=given.tolerable_failed, num_retained=given.num_retained,
+        subtasks_per_channel_state_file=given.subtasks_per_channel_state_file or (1 if old else None),  # FLINK-26803 shares them
+        finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
+        operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
+        lost_notifications=given.lost_notifications, **build_staging(given.staging, job, reading),
+        state=build_state_options(given, job, reading),
+    )
+    for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):
+        if value is not None and value < SHORTEST_NS:
+            few = f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more"
+            if key == "interval" and value >= LEAST_INTERVAL_NS:  # snapshots taken one after the other by hand, as benchmarks do
+                reading.warn((here, key), f"{few}; simulated as written all the same")
+            else:
+                reading.wrong((here, key), few)
+    if options.max_concurrent > 1 and barriers.record.overtakes:
+        reading.wrong((here, "max-concurrent"), f"is {options.max_concurrent}, but Flink runs {barriers} checkpoints one by one: write 1")
+    if options.max_concurrent > 1 and options.min_pause_ns > 0:
+        reading.warn((here, "max-concurrent"), "has no effect: with a min-pause Flink runs one checkpoint at a time")
+        options = replace(options, max_concurrent=1)
+    for i, (upstream, downstream) in enumerate(options.forced_aligned):
+        reader = job.get(downstream)
+        if reader is None or upstream not in (reader.input or {}):
+            reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
+    return options

@@ -1,0 +1,66 @@
+"""`checkpoint:` as it is written, but for its keys about state.
+
+Defaults live in the model: a key that is not given is None here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Tag
+
+from sim.model.barriers import BARRIERS
+from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Positive, Share, Whole, choice, choice_of
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.sink.document import Staging
+from sim.scenario.state.document import StateKeys
+
+__all__ = ["AlignedTimeout", "Checkpoint"]
+
+
+class AlignedTimeout(Section):
+    """Start aligned, go unaligned so long after the trigger."""
+
+    aligned_timeout: Axis[Duration]
+
+
+def _without_deadline() -> list[str]:
+    """Ways of barriers that are one word."""
+    return [kind.name for kind in BARRIERS.values() if not kind.has_deadline]
+
+
+BarriersField = Annotated[
+    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")], MAP_OR_TEXT,
+]
+
+
+class Checkpoint(StateKeys):
+    """execution.checkpointing.*"""
+
+    LATER: ClassVar[Words] = {
+        "interval-during-backlog": "FLIP-309",
+    }
+
+    interval: Axis[Interval]
+    """Or `off`: no periodic checkpoints."""
+    barriers: Axis[BarriersField] | None = None
+    timeout: Axis[Duration] | None = None
+    min_pause: Axis[Duration] | None = None
+    max_concurrent: Axis[Positive] | None = None
+    tolerable_failed: Axis[Whole] | None = None
+    num_retained: Axis[Positive] | None = None
+    """Completed checkpoints kept."""
+    subtasks_per_channel_state_file: Axis[Positive] | None = None
+    operator_io: Axis[Annotated[str, choice("pre-barrier", "async")]] | None = None
+    """When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase."""
+    abort_policy: Axis[Annotated[str, choice("survive", "reupload", "drop")]] | None = None
+    """What an abort does to asynchronous uploads; drop is known to be wrong."""
+    upload_threads: Axis[Positive] | None = None
+    """Of one task, for the files of its operator."""
+    staging: Staging | None = None
+    lost_notifications: Axis[Share] | None = None
+    """Share of the notifications of a completed checkpoint that never reach their task."""
+    finish: Axis[Annotated[str, choice("flink", "naive", "commit-at-finish", "discard", "off")]] | None = None
+    """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
+    forced_aligned: list[EdgeName] | None = None
+    """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""

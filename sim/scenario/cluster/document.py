@@ -1,0 +1,61 @@
+"""`cluster:` as it is written: where subtasks run, the network between them, its buffers.
+
+Defaults live in the model: a key that is not given is None here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Tag
+
+from sim.scenario.grammar.fields import Axis, BufferTimeout, ByteRate, Duration, Percent, Positive, Size, Whole, choice
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section
+
+__all__ = ["Cluster", "Debloat", "Network"]
+
+
+class Debloat(Section):
+    """taskmanager.network.memory.buffer-debloat.*"""
+
+    target: Axis[Duration] | None = None
+    period: Axis[Duration] | None = None
+    samples: Axis[Positive] | None = None
+    threshold: Axis[Percent] | None = None
+    min: Axis[Size] | None = None
+
+
+DebloatField = Annotated[
+    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT,
+]
+
+
+class Network(Section):
+    """Buffers as Flink counts them.  Every pool has as many as it may ask for: a task manager's network memory is not modelled."""
+
+    segment_size: Axis[Size] | None = None
+    starting_segment_size: Axis[Size] | None = None
+    """First buffer size with debloating on."""
+    buffers_per_channel: Axis[Whole] | None = None
+    floating_buffers_per_gate: Axis[Positive] | None = None
+    max_buffers_per_channel: Axis[Positive] | None = None
+    overdraft: Axis[Whole] | None = None
+    buffer_timeout: Axis[BufferTimeout] | None = None
+    """0 s: after each record; or `never`."""
+    debloat: Axis[DebloatField] | None = None
+
+
+class Cluster(Section):
+    """Where the job runs."""
+
+    placement: Axis[Annotated[str, choice("isolated", "spread", "single")]] | None = None
+    """isolated: a task manager per subtask; spread: one per subtask index, or per so many as it has slots; single: one in all."""
+    slots: Axis[Positive] | None = None
+    """Of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."""
+    latency: Axis[Duration] | None = None
+    """One way, between task managers."""
+    nic: Axis[ByteRate] | None = None
+    """Outgoing, per task manager."""
+    profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
+    """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
+    network: Network | None = None

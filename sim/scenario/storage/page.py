@@ -1,0 +1,33 @@
+"""What a kind of storage says of itself to a scenario: its key, its section, and how the model's options are made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sim.model.catalog import Catalog
+from sim.scenario.grammar.section import Section
+from sim.scenario.text.problems import Reading
+
+__all__ = ["STORAGE_PAGES", "StoragePage"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePage:
+    """A file of this room defines one for each kind of `STORAGES`."""
+
+    name: str  # its key in `storage:`
+    section: type[Section]
+    build: Callable[[Any, Reading, Path], Any]  # section, where mistakes go, folder of the scenario -> options of the model
+    instead: Mapping[str, str] = field(default_factory=dict, hash=False)  # key of flat storage -> its own key for the same
+
+    @property
+    def key(self) -> str:
+        """Its field of the section."""
+        return self.name.replace("-", "_")
+
+
+STORAGE_PAGES: Catalog[StoragePage] = Catalog()
+"""Filled by `sim.scenario.storage`, and from outside."""
