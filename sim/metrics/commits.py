@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from sim.metrics.schema import COMMITS
+from sim.metrics.frame import frame, ms, task_name
+from sim.metrics.schema import Row
 
 __all__ = ["CommitStats", "CommittedEpoch", "commits_table"]
 
@@ -42,19 +43,23 @@ class CommitStats(NamedTuple):
 
 def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """`names`: (vertex, subtask index) of each task."""
-    return pd.DataFrame.from_records([_row(row, names) for row in stats], columns=[column.name for column in COMMITS])
+    return frame("commits", (_row(row, names) for row in stats))
 
 
-def _ms(ns: int) -> float:
-    return -1.0 if ns < 0 else ns / _MS
-
-
-def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> tuple[Any, ...]:
+def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
     visible_ns = max((row.time_ns - transaction.opened_ns for transaction in row.committed), default=-1)
     commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
-    return (
-        row.checkpoint, row.time_ns / _MS, *names[row.task], len({transaction.epoch for transaction in row.committed}),
-        sum(transaction.records for transaction in row.committed), sum(transaction.size_bytes for transaction in row.committed),
-        sum(len(transaction.files) for transaction in row.committed), _ms(commit_ns), _ms(visible_ns),
-        row.again, sum(transaction.records for transaction in row.lost), sum(transaction.missing for transaction in row.committed),
-    )  # fmt: skip
+    return {
+        "checkpoint": row.checkpoint,
+        "time": row.time_ns / _MS,
+        **task_name(names[row.task]),
+        "epochs": len({transaction.epoch for transaction in row.committed}),
+        "records": sum(transaction.records for transaction in row.committed),
+        "bytes": sum(transaction.size_bytes for transaction in row.committed),
+        "files": sum(len(transaction.files) for transaction in row.committed),
+        "commit_latency": ms(commit_ns),
+        "visible_latency": ms(visible_ns),
+        "again": row.again,
+        "lost_records": sum(transaction.records for transaction in row.lost),
+        "missing_files": sum(transaction.missing for transaction in row.committed),
+    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from sim.metrics.schema import FILES, RESTORES, SNAPSHOTS
+from sim.metrics.frame import frame, ms
+from sim.metrics.schema import Row
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot, Verdict
 
 __all__ = ["FileRow", "RestoreRow", "SnapshotRow", "files_table", "restores_table", "snapshots_table"]
@@ -49,48 +50,76 @@ class RestoreRow(NamedTuple):
 
 
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
-    return _frame(FILES, [
-        (row.file.instance, row.file.checkpoint, row.path, row.file.size_bytes, row.file.scope, row.job, row.created_by, row.last_used,
-         _ms(row.deleted_ns), _names(row.needed_by))
-        for row in rows
-    ])  # fmt: skip
+    return frame("files", map(_file_row, rows))
 
 
 def snapshots_table(rows: Iterable[SnapshotRow]) -> pd.DataFrame:
-    return _frame(SNAPSHOTS, [_snapshot_row(row) for row in rows])
+    return frame("snapshots", map(_snapshot_row, rows))
 
 
 def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
-    return _frame(RESTORES, [_restore_row(row) for row in rows])
+    return frame("restores", map(_restore_row, rows))
 
 
-def _snapshot_row(row: SnapshotRow) -> tuple[Any, ...]:
+def _file_row(row: FileRow) -> Row:
+    return {
+        "owner": row.file.instance,
+        "checkpoint": row.file.checkpoint,
+        "path": row.path,
+        "size": row.file.size_bytes,
+        "scope": row.file.scope,
+        "job": row.job,
+        "created_by": row.created_by,
+        "last_used": row.last_used,
+        "deleted": ms(row.deleted_ns),
+        "needed_by": _names(row.needed_by),
+    }
+
+
+def _snapshot_row(row: SnapshotRow) -> Row:
     verdict = row.verdict
     job = "n/a" if verdict.relocatable_job_dir is None else "yes" if verdict.relocatable_job_dir else "no"
-    return (
-        row.snapshot.instance, row.snapshot.checkpoint, row.snapshot.type, row.directory, verdict.files_total, verdict.bytes_total,
-        verdict.files_outside_chk_dir, verdict.files_outside_job_dir, " ".join(map(str, verdict.owners)), verdict.chain_length,
-        verdict.absolute_paths, verdict.self_contained, verdict.relocatable_own_dir, job, row.relocatable_root, row.restorable,
-        _names(row.would_break), _names(row.would_break_job),
-    )  # fmt: skip
+    return {
+        "job": row.snapshot.instance,
+        "id": row.snapshot.checkpoint,
+        "type": row.snapshot.type,
+        "directory": row.directory,
+        "files_total": verdict.files_total,
+        "bytes_total": verdict.bytes_total,
+        "files_outside_chk_dir": verdict.files_outside_chk_dir,
+        "files_outside_job_dir": verdict.files_outside_job_dir,
+        "owners": " ".join(map(str, verdict.owners)),
+        "chain_length": verdict.chain_length,
+        "absolute_paths": verdict.absolute_paths,
+        "self_contained": verdict.self_contained,
+        "relocatable_own_dir": verdict.relocatable_own_dir,
+        "relocatable_job_dir": job,
+        "relocatable_root": row.relocatable_root,
+        "restorable": row.restorable,
+        "would_break": _names(row.would_break),
+        "would_break_job": _names(row.would_break_job),
+    }
 
 
-def _restore_row(row: RestoreRow) -> tuple[Any, ...]:
+def _restore_row(row: RestoreRow) -> Row:
     full = row.first_type == "full"
-    return (
-        row.job, row.claim, row.restored.instance, row.restored.checkpoint, row.restored.type, row.begun_ns / _MS, row.first_checkpoint,
-        row.first_type, row.first_written_bytes, _ms(row.first_duration_ns), row.first_written_bytes if full else 0,
-        _ms(row.first_duration_ns) if full else -1.0, -1.0 if row.free_ns < 0 else (row.free_ns - row.begun_ns) / _MS, row.deletable,
-    )  # fmt: skip
+    return {
+        "job": row.job,
+        "claim": row.claim,
+        "restored_job": row.restored.instance,
+        "restored_id": row.restored.checkpoint,
+        "restored_type": row.restored.type,
+        "begun": row.begun_ns / _MS,
+        "first_id": row.first_checkpoint,
+        "first_type": row.first_type,
+        "first_checkpointed_size": row.first_written_bytes,
+        "first_duration": ms(row.first_duration_ns),
+        "bytes_reuploaded_first_full": row.first_written_bytes if full else 0,
+        "first_full_duration": ms(row.first_duration_ns) if full else -1.0,
+        "time_until_old_snapshot_deletable": -1.0 if row.free_ns < 0 else (row.free_ns - row.begun_ns) / _MS,
+        "deletable": row.deletable,
+    }
 
 
 def _names(snapshots: Iterable[StoredSnapshot]) -> str:
     return " ".join(f"{snapshot.instance}/{snapshot.checkpoint}" for snapshot in snapshots)
-
-
-def _ms(ns: int) -> float:
-    return -1.0 if ns < 0 else ns / _MS
-
-
-def _frame(columns: Iterable[Any], rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    return pd.DataFrame.from_records(rows, columns=[column.name for column in columns])

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from sim.metrics.schema import RECOVERIES
+from sim.metrics.frame import frame, ms
+from sim.metrics.schema import Row
 
 __all__ = ["RecoveryStats", "recoveries_table"]
 
@@ -40,15 +40,27 @@ class RecoveryStats:
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
     """One row per restart, in their order."""
-    return pd.DataFrame.from_records([_row(row) for row in stats], columns=[column.name for column in RECOVERIES])
+    return frame("recoveries", map(_row, stats))
 
 
-def _row(row: RecoveryStats) -> tuple[Any, ...]:
-    times = (
-        row.failed_ns, row.detected_ns, row.cancelled_ns, row.deployed_ns, row.first_record_ns, row.running_ns, row.caught_up_ns,
-    )  # fmt: skip
+def _row(row: RecoveryStats) -> Row:
     downtime = -1.0 if row.running_ns < 0 else (row.running_ns - row.failed_ns) / _MS
-    return (
-        row.number, row.kind, row.what, *(-1.0 if ns < 0 else ns / _MS for ns in times), downtime, row.tasks, row.checkpoint,
-        row.restored_bytes, row.recovered_bytes, row.replayed_records, row.served_again,
-    )  # fmt: skip
+    return {
+        "restart": row.number,
+        "kind": row.kind,
+        "cause": row.what,
+        "failed": ms(row.failed_ns),
+        "detected": ms(row.detected_ns),
+        "cancelled": ms(row.cancelled_ns),
+        "deployed": ms(row.deployed_ns),
+        "first_record": ms(row.first_record_ns),
+        "running": ms(row.running_ns),
+        "caught_up": ms(row.caught_up_ns),
+        "downtime": downtime,
+        "tasks": row.tasks,
+        "restored_checkpoint": row.checkpoint,
+        "restored_bytes": row.restored_bytes,
+        "recovered_bytes": row.recovered_bytes,
+        "replayed_records": row.replayed_records,
+        "served_again": row.served_again,
+    }

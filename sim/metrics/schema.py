@@ -6,15 +6,24 @@ job instances, `checkpoints` to `recoveries` have one column more, `x_job`: whic
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-__all__ = ["CHECKPOINTS", "COMMITS", "FILES", "RECOVERIES", "RESTORES", "SERIES", "SNAPSHOTS", "SUBTASKS", "TABLES", "TASKS", "Column"]
+__all__ = [
+    "CHECKPOINTS", "COMMITS", "FILES", "RECOVERIES", "RESTORES", "SERIES", "SNAPSHOTS", "SUBTASKS", "TABLES",
+    "TASKS", "Column", "Row",
+]
+
+
+Row = dict[str, Any]
+"""A row of a table by column."""
 
 
 class Column(NamedTuple):
     name: str
     unit: str
     meaning: str
+    value: Callable[[Row], Any] | None = None  # from the other columns of the row; None: it is measured
 
 
 CHECKPOINTS = (
@@ -171,7 +180,7 @@ RESTORES = (
     Column("time_until_old_snapshot_deletable", "ms", "begun -> nothing this instance keeps needs the restored snapshot; -1: never"),
     Column("deletable", "bool", "at the end: nothing newer would be lost with the restored snapshot, and it is the user's to delete"),
 )
-TABLES = {
+TABLES: dict[str, tuple[Column, ...]] = {
     "checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS, "recoveries": RECOVERIES,
     "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES,
 }  # fmt: skip

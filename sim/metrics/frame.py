@@ -1,0 +1,30 @@
+"""Rows by column name -> a table with the columns of the schema, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from sim.metrics.schema import TABLES, Row
+
+__all__ = ["frame", "ms", "task_name"]
+
+_MS = 1_000_000
+
+
+def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
+    """Every column is in every row, or follows from the others."""
+    columns = TABLES[table]
+    cells = [tuple(row[column.name] if column.value is None else column.value(row) for column in columns) for row in rows]
+    return pd.DataFrame.from_records(cells, columns=[column.name for column in columns])
+
+
+def ms(ns: int) -> float:
+    """-1 stays -1: it did not happen."""
+    return -1.0 if ns < 0 else ns / _MS
+
+
+def task_name(name: tuple[str, int]) -> Row:
+    """The two columns that say which subtask a row is about."""
+    return {"vertex": name[0], "index": name[1]}
