@@ -1,0 +1,167 @@
+"""One of each thing that can be added, from outside, by the steps of docs/adding.md: nothing else has to know of it."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sim
+from sim.advice.settings import protocols
+from sim.envelope.features import features
+from sim.metrics import schema
+from sim.metrics.schema import Column
+from sim.model.backends import BACKENDS, BackendKind
+from sim.model.barriers import BARRIERS, UNALIGNED, BarrierKind
+from sim.model.shipping import SHIPPING, Shipping
+from sim.model.storage import STORAGES, Storage, StorageKind
+from sim.protocol.strategies import STRATEGIES
+from sim.scenario import ScenarioError, json_schema, loads
+from sim.scenario.flink.keys import SIMPLE
+from sim.scenario.flink.text import flink_text
+from sim.scenario.grammar.fields import ByteRate
+from sim.scenario.grammar.section import Section
+from sim.scenario.storage import with_storage
+from sim.scenario.storage.page import StoragePage
+from sim.state.backends import MAKERS
+from sim.storage.flat import FlatStorage
+from sim.storage.medium import MEDIA, MediumPage
+from sim.traces import formats
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "adding.md").read_text()
+JOB = """\
+# Does the addition work?
+version: 1
+job:
+  source: {{source: {{rate: 1k/s, record: 100 B}}, parallelism: 2}}
+  sink: {{input: {{source: {ship}}}, service: 10 us, parallelism: 2, state: {{size: 1 MB, backend: {backend}}}}}
+checkpoint: {{interval: 100 ms, barriers: {barriers}}}
+storage: {storage}
+run: {{duration: 500 ms}}
+"""
+USUAL = {"ship": "hash", "backend": "hashmap", "barriers": "aligned", "storage": "{bandwidth: 100 MB/s}"}
+
+
+def scenario(**words):
+    (found,) = loads(JOB.format(**(USUAL | words))).scenarios
+    return found
+
+
+def durations(**words):
+    """End-to-end durations [ms] of the completed checkpoints."""
+    table = sim.simulate(scenario(**words)).tables["checkpoints"]
+    return table.end_to_end_duration[table.status == "COMPLETED"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("barriers", "patient"), ("backend", "notebook"), ("ship", "shuffle"), ("storage", "{tape: {speed: 1 MB/s}}")]
+)
+def test_nobody_knows_what_was_not_added(word, name):
+    """Else the tests below would show nothing."""
+    with pytest.raises(ScenarioError):
+        scenario(**{word: name})
+
+
+def test_a_way_of_barriers():
+    """A record and a page."""
+    kind = BarrierKind("patient", {UNALIGNED: "false", "execution.checkpointing.patience": "endless"}, advised=("off",))
+    with BARRIERS.with_record(kind), STRATEGIES.with_record(replace(STRATEGIES["aligned"], name="patient")):
+        chosen = scenario(barriers="patient")
+
+        assert durations() == durations(barriers="patient") != []
+        assert "execution.checkpointing.patience: endless\n" in flink_text(chosen)
+        assert "patient" in [protocol.name for protocol in protocols()]
+        assert ("patient",) == features(chosen)["barriers"]
+        assert '"patient"' in str(json_schema()["$defs"]["Checkpoint"]).replace("'", '"')
+
+
+def test_a_state_backend(monkeypatch):
+    """A record, and what makes one."""
+    monkeypatch.setitem(MAKERS, "notebook", MAKERS["hashmap"])
+    with BACKENDS.with_record(BackendKind("notebook")):
+        assert durations() == durations(backend="notebook") != []
+        assert "notebook" in features(scenario(backend="notebook"))["state"]
+        assert "notebook" in str(json_schema()["$defs"]["State"])
+
+
+def test_a_way_to_ship_records():
+    """A record: it goes the way of one of the plane's routings."""
+    with SHIPPING.with_record(Shipping("shuffle", "REBALANCE")):
+        assert durations(ship="rebalance") == durations(ship="shuffle") != []
+        assert ("shuffle",) == features(scenario(ship="shuffle"))["exchanges"]
+        assert "shuffle" in str(json_schema()["$defs"]["Input"])
+
+
+@dataclass(frozen=True)
+class Tape:
+    bytes_per_second: int
+
+
+class TapeSection(Section):
+    """A tape drive for every file."""
+
+    speed: ByteRate
+
+
+def test_a_kind_of_storage():
+    """Options and a record, a medium, a section."""
+    kind = StorageKind("tape", Tape, "tape", appends=False)
+    medium = MediumPage(
+        "tape", lambda attempts, _, __, tape, seed: FlatStorage(attempts, Storage(bytes_per_second=tape.bytes_per_second), seed)
+    )
+    page = StoragePage("tape", TapeSection, lambda given, *_: Tape(given.speed))
+    with STORAGES.with_record(kind), MEDIA.with_record(medium), with_storage(page):
+        assert Tape(10**8) == scenario(storage="{tape: {speed: 100 MB/s}}").storage.options
+        flat_ms = scenario().overheads.file_ns / 10**6  # what a file of flat storage takes beside its bytes
+
+        assert [pytest.approx(ms - flat_ms) for ms in durations()] == durations(storage="{tape: {speed: 100 MB/s}}") != []
+        assert ("tape",) == features(scenario(storage="{tape: {speed: 100 MB/s}}"))["storage"]
+        assert "TapeSection" in json_schema()["$defs"]
+        with pytest.raises(ScenarioError, match="storage is a dfs already: write one of the two"):
+            scenario(storage="{dfs: {nodes: 3}, tape: {speed: 100 MB/s}}")
+        with pytest.raises(ScenarioError, match="a tape has none"):
+            scenario(storage="{tape: {speed: 100 MB/s}, file-merging: on}")
+    assert "TapeSection" not in json_schema()["$defs"]
+
+
+def test_a_column(monkeypatch):
+    """One line of the schema."""
+    seconds = Column("x_seconds", "s", "", lambda row: row["end_to_end_duration"] / 1000)
+    monkeypatch.setitem(schema.TABLES, "checkpoints", (*schema.TABLES["checkpoints"], seconds))
+    table = sim.simulate(scenario()).tables["checkpoints"]
+
+    assert (table.end_to_end_duration / 1000).tolist() == table.x_seconds.tolist() != []
+
+
+def test_a_format_of_traces(monkeypatch):
+    """One line of the formats."""
+    sheep = formats.Format("sheep", lambda names: "sheep" in names, lambda texts: formats.rates(texts, time="t", rate="sheep"))
+    monkeypatch.setattr(formats, "FORMATS", (sheep, *formats.FORMATS))
+    found = formats.recognised(["t", "sheep"])
+
+    assert "sheep" == found.name
+    assert [7.0] == found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]})).tables["rates"].rate.tolist()
+
+
+def test_a_key_of_flink(monkeypatch):
+    """One line of the keys."""
+    monkeypatch.setitem(SIMPLE, "execution.checkpointing.rest", (("checkpoint", "min-pause"), "duration"))
+    (found,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.rest: 3 s}\n").scenarios
+
+    assert 3 * 10**9 == found.checkpoint.min_pause_ns
+
+
+def test_every_file_of_the_page_is_there():
+    """A page that sends people to files that are gone helps nobody."""
+    named = re.findall(r"`(sim/[\w/]+(?:\.\w+|/))`", PAGE)
+
+    assert len(named) > 15
+    assert [] == [name for name in named if not (ROOT / name).exists()]
+
+
+def test_a_name_stands_once():
+    """Two records of one name would hide one of them."""
+    with pytest.raises(ValueError, match="'aligned' is in the catalog already"):
+        BARRIERS.add(BARRIERS["aligned"])
