@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from sim.advice.bench import job_file, prepared
+from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
-from sim.advice.tries import Tries
-from sim.advice.words import limits_text, name_of
+from sim.advice.texts import limits_text, name_of
+from sim.advice.trial_runner import TrialRunner
 from sim.analysis.words import bytes_text, ms_text, per_second_text
 from sim.cells.local import Watch, nobody_watches
 from sim.cli.shown import plain
@@ -78,13 +78,13 @@ def told(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         imported = to_document(recording)
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
-        begun, tries = time.process_time(), Tries(Path(scratch), _quiet, jobs=1)
-        advice = report(bench, pair.limits, None, tries.run, Path(scratch), most=12, exhausted=tries.exhausted, vary=True)
+        begun, runner = time.process_time(), TrialRunner(Path(scratch), _quiet, jobs=1)
+        advice = report(bench, pair.limits, None, runner.run, Path(scratch), most=12, exhausted=runner.exhausted, vary=True)
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
-        sure = advice.told["confidence"]["setting"]
-        lines = [f"{head} ({100 * sure:.0f} %, {tries.spent_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"]
+        sure = advice.data["confidence"]["setting"]
+        lines = [f"{head} ({100 * sure:.0f} %, {runner.spent_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"]
         if chosen is None:
             return lines, False
         other = read_any(_file(folder, pair.better))

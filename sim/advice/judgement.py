@@ -53,10 +53,10 @@ class Limits:
     visible_ms: float | None = None  # p99 of the time until output of transactional sinks can be seen
 
     def of_means(self) -> list[Limit]:
-        told = {
+        bounds = {
             "recovery_ms": self.recovery_ms, "checkpoint_ms": self.checkpoint_ms, "loss": self.loss, "visible_ms": self.visible_ms,
         }  # fmt: skip
-        return [Limit(column, at_most=bound) for column, bound in told.items() if bound is not None]
+        return [Limit(column, at_most=bound) for column, bound in bounds.items() if bound is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting
     """The one to advise; `changes`: how many things each setting changes, none for today's."""
     if not settings:
         return None
-    lost = np.array([[one.lost for one in settings]])
-    allowed = np.array([[not one.breaks and bool(one.completed) for one in settings]])
-    (picked,) = _picked(lost, allowed, [one.name for one in settings], changes)
+    lost = np.array([[setting.lost for setting in settings]])
+    allowed = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
+    (picked,) = _picked(lost, allowed, [setting.name for setting in settings], changes)
     return None if picked < 0 else settings[picked]
 
 
@@ -164,9 +164,9 @@ def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Nam
     known = _known(drawn, limits)
     worst = [_worst(drawn[name]) for name in names]
     lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
-    kept = np.stack([one[:, _AT["completed"]] > 0 for one in worst], axis=1)
+    kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
     for limit in known:
-        kept &= np.stack([one[:, _AT[limit.column]] <= limit.at_most for one in worst], axis=1)
+        kept &= np.stack([values[:, _AT[limit.column]] <= limit.at_most for values in worst], axis=1)
     counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, names, changes))
     alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
     others = tuple((name, count / DRAWS) for name, count in counted.most_common() if name != own)
@@ -182,7 +182,7 @@ def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Map
     least = lost.min(axis=1, keepdims=True)
     good = np.isfinite(lost) & (lost <= least * (1 + SAME) + NEGLIGIBLE)
     first = np.where(good, rank, len(names)).argmin(axis=1)
-    return [int(one) if any_good else -1 for one, any_good in zip(first, good.any(axis=1), strict=True)]
+    return [int(place) if any_good else -1 for place, any_good in zip(first, good.any(axis=1), strict=True)]
 
 
 def _bare(steady: pd.DataFrame, now: str) -> _Array:

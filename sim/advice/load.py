@@ -29,13 +29,13 @@ WINDOWS = 1000
 BUSIEST, USUAL = "busiest", "usual"
 
 
-def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, given: Sequence[str]) -> tuple[Point, dict[str, Point]]:
+def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, load_files: Sequence[str]) -> tuple[Point, dict[str, Point]]:
     """(what the sources are driven by, worlds).  `plain`: the scenario as it is written; `given`: ``source=file.csv:column``.
 
     ScenarioError: no such source, file or column.
     """
     try:
-        driven = dict(_driven(plain, scenario, text) for text in given)
+        driven = dict(_driven(plain, scenario, text) for text in load_files)
         traces = _written(plain) | driven
         return driven, _worlds(file.parent, traces)
     except TraceError as error:
@@ -79,12 +79,12 @@ def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
     """The busiest piece and the one in the middle; the whole where there is no more than one."""
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
-    lengths = [length_ns(folder / one.trace, one.column, one.time, one.every) for one in given.values()]
-    if not lengths or min(lengths) < 2 * WINDOW_NS or any(one.from_ is not None for one in given.values()):
+    lengths = [length_ns(folder / rate.trace, rate.column, rate.time, rate.every) for rate in given.values()]
+    if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
         return {"": {}}
     step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)
     starts = range(0, min(lengths) - WINDOW_NS + 1, step_ns)
-    means = sorted((sum(_mean(one, folder, start) for one in given.values()), start) for start in starts)
+    means = sorted((sum(_mean(rate, folder, start) for rate in given.values()), start) for start in starts)
     chosen = {BUSIEST: means[-1][1], USUAL: means[len(means) // 2][1]}
     return {name: {f"{key}.from": format_duration(start) for key in given} for name, start in chosen.items()}
 

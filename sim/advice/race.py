@@ -67,7 +67,7 @@ class Race:
     @property
     def changes(self) -> dict[tuple[str, str], int]:
         """How much of today's setting each one changes."""
-        return {one.name: len(one.point) for one in self.runs}
+        return {candidate.name: len(candidate.point) for candidate in self.runs}
 
     @property
     def chosen(self) -> Setting | None:
@@ -77,16 +77,16 @@ class Race:
     def nearest(self) -> Setting:
         """To the limits; of those that are as near, the one that changes least."""
         settings = self.settings
-        least = min(excess(one, self.limits) for one in settings)
-        near = [one for one in settings if excess(one, self.limits) <= least * (1 + SAME)]
-        return min(near, key=lambda one: (self.changes[one.name], one.lost))
+        least = min(excess(setting, self.limits) for setting in settings)
+        near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + SAME)]
+        return min(near, key=lambda setting: (self.changes[setting.name], setting.lost))
 
     @property
     def cost_s(self) -> float:
         """Processing lost to one checkpoint of the chosen protocol, at the interval where it shows best; 0: none shows."""
         chosen = self.chosen
-        alike = [one for one in self.settings if chosen is not None and one.protocol == chosen.protocol]
-        dearest = max(alike, key=lambda one: one.loss, default=None)
+        alike = [setting for setting in self.settings if chosen is not None and setting.protocol == chosen.protocol]
+        dearest = max(alike, key=lambda setting: setting.loss, default=None)
         if dearest is None or dearest.loss < COSTLY:
             return 0.0
         return dearest.loss * parse_duration(dearest.interval) / 1e9
@@ -94,35 +94,35 @@ class Race:
     def choice(self) -> Choice:
         return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
 
-    def at(self, mtbf_s: float) -> Setting | None:
+    def advised_at(self, mtbf_s: float) -> Setting | None:
         """What would be advised for failures more often or more rarely."""
         return choose(judged(self.trials, self.limits, mtbf_s, patience_ms=self.bench.patience_ns / 1e6), self.changes)
 
-    def named(self, name: tuple[str, str]) -> Candidate:
-        return next(one for one in self.runs if one.name == name)
+    def candidate_of(self, name: tuple[str, str]) -> Candidate:
+        return next(candidate for candidate in self.runs if candidate.name == name)
 
-    def whole(self) -> None:
+    def run_until_sure(self) -> None:
         """From nothing to a choice."""
         self._all_intervals()
         self._optimum()
         if self.chosen is None:
             self._extras()
-        self._until_sure()
+        self._replicate_until_sure()
 
-    def more(self, candidates: Sequence[Candidate], replications: int) -> None:
+    def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Run these so often, if they have not been."""
-        wanted = {one: replications for one in candidates if self.runs.get(one, 0) < replications}
+        wanted = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not wanted:
             return
         self.runs |= wanted
-        trials = [(trial, count) for one, count in self.runs.items() for trial in self.bench.trials(one)]
+        trials = [(trial, count) for candidate, count in self.runs.items() for trial in self.bench.trials(candidate)]
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
         failing = [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
         self.trials = measured(self.run(steady, failing), now=self.now.name, unlimited=self.unlimited)
 
     def _scenario(self, trial: Trial, count: int) -> Scenario:
-        one = self.bench.scenario(trial)
-        return replace(one, run=replace(one.run, replications=count))
+        scenario = self.bench.scenario(trial)
+        return replace(scenario, run=replace(scenario.run, replications=count))
 
     @property
     def _today(self) -> tuple[str, str] | None:
@@ -135,13 +135,13 @@ class Race:
         longer = patient(self.scenario, self.now)
         self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:
-            self.more([self.today], 1)
+            self.replicate([self.today], 1)
         for interval_ns in left:
             if (reason := self._not_worth(interval_ns)) is not None:
                 self.given_up.append(reason)
                 return
-            more = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
-            self.more([candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *more)], 1)
+            extra = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
+            self.replicate([candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)], 1)
 
     def _optimum(self) -> None:
         """Where a checkpoint costs more than chance, the interval that is best by the renewal argument is tried as well."""
@@ -149,44 +149,44 @@ class Race:
         if chosen is None or not cost_s:
             return
         optimum_s = renewal(cost_s, self.mtbf_s)
-        nearest = min(NICE_NS, key=lambda one: abs(math.log(one / 1e9 / optimum_s)))
-        self.more([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
+        nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
+        self.replicate([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
 
     def _extras(self) -> None:
         """Nothing keeps the limits: one thing more, beside what comes nearest to them and beside today's."""
         bases = dict.fromkeys([self.nearest.name, *([self.today.name] if self.today else [])])
         found = []
         for interval, name in bases:
-            more = list(extras(self.scenario, self.protocols[name]))
-            self.protocols |= {protocol.name: protocol for protocol in more}
-            found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in more]
-        self.more(found, 1)
+            extended = list(extras(self.scenario, self.protocols[name]))
+            self.protocols |= {protocol.name: protocol for protocol in extended}
+            found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in extended]
+        self.replicate(found, 1)
 
-    def _until_sure(self) -> None:
+    def _replicate_until_sure(self) -> None:
         while True:
             choice = self.choice()
             names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
-            stay = [self.named(name) for name in names if name is not None and name in self.trials]
-            fewest = min((self.runs[one] for one in stay), default=self.most)
+            stay = [self.candidate_of(name) for name in names if name is not None and name in self.trials]
+            fewest = min((self.runs[candidate] for candidate in stay), default=self.most)
             if fewest >= self.most or (fewest >= FIRST and (choice.sure >= SURE or self.exhausted())):
                 return
-            self.more(stay, min(max(FIRST, fewest * 2), self.most))
+            self.replicate(stay, min(max(FIRST, fewest * 2), self.most))
 
     def _not_worth(self, interval_ns: int) -> str | None:
         """Why this interval and all longer ones need no run; None: they do.  Recovery and visibility grow with the interval."""
-        done = [one for one in self.settings if parse_duration(one.interval) < interval_ns]
+        done = [setting for setting in self.settings if parse_duration(setting.interval) < interval_ns]
         if not done:
             return None
-        last = max(parse_duration(one.interval) for one in done)
-        longest = [one for one in done if parse_duration(one.interval) == last]
-        told = f"intervals of {format_duration(interval_ns)} and more"
+        last = max(parse_duration(setting.interval) for setting in done)
+        longest = [setting for setting in done if parse_duration(setting.interval) == last]
+        skipped = f"intervals of {format_duration(interval_ns)} and more"
         for column, bound, what in (("recovery_ms", self.limits.recovery_ms, "recovery"), ("visible_ms", self.limits.visible_ms, "output")):
-            if bound is not None and min((getattr(one, column) for one in longest), default=0.0) > CLEARLY * bound:
-                return f"{told}: {what} takes too long at {format_duration(last)} already"
-        kept = [one.lost for one in done if not one.breaks and math.isfinite(one.lost)]
-        recoveries = [one.again_ms / 1e3 / self.mtbf_s / 2 * interval_ns / last for one in longest]
+            if bound is not None and min((getattr(setting, column) for setting in longest), default=0.0) > CLEARLY * bound:
+                return f"{skipped}: {what} takes too long at {format_duration(last)} already"
+        kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
+        recoveries = [setting.again_ms / 1e3 / self.mtbf_s / 2 * interval_ns / last for setting in longest]
         if kept and min(recoveries) * SLACK > min(kept) * (1 + SAME) + NEGLIGIBLE:
-            return f"{told}: a failure would cost more than all that fewer checkpoints save"
+            return f"{skipped}: a failure would cost more than all that fewer checkpoints save"
         return None
 
 

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sim.advice import words
+from sim.advice import texts
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.needs import needs
 from sim.advice.race import Race, Run
+from sim.advice.requirements import requirements
 from sim.advice.sensitivity import Sensitivity, section, sensitivity
 from sim.advice.settings import TIMEOUT_NS, Candidate
 from sim.advice.sweep_file import write_sweep
@@ -37,11 +37,11 @@ class Report:
     chosen: Setting | None
     advised: Candidate | None  # how it is set
     parts: Sequence[str | Section]  # for people, in this order
-    told: dict[str, Any]  # for machines
+    data: dict[str, Any]  # for machines
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready; JSON knows neither NaN nor infinity: null."""
-        found: dict[str, Any] = _finite(self.told)
+        found: dict[str, Any] = _finite(self.data)
         return found
 
 
@@ -51,52 +51,52 @@ def report(
 ) -> Report:  # fmt: skip
     """`mtbf_ms`: None: nobody knows."""
     race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, most, exhausted)
-    race.whole()
+    race.run_until_sure()
     choice, chosen = race.choice(), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
-    planned = {trial: count for one, count in race.runs.items() for trial in bench.trials(one)}
-    asked = _marked(bench)
-    assumed = {one.key: one.assumed for one in asked}
-    parts: list[str | Section | None] = [*words.verdict(race, choice), words.against(race)]
+    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
+    marked = _marked(bench)
+    assumed = {unknown.key: unknown.assumed for unknown in marked}
+    parts: list[str | Section | None] = [*texts.verdict(race, choice), texts.against(race)]
     if chosen is None and race.settings:
-        parts += needs(race, planned, assumed)
+        parts += requirements(race, planned, assumed)
     if configured:
         parts.append(configured)
     if chosen is not None:
-        parts += [words.theory(race), words.failures(race, chosen)]
+        parts += [texts.theory(race), texts.failures(race, chosen)]
     parts += _remarks(race)
-    found = sensitivity(race, asked, _served(race, asked), planned) if vary else []
-    parts += _unknown(race, asked, found, mtbf_ms)
-    parts.append(words.tried(race))
+    found = sensitivity(race, marked, _served(race, marked), planned) if vary else []
+    parts += _unknown(race, marked, found, mtbf_ms)
+    parts.append(texts.tried(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
-    told = _told(race, choice, chosen, configured) | {"unknown": [_plain(one) for one in found]}
-    candidate = None if chosen is None else race.named(chosen.name)
-    return Report(chosen, candidate, [part for part in parts if part], told)
+    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(each) for each in found]}
+    candidate = None if chosen is None else race.candidate_of(chosen.name)
+    return Report(chosen, candidate, [part for part in parts if part], data)
 
 
 def _remarks(race: Race) -> list[str | Section | None]:
-    told: list[str | Section | None] = []
+    remarks: list[str | Section | None] = []
     if race.today is None:
-        told.append("Today there are no checkpoints: a failure begins the job anew.")
+        remarks.append("Today there are no checkpoints: a failure begins the job anew.")
     if race.unlimited:
-        told.append("A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace.")
+        remarks.append("A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace.")
     if len(race.bench.worlds) > 1:
         names = " and ".join(f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items())
-        told.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
-    if race.limits.visible_ms is not None and not any(math.isfinite(one.visible_ms) for one in race.settings):
-        told.append("No sink is transactional: output is visible at once, whatever is set.")
-    told += [f"Not run: {reason}." for reason in race.given_up]
-    return told
+        remarks.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
+    if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
+        remarks.append("No sink is transactional: output is visible at once, whatever is set.")
+    remarks += [f"Not run: {reason}." for reason in race.given_up]
+    return remarks
 
 
 def _marked(bench: Bench) -> list[Unknown]:
     """What the scenario marks, without what the user has answered since."""
-    return [one for one in unknowns(bench.file.read_text(encoding="utf-8")) if one.key not in bench.common]
+    return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
 
 
-def _served(race: Race, asked: Sequence[Unknown]) -> dict[str, float]:
+def _served(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
     """Records per second that come out of each source at most, where somebody needs to know."""
-    if not any(one.assumed == "unlimited" for one in asked):
+    if not any(unknown.assumed == "unlimited" for unknown in marked):
         return {}
     from sim.runtime.run.simulate import simulate
 
@@ -107,29 +107,29 @@ def _served(race: Race, asked: Sequence[Unknown]) -> dict[str, float]:
     return {str(name): float(copies[name]) / readers[name] / (2 * SETTLED_NS / 1e9) for name in copies.index if readers[name]}
 
 
-def _unknown(race: Race, asked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section | None]:
+def _unknown(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section | None]:
     """What nobody knows, how much it matters, and what to find out first."""
     if found:
         yield section(found)
-    first = [one for one in found if one.changes or one.moves > math.log(2)]
-    told, matters = words.unknown_failures(race)
+    first = [each for each in found if each.changes or each.moves > math.log(2)]
+    question, matters = texts.unknown_failures(race)
     if mtbf_ms is None:
-        yield told
+        yield question
     if first:
         yield f"Answer first: {first[0].question} ({first[0].name})"
     elif matters and mtbf_ms is None:
         yield "Answer first: how often does the job fail?"
-    varied = {one.name for one in found}
-    for one in asked:
-        if one.is_setting:
-            yield f"UNKNOWN: {one.question} Only what is said of today depends on it ({one.name} {one.assumed} is assumed)."
-        elif one.name not in varied:
-            yield f"UNKNOWN: {one.question} Not varied ({one.name} {one.assumed} is assumed)."
+    varied = {each.name for each in found}
+    for unknown in marked:
+        if unknown.is_setting:
+            yield f"UNKNOWN: {unknown.question} Only what is said of today depends on it ({unknown.name} {unknown.assumed} is assumed)."
+        elif unknown.name not in varied:
+            yield f"UNKNOWN: {unknown.question} Not varied ({unknown.name} {unknown.assumed} is assumed)."
 
 
 def _configuration(race: Race, chosen: Setting) -> str:
     """To paste; with a timeout that leaves room."""
-    candidate = race.named(chosen.name)
+    candidate = race.candidate_of(chosen.name)
     trial = next(trial for trial in race.bench.trials(candidate) if trial.kind == UNDISTURBED)
     scenario = race.bench.scenario(trial)
     now_ns = race.scenario.checkpoint.timeout_ns
@@ -146,30 +146,30 @@ def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> st
     return "\n".join(lines)
 
 
-def _told(race: Race, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
+def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
     cost = race.cost_s
     rules = {"young": young, "daly": daly, "renewal": renewal}
     closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}
     return {
         "advised": None if chosen is None else asdict(chosen),
-        "today": None if race.today is None else next(asdict(one) for one in race.settings if one.name == race.today.name),
+        "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
         "confidence": {"setting": choice.sure, "protocol": choice.same_protocol},
         "limits": asdict(race.limits),
         "mtbf_s": race.mtbf_s,
         "checkpoint_cost_s": cost,
         "intervals_by_theory_s": closed,
         "configuration": configured,
-        "settings": [asdict(one) for one in race.settings],
+        "settings": [asdict(setting) for setting in race.settings],
     }
 
 
-def _plain(one: Sensitivity) -> dict[str, Any]:
+def _plain(sensitivity: Sensitivity) -> dict[str, Any]:
     ends = [
         {"value": str(value), "so_far": None if own is None else asdict(own), "advised": None if other is None else other.name}
-        for value, own, other in one.ends
+        for value, own, other in sensitivity.ends
     ]
-    told = {"name": one.name, "question": one.question, "assumed": str(one.assumed)}
-    return told | {"changes": one.changes, "at": one.threshold, "ends": ends}
+    data = {"name": sensitivity.name, "question": sensitivity.question, "assumed": str(sensitivity.assumed)}
+    return data | {"changes": sensitivity.changes, "at": sensitivity.threshold, "ends": ends}
 
 
 def _finite(value: Any) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 from sim.advice.judgement import Setting, Trials, choose, judged, measured
 from sim.advice.race import Race
 from sim.advice.settings import Candidate
+from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
 from sim.advice.unknowns import Unknown, plausible
-from sim.advice.words import LIMITED, name_of, value_text
 from sim.analysis.stored import Section
 from sim.analysis.words import NONE
 from sim.scenario import ScenarioError
@@ -24,7 +24,7 @@ from sim.sweep.file.design import Point
 from sim.sweep.file.quantity import Quantity, QuantityError
 from sim.units import parse_duration
 
-__all__ = ["Sensitivity", "elsewhere", "section", "sensitivity", "shortlist"]
+__all__ = ["Sensitivity", "advise_if", "section", "sensitivity", "shortlist"]
 
 HALVINGS = 2
 """Trials between the assumed value and one that changes the advice: where about it does."""
@@ -59,41 +59,41 @@ def shortlist(race: Race) -> list[Candidate]:
     """The advised setting, or the one nearest to the limits, and those it would most easily be exchanged for."""
     settings = race.settings
     chosen = race.chosen or race.nearest
-    intervals = sorted({parse_duration(one.interval) for one in settings})
+    intervals = sorted({parse_duration(setting.interval) for setting in settings})
     at = intervals.index(parse_duration(chosen.interval))
     near = intervals[max(at - 1, 0) : at + 2]
     others = sorted(
-        (one for one in settings if one.name != chosen.name and parse_duration(one.interval) in near),
-        key=lambda one: (bool(one.breaks), one.interval != chosen.interval, one.protocol != chosen.protocol, one.lost),
+        (setting for setting in settings if setting.name != chosen.name and parse_duration(setting.interval) in near),
+        key=lambda setting: (bool(setting.breaks), setting.interval != chosen.interval, setting.protocol != chosen.protocol, setting.lost),
     )
-    names = [chosen.name, *([race.today.name] if race.today else []), *(one.name for one in others)]
-    return [race.named(name) for name in list(dict.fromkeys(names))[:SHORT]]
+    names = [chosen.name, *([race.today.name] if race.today else []), *(setting.name for setting in others)]
+    return [race.candidate_of(name) for name in list(dict.fromkeys(names))[:SHORT]]
 
 
-def sensitivity(race: Race, asked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]) -> list[Sensitivity]:
-    """The most important first; `planned` is told what was run."""
+def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]) -> list[Sensitivity]:
+    """The most important first; `planned` collects what was run."""
     listed = shortlist(race)
-    alone = {one.name: {world: values[:1] for world, values in race.trials[one.name].items()} for one in listed}
-    base = next(one for one in _judged(race, alone) if one.name == listed[0].name)
+    alone = {candidate.name: {world: values[:1] for world, values in race.trials[candidate.name].items()} for candidate in listed}
+    base = next(setting for setting in _judged(race, alone) if setting.name == listed[0].name)
     found = []
-    for unknown in asked:
+    for unknown in marked:
         values = plausible(unknown, served.get(str(unknown.path[1]) if len(unknown.path) > 1 else "", 0.0))
-        ends = tuple((value, *told) for value in values if (told := elsewhere(race, listed, {unknown.key: value}, planned)) is not None)
+        ends = tuple((value, *advised) for value in values if (advised := advise_if(race, listed, {unknown.key: value}, planned)))
         if ends:
-            one = Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)
+            sensitive = Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)
             own = choose(_judged(race, alone), race.changes)
-            found.append(replace(one, threshold=_threshold(race, listed, unknown, one, own, planned)))
-    return sorted(found, key=lambda one: (not one.changes, -one.moves))
+            found.append(replace(sensitive, threshold=_threshold(race, listed, unknown, sensitive, own, planned)))
+    return sorted(found, key=lambda each: (not each.changes, -each.moves))
 
 
 def section(found: Sequence[Sensitivity]) -> Section:
     """A line each; a column for every quantity that moves."""
-    moving = [column for column in QUANTITIES if any(_moves(one, column) for one in found)]
+    moving = [column for column in QUANTITIES if any(_moves(each, column) for each in found)]
     header = ["input", "assumed", "varied", *(LIMITED[column] for column in moving), "advice"]
     rows = [
-        [one.name, str(one.assumed), " ... ".join(str(value) for value, _, _ in one.ends), *(_quantity(one, column) for column in moving),
-         _advice(one)]
-        for one in found
+        [each.name, str(each.assumed), " ... ".join(str(value) for value, _, _ in each.ends),
+         *(_quantity(each, column) for column in moving), _advice(each)]
+        for each in found
     ]  # fmt: skip
     return Section("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
 
@@ -102,30 +102,30 @@ def _judged(race: Race, trials: Trials) -> tuple[Setting, ...]:
     return judged(trials, race.limits, race.mtbf_s, patience_ms=race.bench.patience_ns / 1e6)
 
 
-def elsewhere(
+def advise_if(
     race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int]
 ) -> tuple[Setting | None, Setting | None] | None:
     """(the first of the settings, what would be advised) if the job were otherwise; None: it cannot be so."""
-    trials = [trial for one in listed for trial in race.bench.trials(one, extra)]
+    trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra)]
     try:
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
     except ScenarioError:
         return None
     planned |= dict.fromkeys(trials, 1)
-    steady = [one for trial, one in loaded if trial.kind == UNDISTURBED]
-    failing = [one for trial, one in loaded if trial.kind != UNDISTURBED]
+    steady = [scenario for trial, scenario in loaded if trial.kind == UNDISTURBED]
+    failing = [scenario for trial, scenario in loaded if trial.kind != UNDISTURBED]
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
     settings = _judged(race, measured(race.run(steady, failing), now=race.now.name, unlimited=unlimited))
-    own = next((one for one in settings if one.name == listed[0].name), None)
+    own = next((setting for setting in settings if setting.name == listed[0].name), None)
     return own, choose(settings, race.changes)
 
 
 def _threshold(
-    race: Race, listed: Sequence[Candidate], unknown: Unknown, one: Sensitivity, own: Setting | None, planned: dict[Trial, int]
+    race: Race, listed: Sequence[Candidate], unknown: Unknown, found: Sensitivity, own: Setting | None, planned: dict[Trial, int]
 ) -> str:
     """``above about 4 GB``; empty: the advice holds, or between the values there is nothing."""
-    told = []
-    for value, _, other in one.ends:
+    places = []
+    for value, _, other in found.ends:
         if _name(other) == _name(own):
             continue
         try:
@@ -137,7 +137,7 @@ def _threshold(
             middle = inside.between(outside, 0.5, log=True)
             if middle.value in (inside.value, outside.value):
                 break
-            if (there := elsewhere(race, listed, {unknown.key: middle.written()}, planned)) is None:
+            if (there := advise_if(race, listed, {unknown.key: middle.written()}, planned)) is None:
                 break
             if _name(there[1]) == _name(own):
                 inside = middle
@@ -145,8 +145,8 @@ def _threshold(
                 outside = middle
         middle = inside.between(outside, 0.5, log=True)
         about = Quantity(middle.kind, Fraction(f"{float(middle.value):.2g}")).written()
-        told.append(f"{'below' if less else 'above'} about {about}")
-    return " and ".join(told)
+        places.append(f"{'below' if less else 'above'} about {about}")
+    return " and ".join(places)
 
 
 def _name(setting: Setting | None) -> tuple[str, str] | None:
@@ -171,22 +171,22 @@ def _moved(base: Setting, other: Setting | None) -> dict[str, float]:
     return moved
 
 
-def _moves(one: Sensitivity, column: str) -> bool:
-    return any(abs(_moved(one.base, setting).get(column, 0.0)) > NOTICED for _, setting, _ in one.ends)
+def _moves(found: Sensitivity, column: str) -> bool:
+    return any(abs(_moved(found.base, setting).get(column, 0.0)) > NOTICED for _, setting, _ in found.ends)
 
 
-def _quantity(one: Sensitivity, column: str) -> str:
+def _quantity(found: Sensitivity, column: str) -> str:
     """``20 s ... 3 min``, if it moves."""
-    if not _moves(one, column):
+    if not _moves(found, column):
         return NONE
-    return " ... ".join(value_text(column, getattr(setting, column)) for _, setting, _ in one.ends if setting is not None)
+    return " ... ".join(value_text(column, getattr(setting, column)) for _, setting, _ in found.ends if setting is not None)
 
 
-def _advice(one: Sensitivity) -> str:
-    if not one.changes:
+def _advice(found: Sensitivity) -> str:
+    if not found.changes:
         return "holds"
-    if one.threshold:
-        others = {name_of(_name(other)) for _, _, other in one.ends if _name(other) != one.base.name}
-        return f"changes {one.threshold}: {', '.join(sorted(others))}"
-    told = [f"at {value}: {name_of(_name(other))}" for value, _, other in one.ends if _name(other) != one.base.name]
-    return f"changes {', '.join(told)}"
+    if found.threshold:
+        others = {name_of(_name(other)) for _, _, other in found.ends if _name(other) != found.base.name}
+        return f"changes {found.threshold}: {', '.join(sorted(others))}"
+    changes = [f"at {value}: {name_of(_name(other))}" for value, _, other in found.ends if _name(other) != found.base.name]
+    return f"changes {', '.join(changes)}"

@@ -88,7 +88,7 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
     found = {*INTERVALS_NS, *([now_ns] if now_ns else [])}
     for bound_ms, part in ((recovery_ms, 2), (visible_ms, 2)):
         if bound_ms is not None:
-            fitting = [one for one in NICE_NS if one <= bound_ms * 1e6 / part]
+            fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / part]
             found |= {fitting[-1]} if fitting else set()
     return sorted(found)
 
@@ -123,21 +123,21 @@ def extras(scenario: Scenario, base: Protocol) -> Iterator[Protocol]:
     """`base` with one thing more."""
     network, state = scenario.cluster.network, scenario.checkpoint.state
 
-    def more(name: str, point: Point, *, is_configuration: bool = True) -> Protocol:
+    def base_with(name: str, point: Point, *, is_configuration: bool = True) -> Protocol:
         return Protocol(f"{base.name}, {name}", {**base.point, **point}, base.aligned, is_configuration)
 
     debloating = "debloating" in base.name
     if not debloating and network.segment_bytes > SMALL_SEGMENT:
-        yield more("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
+        yield base_with("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
     if not debloating and scenario.cluster.profile != "2.x" and network.floating_per_gate > FEW_FLOATING:
-        yield more("2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
+        yield base_with("2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
     backends = {vertex.state.backend for vertex in scenario.job.vertices if vertex.state is not None}
     if any(BACKENDS[backend].keeps_files for backend in backends) and not state.incremental:
-        yield more("incremental", {"checkpoint.incremental": True})
+        yield base_with("incremental", {"checkpoint.incremental": True})
     if backends and not state.local_recovery:
-        yield more("local recovery", {"checkpoint.local-recovery": True})
+        yield base_with("local recovery", {"checkpoint.local-recovery": True})
     if scenario.checkpoint.operator_io == "pre-barrier" and any(_works_before(vertex) for vertex in scenario.job.vertices):
-        yield more("operator files behind the barrier (FLINK-37375)", {"checkpoint.operator-io": "async"}, is_configuration=False)
+        yield base_with("operator files behind the barrier (FLINK-37375)", {"checkpoint.operator-io": "async"}, is_configuration=False)
 
 
 def _works_before(vertex: Vertex) -> bool:

@@ -73,7 +73,7 @@ class Bench:
                 yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
 
     def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
-        return [replace(one, run=replace(one.run, replications=replications)) for one in map(self.scenario, trials)]
+        return [replace(scenario, run=replace(scenario.run, replications=replications)) for scenario in map(self.scenario, trials)]
 
     def scenario(self, trial: Trial) -> Scenario:
         """ScenarioError: the change makes no scenario."""

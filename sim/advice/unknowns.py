@@ -69,7 +69,7 @@ def unknowns(text: str) -> list[Unknown]:
     reading = Reading("scenario")
     plain = compose(text, reading)
     places: dict[int, Path] = {}
-    for path, mark in sorted(reading.marks.items(), key=lambda one: (one[1].line, one[1].column)):
+    for path, mark in sorted(reading.marks.items(), key=lambda item: (item[1].line, item[1].column)):
         if path:
             places.setdefault(mark.line, path)
     lines = text.splitlines()
@@ -94,9 +94,9 @@ def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
     if unknown.is_setting:
         return []
     if last == "profile":
-        return [one for one in _PROFILES if one != value]
+        return [other for other in _PROFILES if other != value]
     if len(unknown.path) > 2 and unknown.path[-2] == "input":
-        return [one for one in _SHIPS if one != value]
+        return [other for other in _SHIPS if other != value]
     if value == "unlimited":
         served = Fraction(served_per_second)
         return [format_rate(Fraction(f"{float(served * part):.3g}")) for part in _KEEPS_UP] if served > 0 else []
@@ -107,13 +107,13 @@ def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
     return list(_scaled(quantity, *_FACTORS.get(last, _ELSE)))
 
 
-def _scaled(quantity: Quantity, less: Fraction, more: Fraction) -> Iterator[Any]:
-    for factor in (less, more):
+def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[Any]:
+    for factor in (less, greater):
         scaled = Fraction(f"{float(quantity.value * factor):.4g}")
         if quantity.kind == "share":
             scaled = min(scaled, Fraction(1))
-        whole = quantity.kind in ("duration", "size", "byte rate", "count")
-        other = Quantity(quantity.kind, Fraction(max(round(scaled), 1)) if whole else scaled)
+        is_whole = quantity.kind in ("duration", "size", "byte rate", "count")
+        other = Quantity(quantity.kind, Fraction(max(round(scaled), 1)) if is_whole else scaled)
         if other.value != quantity.value:
             yield other.written()
 

@@ -50,8 +50,8 @@ def worlds(results: pd.DataFrame, settings: Sequence[str], column: str) -> pd.Da
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none")]
     others = [name for name in rows.columns[: rows.columns.get_loc("strategy")] if name not in (*settings, "cell", "scenario", "seed")]
-    told = rows[others].fillna("").astype(str)
-    world = told.agg(" | ".join, axis=1) if others else pd.Series("", index=rows.index)
+    varied = rows[others].fillna("").astype(str)
+    world = varied.agg(" | ".join, axis=1) if others else pd.Series("", index=rows.index)
     keys = [world, *(rows[name] for name in settings)]
     return rows[column].groupby(keys, sort=False).mean().unstack(list(settings))  # noqa: PD010 - a pivot drops settings without a value
 

@@ -44,14 +44,14 @@ def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tup
     return shares
 
 
-def _of_slices(values: pd.Series[str], told: pd.Series[float]) -> float:
+def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
     """Variance of the means of slices; of n points in k slices pure noise would show (k - 1) / (n - 1)."""
     ranks = _ranks(values)
-    count = len(told)
+    count = len(measured)
     slices = min(int(ranks.nunique()), max(2, min(count // FEWEST_PER_SLICE, int(sqrt(count)))))
     groups = pd.qcut(ranks.rank(method="first"), slices, labels=False) if ranks.nunique() > slices else ranks
-    sizes, centres = told.groupby(groups).size(), told.groupby(groups).mean()
-    between = float((sizes * (centres - told.mean()) ** 2).sum() / count / told.var(ddof=0))
+    sizes, centres = measured.groupby(groups).size(), measured.groupby(groups).mean()
+    between = float((sizes * (centres - measured.mean()) ** 2).sum() / count / measured.var(ddof=0))
     chance = (len(sizes) - 1) / (count - 1)
     return max(0.0, (between - chance) / (1 - chance)) if chance < 1 else 0.0
 

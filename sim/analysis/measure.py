@@ -52,7 +52,7 @@ def text(column: str, value: float) -> str:
     unit = _of(column)
     if value >= 0 or unit.ending == "_change":
         return unit.text(value)
-    return told if (told := unit.text(-value)) == unit.text(0.0) else f"-{told}"  # nothing has no sign
+    return magnitude if (magnitude := unit.text(-value)) == unit.text(0.0) else f"-{magnitude}"  # nothing has no sign
 
 
 def unit(column: str) -> str:

@@ -27,10 +27,10 @@ class Section(NamedTuple):
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:
     """By strategy; only what there is something to say about: savepoints, and jobs that began from a snapshot."""
-    told = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
-    if not told:
+    reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
+    if not reporting:
         return []
-    taken = Section("What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], [])
+    snapshots = Section("What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], [])
     began = Section(
         "Jobs that began from a snapshot",
         ["strategy", "job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"], [],
@@ -44,12 +44,12 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
         [],
     )  # fmt: skip
     losses = Section("Directories others depend on", ["strategy", "rm -r", "lost"], [])
-    for name, run in told.items():
-        taken.rows.extend([name, *row] for row in _taken(run, edges))
+    for name, run in reporting.items():
+        snapshots.rows.extend([name, *row] for row in _taken(run, edges))
         began.rows.extend([name, *row] for row in _began(run["restores"]))
         kept.rows.extend([name, *row] for row in _kept(run["snapshots"]))
         losses.rows.extend([name, *row] for row in _losses(run))
-    return [section for section in (taken, began, kept, losses) if section.rows]
+    return [section for section in (snapshots, began, kept, losses) if section.rows]
 
 
 def _savepoints(run: Tables) -> pd.Series[bool]:

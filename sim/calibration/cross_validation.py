@@ -19,7 +19,7 @@ from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.validation.summary import summary
 
-__all__ = ["WAYS", "Fit", "Heard", "Run", "errors", "fits", "runs", "sources"]
+__all__ = ["WAYS", "Fit", "RecordingVotes", "Run", "errors", "fits", "runs", "sources"]
 
 WAYS = ("all", "without the recording", "without the family")
 """From which recordings the constants of a prediction come."""
@@ -27,7 +27,7 @@ WAYS = ("all", "without the recording", "without the family")
 _FAMILY, _RECORDING, _DEFAULT = "the other families", "the other recordings of its family", "no recording"
 
 
-class Heard(NamedTuple):
+class RecordingVotes(NamedTuple):
     """What one recording says of the constants."""
 
     recording: str
@@ -51,16 +51,16 @@ class Run(NamedTuple):
     overheads: Overheads
 
 
-def fits(heard: Sequence[Heard], default: Overheads | None = None) -> list[Fit]:
+def fits(votes: Sequence[RecordingVotes], default: Overheads | None = None) -> list[Fit]:
     """For each recording, in their order."""
-    everything = calibrated(estimates([one.votes for one in heard], default=default), default)
-    return [_fit(heard, i, everything, default) for i in range(len(heard))]
+    everything = calibrated(estimates([vote.votes for vote in votes], default=default), default)
+    return [_fit(votes, i, everything, default) for i in range(len(votes))]
 
 
-def _fit(heard: Sequence[Heard], left_out: int, everything: Overheads, default: Overheads | None) -> Fit:
-    this = heard[left_out]
-    others = [one.votes for i, one in enumerate(heard) if i != left_out]
-    strangers = [one.votes for one in heard if one.family != this.family]
+def _fit(votes: Sequence[RecordingVotes], left_out: int, everything: Overheads, default: Overheads | None) -> Fit:
+    this = votes[left_out]
+    others = [vote.votes for i, vote in enumerate(votes) if i != left_out]
+    strangers = [vote.votes for vote in votes if vote.family != this.family]
     sources = {name: _source(name, others, strangers) for name in CONSTANTS}
     # one voice is enough here: the default may come from the very recording that is left out
     by_source = {

@@ -30,12 +30,12 @@ def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str
     return "\n".join(lines) + "\n"
 
 
-def _constant(one: Estimate) -> str:
-    value = f"value: {_duration(one.value_ms)}"
-    if one.kept or one.low_ms is None or one.high_ms is None:
-        few = "no recording tells it" if one.recordings == 0 else "too few recordings tell it"
-        return f"{{{value}, recordings: {one.recordings}}} # not estimated: {few}, the default is kept"
-    return f"{{{value}, interval: [{_duration(one.low_ms)}, {_duration(one.high_ms)}], recordings: {one.recordings}}}"
+def _constant(estimate: Estimate) -> str:
+    value = f"value: {_duration(estimate.value_ms)}"
+    if estimate.kept or estimate.low_ms is None or estimate.high_ms is None:
+        few = "no recording tells it" if estimate.recordings == 0 else "too few recordings tell it"
+        return f"{{{value}, recordings: {estimate.recordings}}} # not estimated: {few}, the default is kept"
+    return f"{{{value}, interval: [{_duration(estimate.low_ms)}, {_duration(estimate.high_ms)}], recordings: {estimate.recordings}}}"
 
 
 def _duration(value_ms: float) -> str:

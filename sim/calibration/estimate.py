@@ -39,30 +39,30 @@ class Estimate:
 
 def votes(recording: Recording) -> dict[str, float]:
     """What a recording says of each constant [ms]; those it does not tell are missing."""
-    said = {name: float(np.median(samples)) for name, constant in CONSTANTS.items() if (samples := constant.samples_ms(recording))}
-    beside = {name: constant.beside for name, constant in CONSTANTS.items() if constant.beside}
-    alone = {name: said[name] - said[other] for name, other in beside.items() if name in said and other in said}
-    return {name: value for name, value in said.items() if name not in beside} | alone
+    medians = {name: float(np.median(samples)) for name, constant in CONSTANTS.items() if (samples := constant.samples_ms(recording))}
+    included = {name: constant.includes for name, constant in CONSTANTS.items() if constant.includes}
+    alone = {name: medians[name] - medians[other] for name, other in included.items() if name in medians and other in medians}
+    return {name: value for name, value in medians.items() if name not in included} | alone
 
 
-def estimates(heard: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None) -> dict[str, Estimate]:
+def estimates(votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None) -> dict[str, Estimate]:
     """Every constant, from the votes of all recordings."""
     default = default or Overheads()
     found = {}
     for name in CONSTANTS:
-        told = np.sort([vote[name] for vote in heard if name in vote])
-        if len(told) >= max(at_least, 1):
-            low, high = _interval(told)
-            found[name] = Estimate(rounded_ms(float(np.median(told))), len(told), rounded_ms(low), rounded_ms(high))
+        values = np.sort([vote[name] for vote in votes_of_recordings if name in vote])
+        if len(values) >= max(at_least, 1):
+            low, high = _interval(values)
+            found[name] = Estimate(rounded_ms(float(np.median(values))), len(values), rounded_ms(low), rounded_ms(high))
         else:
-            found[name] = Estimate(getattr(default, f"{name}_ns") / 10**6, len(told), kept=True)
+            found[name] = Estimate(getattr(default, f"{name}_ns") / 10**6, len(values), kept=True)
     return found
 
 
 def calibrated(found: Mapping[str, Estimate], default: Overheads | None = None) -> Overheads:
     """The constants as a run takes them; what was not told stays as it was."""
-    told = {f"{name}_ns": round(one.value_ms * 10**6) for name, one in found.items() if not one.kept}
-    return replace(default or Overheads(), **told)
+    constants = {f"{name}_ns": round(estimate.value_ms * 10**6) for name, estimate in found.items() if not estimate.kept}
+    return replace(default or Overheads(), **constants)
 
 
 def rounded_ms(value_ms: float) -> float:
@@ -71,7 +71,7 @@ def rounded_ms(value_ms: float) -> float:
     return max(0.0, round(value_ms / step) * step)
 
 
-def _interval(told: np.ndarray) -> tuple[float, float]:
-    medians = np.median(told[resamples(len(told), seed=0)], axis=1)
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    medians = np.median(values[resamples(len(values), seed=0)], axis=1)
     low, high = np.percentile(medians, [_TAIL_PERCENT, 100 - _TAIL_PERCENT])
     return float(low), float(high)

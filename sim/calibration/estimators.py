@@ -29,7 +29,7 @@ class Constant(NamedTuple):
     what: str
     how: str
     samples_ms: Callable[[Recording], list[float]]
-    beside: str = ""  # another constant that is in the samples: what the recording says of that one is taken off
+    includes: str = ""  # another constant that is in the samples: what the recording says of that one is taken off
 
 
 def _trigger(recording: Recording) -> list[float]:
@@ -62,11 +62,11 @@ def _complete(recording: Recording) -> list[float]:
     if interval_ms is None or str(recording.config.flink.get("execution.checkpointing.max-concurrent-checkpoints", 1)) != "1":
         return []
     return [
-        later.trigger_timestamp - one.latest_ack_timestamp - _metadata_ms(recording) - (pause_ms or 0)
-        for one, later in pairwise(recording.checkpoints.list)
-        if one.status == "COMPLETED"
-        and not (one.is_savepoint or later.is_savepoint)
-        and one.end_to_end_duration + (pause_ms or 0) > max(interval_ms, pause_ms or 0)
+        later.trigger_timestamp - earlier.latest_ack_timestamp - _metadata_ms(recording) - (pause_ms or 0)
+        for earlier, later in pairwise(recording.checkpoints.list)
+        if earlier.status == "COMPLETED"
+        and not (earlier.is_savepoint or later.is_savepoint)
+        and earlier.end_to_end_duration + (pause_ms or 0) > max(interval_ms, pause_ms or 0)
     ]
 
 
@@ -76,19 +76,19 @@ def _notify(recording: Recording) -> list[float]:
     if heard.empty or "start" not in heard:
         return []
     quick = {node.id for node in recording.config.nodes if max(node.service_us, node.service_us2 or 0) <= _QUICK_US}
-    acknowledged = {one.id: one.latest_ack_timestamp for one in _periodic(recording)}
+    acknowledged = {point.id: point.latest_ack_timestamp for point in _periodic(recording)}
     heard = heard[heard["node"].isin(quick) & heard["chk"].isin(acknowledged)]
     return (heard["start"] - heard["chk"].map(acknowledged) - _metadata_ms(recording)).tolist()
 
 
 def _first_trigger(recording: Recording) -> list[float]:
     """Flink 2.x triggers when the first task runs, in vain, and again when all do; seldom the first attempt comes through."""
-    refused = recording.checkpoints.counts.get("failed", 0) - sum(one.status == "FAILED" for one in recording.checkpoints.list)
+    refused = recording.checkpoints.counts.get("failed", 0) - sum(point.status == "FAILED" for point in recording.checkpoints.list)
     pause_ms = _duration_ms(recording, "min-pause") or 0
     submitted = recording.event_table("submit")
     if recording.flink_version.startswith("1.") or submitted.empty or not recording.checkpoints.list or not (refused or pause_ms):
         return []
-    first_ms = min(one.trigger_timestamp for one in recording.checkpoints.list)
+    first_ms = min(point.trigger_timestamp for point in recording.checkpoints.list)
     return [first_ms - pause_ms - float(submitted["t"].min()) - startup_ms(recording)]
 
 
@@ -141,13 +141,13 @@ def _flusher(recording: Recording) -> list[float]:
     rates = {node.id: node.rate * node.record_bytes / 1000 for node in recording.config.nodes if node.rate * timeout_ms >= _FINE * 1000}
     of = _of_sources(recording)
     of = of[of["unaligned_checkpoint"].astype(bool) & of["vertex"].isin(rates)]
-    triggered = {one.id: one.trigger_timestamp for one in recording.checkpoints.list}
+    triggered = {subtask.id: subtask.trigger_timestamp for subtask in recording.checkpoints.list}
     since = of["alignment_persisted"] / of["vertex"].map(rates).astype(float)
     flushed = of["id"].map(triggered) + of["start_delay"] - since
     samples: list[float] = []
-    for _, one in of.assign(since=since, flushed=flushed).groupby(["vertex", "index"]):
-        if timeout_ms > 0 and one["since"].quantile(_MOST) <= timeout_ms:
-            apart = one["flushed"].diff()
+    for _, subtask in of.assign(since=since, flushed=flushed).groupby(["vertex", "index"]):
+        if timeout_ms > 0 and subtask["since"].quantile(_MOST) <= timeout_ms:
+            apart = subtask["flushed"].diff()
             apart = apart[apart >= timeout_ms]
             samples += (apart / (apart // timeout_ms) - timeout_ms).tolist()
     return samples
@@ -168,7 +168,7 @@ CONSTANTS: dict[str, Constant] = {
     ),
     "notify": Constant(
         "Coordinator -> task.",
-        "last acknowledgement -> a task hears of the completion, without complete and _metadata", _notify, beside="complete",
+        "last acknowledgement -> a task hears of the completion, without complete and _metadata", _notify, includes="complete",
     ),
     "first_trigger": Constant(
         "All tasks running -> first trigger, in Flink 2.x.",
@@ -234,14 +234,14 @@ def _failure_ms(recording: Recording) -> _Failure | None:
 
 def _periodic(recording: Recording) -> list[Checkpoint]:
     """Completed, without the first: it meets a job that is still starting."""
-    first = min((one.id for one in recording.checkpoints.list), default=0)
-    return [one for one in recording.checkpoints.list if one.id > first and one.status == "COMPLETED" and not one.is_savepoint]
+    first = min((point.id for point in recording.checkpoints.list), default=0)
+    return [point for point in recording.checkpoints.list if point.id > first and point.status == "COMPLETED" and not point.is_savepoint]
 
 
 def _settled(recording: Recording) -> pd.DataFrame:
     """Acknowledgements of these checkpoints by tasks that had not finished."""
     rows = recording.subtasks_table()
-    done = rows["id"].isin([one.id for one in _periodic(recording)]) & (rows["status"] == "completed")
+    done = rows["id"].isin([point.id for point in _periodic(recording)]) & (rows["status"] == "completed")
     return rows[done & (rows["start_delay"] >= 0) & (rows["checkpointed_size"] > 0)]
 
 

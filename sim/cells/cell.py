@@ -33,7 +33,7 @@ def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], N
         from sim.runtime.run.simulate import simulate
 
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
-        return {"cell": cell.id, "status": "ok", "error": "", **_told(result, check)}
+        return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
     except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
         return {"cell": cell.id, "status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
 
@@ -76,7 +76,7 @@ def warm(engine: Engine = "compiled") -> None:
         plane.warm()
 
 
-def _told(result: Result, check: bool) -> Row:
+def _columns(result: Result, check: bool) -> Row:
     scenario, violations = result.scenario, result.violations
     cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=scenario.run.warmup_ns / 1e6)
     return {
@@ -90,6 +90,6 @@ def _told(result: Result, check: bool) -> Row:
 
 def _where(error: Exception) -> str:
     """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
-    ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    place = f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}" if ours else "unknown place"
+    frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    place = f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"
     return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"

@@ -24,7 +24,7 @@ def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
     return {prefix + field.name: _ARROW[hints[field.name]] for field in fields(kind) if hints[field.name] is not Path}
 
 
-def _told(kind: type, prefix: str = "") -> dict[str, str]:
+def _meanings(kind: type, prefix: str = "") -> dict[str, str]:
     """What the fields say of themselves."""
     hints = get_type_hints(kind, include_extras=True)
     annotated = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
@@ -64,10 +64,10 @@ MEANING: dict[str, str] = {
     "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER and the reason",
     "violations": "of what checkpoints promise; -1: nobody looked",
     "violation": "the first one's story",
-    **_told(Summary),
-    **_told(Path, "path_"),
-    **_told(Path, "tail_"),
-    **_told(Consequences),
+    **_meanings(Summary),
+    **_meanings(Path, "path_"),
+    **_meanings(Path, "tail_"),
+    **_meanings(Consequences),
     "throughput_change": "against the same job under the same load without checkpoints",
     "host": "where the cell ran",
     "attempt": "0: the first",

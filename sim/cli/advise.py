@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sim.advice.judgement import Limits
     from sim.advice.report import Report
-    from sim.advice.tries import Tries
+    from sim.advice.trial_runner import TrialRunner
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
     from sim.sweep.tally import Tally
@@ -70,21 +70,21 @@ def advise_on(
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
         from sim.advice.judgement import Limits
-        from sim.advice.tries import Tries
+        from sim.advice.trial_runner import TrialRunner
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
         mtbf_ms, budget_ms = _duration("--mtbf", mtbf), _duration("--budget", budget)
         name, text = _read(source)
         folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
-        tries = Tries(
+        runner = TrialRunner(
             folder, partial(_bar, folder), engine=engine.value, jobs=jobs, master=master, conf=on_spark,
             budget_s=(budget_ms or 0.0) / 1e3,
         )  # fmt: skip
-        report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, tries)
-        table = tries.collected()
-        for finding in tries.store.findings():
+        report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, runner)
+        table = runner.collected()
+        for finding in runner.store.findings():
             say(finding)
-        _print(report, folder, tries.spent_s(), as_json=as_json)
+        _print(report, folder, runner.spent_s(), as_json=as_json)
         if told := _failed(table):
             say(told)
             raise typer.Exit(Code.CELLS_FAILED)
@@ -93,15 +93,15 @@ def advise_on(
 
 def _advised(
     source: Path, text: str | None, folder: Path, limits: Limits, mtbf_ms: float | None, load: Sequence[str], overrides: Sequence[str],
-    most: int, unknowns: bool, tries: Tries,
+    most: int, unknowns: bool, runner: TrialRunner,
 ) -> Report:  # fmt: skip
-    from sim.advice.bench import job_file, prepared
+    from sim.advice.job import job_file, prepared
     from sim.advice.report import report
 
     file = job_file(source, text, folder)
     bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)
     warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
-    return report(bench, limits, mtbf_ms, tries.run, folder, most=most, exhausted=tries.exhausted, vary=unknowns)
+    return report(bench, limits, mtbf_ms, runner.run, folder, most=most, exhausted=runner.exhausted, vary=unknowns)
 
 
 def _read(source: Path) -> tuple[str, str | None]:

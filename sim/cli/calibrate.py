@@ -112,13 +112,13 @@ def _interval(one: Estimate) -> str:
 
 
 def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | None, as_json: bool) -> None:
-    from sim.calibration.cross_validation import Heard, errors, fits, runs, sources
+    from sim.calibration.cross_validation import RecordingVotes, errors, fits, runs, sources
     from sim.calibration.estimate import votes
     from sim.validation.truth import unmodelled
 
     if len(recordings) < 2:
         raise UserError("--cross-validate needs two recordings at least: what is left of one without it is nothing", Code.INVALID_INPUT)
-    fitted = fits([Heard(recording.name, recording.family, votes(recording)) for recording in recordings])
+    fitted = fits([RecordingVotes(recording.name, recording.family, votes(recording)) for recording in recordings])
     predictable = []
     for recording in recordings:
         lost = unmodelled(recording)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sim.cells.cell import Row
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
+    from sim.sweep.run import SweepResult
     from sim.sweep.store import Store
-    from sim.sweep.swept import Swept
 
 __all__ = ["run_sweep"]
 
@@ -66,7 +66,7 @@ def run_sweep(
         from sim.cells.folder_name import run_folder
         from sim.sweep.axes import override
         from sim.sweep.file.definition import define
-        from sim.sweep.swept import run_sweep as sweep
+        from sim.sweep.run import run_sweep as sweep
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
@@ -108,7 +108,7 @@ def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Ca
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _answer(swept: Swept) -> None:
+def _answer(swept: SweepResult) -> None:
     """What the sweep file wants to know."""
     if swept.definition.question is None:
         return

@@ -11,7 +11,7 @@ from sim.cli.errors import Code, UserError, output_folder, say, speaking, stoppa
 from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
-    from sim.traces.asked import Asked
+    from sim.traces.choices import Choices
 
 __all__ = ["traces_app"]
 
@@ -90,15 +90,15 @@ def cut_windows(
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
         with stoppable(f"{out} is as it was before"), session(master, "ckptsim traces", conf=on_spark) as spark:
-            found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, beside=str(out.parent))
+            found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
         write_csv(found, out, float_format="%.6g")
         for line in told:
             say(line)
         put(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
 
 
-def _asked(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Asked:
-    from sim.traces.asked import Asked, AskedError
+def _asked(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Choices:
+    from sim.traces.choices import ChoiceError, Choices
     from sim.units import parse_duration
 
     unit_s = None if time_unit is None else parsed("--time-unit", f"1 {time_unit}", parse_duration) / 1e9
@@ -106,8 +106,8 @@ def _asked(format_: str | None, time: str | None, time_unit: str | None, value: 
     if per_ns <= 0:
         raise UserError("--per: a value counts longer than that", Code.USAGE)
     try:
-        return Asked(format_, time, unit_s, value, as_, per_ns / 1e9)
-    except AskedError as error:
+        return Choices(format_, time, unit_s, value, as_, per_ns / 1e9)
+    except ChoiceError as error:
         raise UserError(str(error), Code.USAGE) from None
 
 

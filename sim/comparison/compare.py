@@ -81,8 +81,8 @@ class Comparison:
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
         """By label of the strategy: stories of what its runs broke."""
-        told = {name: tuple(str(one) for result in results for one in result.violations) for name, results in self.results.items()}
-        return {name: stories for name, stories in told.items() if stories}
+        found = {name: [violation for result in results for violation in result.violations] for name, results in self.results.items()}
+        return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -217,5 +217,5 @@ def _summary(results: Sequence[Result]) -> Any:
 def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:
     """Cell -> a readable folder name; cells that would share one get part of their id."""
     plain = {cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned}
-    taken = list(plain.values())
-    return {cell: name if taken.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}
+    names = list(plain.values())
+    return {cell: name if names.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}

@@ -80,8 +80,8 @@ def _old(folder: Path) -> list[str]:
     """What stands beside a summary of ours: the folders of the runs it lists, and the files made of them."""
     summary = folder / SUMMARY
     try:
-        told: Any = json.loads(summary.read_text()) if summary.is_file() else {}
-        names = list(told[RUNS])
+        summary_json: Any = json.loads(summary.read_text()) if summary.is_file() else {}
+        names = list(summary_json[RUNS])
     except (OSError, ValueError, LookupError, TypeError):  # not as we wrote it
         return []
     runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sim.envelope.features import FEATURES, Value, features
-from sim.envelope.validity import QUANTITIES, Envelope, Seen
+from sim.envelope.validity import QUANTITIES, Envelope, Evidence
 from sim.recordings import RecordedJob
 from sim.validation.summary import summary
 from sim.validation.truth import scenario_of, truth
@@ -41,25 +41,30 @@ def judge(recording: RecordedJob, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
 
 def document(judged: Sequence[Judged]) -> dict[str, Any]:
     """What `read_envelope` reads."""
+    families = sorted({recording.family for recording in judged})
     return {
         "recordings": len(judged),
         "overall": _errors(judged),
-        "families": {family: _errors([one for one in judged if one.family == family]) for family in sorted({one.family for one in judged})},
+        "families": {family: _errors([recording for recording in judged if recording.family == family]) for family in families},
         "features": {
-            feature.name: {str(value): _errors([one for one in judged if value in one.features.get(feature.name, ())]) for value in values}
+            feature.name: {str(value): _errors(_with_value(judged, feature.name, value)) for value in values}
             for feature in FEATURES
-            if (values := sorted({value for one in judged for value in one.features.get(feature.name, ())}))
+            if (values := sorted({value for recording in judged for value in recording.features.get(feature.name, ())}))
         },
     }
 
 
+def _with_value(judged: Sequence[Judged], feature: str, value: Value) -> list[Judged]:
+    return [recording for recording in judged if value in recording.features.get(feature, ())]
+
+
 def _errors(judged: Sequence[Judged]) -> dict[str, Any]:
     """How many recordings, and of each quantity those that show it, median and 90 % quantile."""
-    table = pd.concat([one.table for one in judged], ignore_index=True)
-    told = summary(table).set_index("quantity")
+    table = pd.concat([recording.table for recording in judged], ignore_index=True)
+    errors_of_quantity = summary(table).set_index("quantity")
     errors = {
         name: [int(row["recordings"]), round(float(row["median"]), _DIGITS), round(float(row["p90"]), _DIGITS)]
-        for name, row in told.reindex([name for name in QUANTITIES if name in told.index]).iterrows()
+        for name, row in errors_of_quantity.reindex([name for name in QUANTITIES if name in errors_of_quantity.index]).iterrows()
         if not math.isnan(row["median"])
     }
     return {"recordings": len(judged), "errors": errors}
@@ -97,7 +102,7 @@ def replaced(readme: str, new: str) -> str:
     return before + new + rest.split(END)[1]
 
 
-def _cell(seen: Seen, quantity: str) -> str:
+def _cell(seen: Evidence, quantity: str) -> str:
     error = seen.errors.get(quantity)
     return "–" if error is None else f"{_percent(error.median)}, {_percent(error.p90)}"
 
@@ -106,7 +111,7 @@ def _percent(share: float) -> str:
     return "0 %" if share < 0.0005 else f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-def _range(shown: Any, values: Mapping[Value, Seen]) -> str:
+def _range(shown: Any, values: Mapping[Value, Evidence]) -> str:
     """Words with how many recordings have them; of numbers the smallest and the largest."""
     numbers = [value for value in values if isinstance(value, int)]
     if numbers:

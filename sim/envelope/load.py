@@ -45,11 +45,11 @@ def utilisation(job: Job) -> Fraction | None:
     return busiest
 
 
-def _largest_share(one: Input, vertex: Vertex) -> Fraction:
+def _largest_share(inlet: Input, vertex: Vertex) -> Fraction:
     """Of an input's records, what the subtask that gets most of them gets."""
-    if one.shipping.to_one:
+    if inlet.shipping.to_one:
         return Fraction(1)
-    if one.weights:
-        return max(one.weights) / sum(one.weights)
-    groups = vertex.max_parallelism if one.shipping.keyed else vertex.parallelism  # the owner of most key groups reads most
+    if inlet.weights:
+        return max(inlet.weights) / sum(inlet.weights)
+    groups = vertex.max_parallelism if inlet.shipping.keyed else vertex.parallelism  # the owner of most key groups reads most
     return Fraction(-(-groups // vertex.parallelism), groups)

@@ -16,14 +16,14 @@ from typing import Any
 from sim.envelope.features import FEATURES, Feature, Value, features
 from sim.model.scenario import Scenario
 
-__all__ = ["FILE", "QUANTITIES", "Envelope", "Error", "Seen", "envelope", "read_envelope", "warning"]
+__all__ = ["FILE", "QUANTITIES", "Envelope", "Error", "Evidence", "envelope", "read_envelope", "warning"]
 
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = (
     "end_to_end_duration", "start_delay", "persisted_data", "checkpointed_size", "numRecordsInPerSecond", "latency", "completed",
 )  # fmt: skip
 _WHERE = "see docs/truth.md"
-_TOLD = 5  # features named in one line
+_MOST_NAMED = 5  # features named in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Evidence:
     """A value of a feature, or a family: how many recordings, and how far off each quantity that they show."""
 
     recordings: int
@@ -46,9 +46,9 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Envelope:
     recordings: int
-    features: Mapping[str, Mapping[Value, Seen]]  # numbers are the values that were recorded, each
-    families: Mapping[str, Seen]
-    overall: Seen
+    features: Mapping[str, Mapping[Value, Evidence]]  # numbers are the values that were recorded, each
+    families: Mapping[str, Evidence]
+    overall: Evidence
 
     def outside(self, scenarios: Iterable[Scenario]) -> list[str]:
         """One phrase per feature that has a value outside, in the order of `FEATURES`: 'parallelism 50 (recordings: 1 to 4)'."""
@@ -56,22 +56,22 @@ class Envelope:
         for scenario in scenarios:
             for name, values in features(scenario).items():
                 found.setdefault(name, {}).update(dict.fromkeys(values))
-        told = []
+        phrases = []
         for feature in FEATURES:
             known = self.features.get(feature.name, {})
             beyond = [value for value in found.get(feature.name, ()) if not _inside(feature, value, known)]
             if beyond:
-                told.append(_phrase(feature, beyond, known))
-        return told
+                phrases.append(_phrase(feature, beyond, known))
+        return phrases
 
 
 def warning(scenarios: Iterable[Scenario]) -> str:
     """What of these scenarios nobody has held to a real Flink, in one line; empty if there is nothing."""
-    told = envelope().outside(scenarios)
-    if not told:
+    phrases = envelope().outside(scenarios)
+    if not phrases:
         return ""
-    more = [f"{len(told) - _TOLD} more"] if len(told) > _TOLD else []
-    return f"not validated: {', '.join([*told[:_TOLD], *more])}; {_WHERE}"
+    more = [f"{len(phrases) - _MOST_NAMED} more"] if len(phrases) > _MOST_NAMED else []
+    return f"not validated: {', '.join([*phrases[:_MOST_NAMED], *more])}; {_WHERE}"
 
 
 @cache
@@ -86,19 +86,19 @@ def read_envelope(text: str) -> Envelope:
     return Envelope(
         given["recordings"],
         {
-            name: {int(value) if name in numbers else value: _seen(seen) for value, seen in values.items()}
+            name: {int(value) if name in numbers else value: _evidence(seen) for value, seen in values.items()}
             for name, values in given["features"].items()
         },
-        {name: _seen(seen) for name, seen in given["families"].items()},
-        _seen(given["overall"]),
+        {name: _evidence(seen) for name, seen in given["families"].items()},
+        _evidence(given["overall"]),
     )
 
 
-def _seen(given: Mapping[str, Any]) -> Seen:
-    return Seen(given["recordings"], {name: Error(*numbers) for name, numbers in given["errors"].items()})
+def _evidence(given: Mapping[str, Any]) -> Evidence:
+    return Evidence(given["recordings"], {name: Error(*numbers) for name, numbers in given["errors"].items()})
 
 
-def _inside(feature: Feature, value: Value, known: Mapping[Value, Seen]) -> bool:
+def _inside(feature: Feature, value: Value, known: Mapping[Value, Evidence]) -> bool:
     if isinstance(value, str) or not known:
         return value in known
     numbers = [each for each in known if isinstance(each, int)]
@@ -107,11 +107,11 @@ def _inside(feature: Feature, value: Value, known: Mapping[Value, Seen]) -> bool
     return small and large
 
 
-def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, Seen]) -> str:
+def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, Evidence]) -> str:
     return f"{feature.name} {_told(feature, beyond)} ({_recorded(feature, known)})"
 
 
-def _recorded(feature: Feature, known: Mapping[Value, Seen]) -> str:
+def _recorded(feature: Feature, known: Mapping[Value, Evidence]) -> str:
     """'recordings: aligned, unaligned', 'recordings: 1 to 4', 'no recording'."""
     if not known:
         return "no recording"

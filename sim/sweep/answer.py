@@ -33,14 +33,14 @@ def sections(question: Question, results: pd.DataFrame) -> list[Section]:
     """Tables: the settings' means; differences to the reference; which axis matters for the first column shown."""
     if results[results["strategy"] != "none"].empty:
         return []
-    told = [_means(question, results)]
+    tables = [_means(question, results)]
     if question.against:
-        told.append(_differences(question, results))
+        tables.append(_differences(question, results))
     shares = effects(results, question.varied, question.least or question.show[0])
     if len(shares) > 1:
         rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
-        told.append(Section(f"What {question.least or question.show[0]} depends on", ["key", "alone", "with others"], rows))
-    return told
+        tables.append(Section(f"What {question.least or question.show[0]} depends on", ["key", "alone", "with others"], rows))
+    return tables
 
 
 def sentence(question: Question, results: pd.DataFrame) -> str:
@@ -114,8 +114,8 @@ def _key(value: str) -> list[str]:
 
 
 def _apart(column: str, row: pd.Series[float], most: int) -> str:
-    told = _signed(column, row["difference"])
-    return f"{told}{_sure(column, row['±'])}" + _of(row["worlds"], most)
+    change = _signed(column, row["difference"])
+    return f"{change}{_sure(column, row['±'])}" + _of(row["worlds"], most)
 
 
 def _sure(column: str, spread: float) -> str:
@@ -133,8 +133,8 @@ def _values(index: object) -> list[str]:
 
 
 def _signed(column: str, value: float) -> str:
-    told = text(column, value)
-    return f"+{told}" if value > 0 and told[0].isdigit() else told
+    number = text(column, value)
+    return f"+{number}" if value > 0 and number[0].isdigit() else number
 
 
 def _spread(column: str, value: float) -> str:

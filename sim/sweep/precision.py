@@ -17,13 +17,13 @@ from sim.analysis.intervals import half_width
 from sim.model.scenario import Scenario
 from sim.sweep.file.document import Precision
 
-__all__ = ["more"]
+__all__ = ["more_replications"]
 
 FASTEST = 2
 """The first estimates of a spread are rough: at most this many times as many replications at once."""
 
 
-def more(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
+def more_replications(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
     """The scenarios with as many replications as they seem to need; the same ones if all are known well enough.
 
     A combination without any value, e.g. a duration where nothing completes, gets no more: more of nothing is nothing.

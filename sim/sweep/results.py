@@ -44,14 +44,14 @@ def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
 
 
 def _row(cell: Cell, outcomes: Mapping[str, Row], bare: str, shared: Mapping[str, dict[str, str]]) -> Row:
-    scenario, told = cell.scenario, outcomes[cell.id]
+    scenario, outcome = cell.scenario, outcomes[cell.id]
     head = {"scenario": scenario.name, "replication": cell.replication, "seed": scenario.run.seed}
     axes = dict(scenario.axes) or shared.get(cell.id, {})
     strategy = "none" if cell.is_baseline else str(scenario.checkpoint.barriers)
-    against, own = outcomes.get(bare, {}).get("throughput_per_second"), told.get("throughput_per_second")
-    steady = not told.get("restarts")  # records that are read again are no throughput
+    against, own = outcomes.get(bare, {}).get("throughput_per_second"), outcome.get("throughput_per_second")
+    steady = not outcome.get("restarts")  # records that are read again are no throughput
     change = own / against - 1 if against and own is not None and steady else None
-    return {**axes, **told, **head, "strategy": strategy, "throughput_change": change}
+    return {**axes, **outcome, **head, "strategy": strategy, "throughput_change": change}
 
 
 def _shared(planned: Sequence[Cell], bare: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["TooManyFailuresError", "sweep"]
 
 
-def nobody_looks(row: Row) -> None:
+def ignore_row(row: Row) -> None:
     """For those who do not."""
 
 
@@ -40,9 +40,9 @@ def sweep(
     watch: Watch = nobody_watches,
     check: bool = True,
     max_failures: int | None = None,
-    seen: Callable[[Row], object] = nobody_looks,
+    on_row: Callable[[Row], object] = ignore_row,
 ) -> pd.DataFrame:
-    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.  `seen` is told every row.
+    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.  `on_row` is told every row.
 
     TooManyFailuresError: as soon as more than `max_failures` cells have failed in this call.
     """
@@ -52,7 +52,7 @@ def sweep(
         with store.keeping() as keep, closing(rows(missing, engine, watch, check)) as coming:  # no worker goes on when this ends
             for row in coming:
                 keep(row)
-                seen(row)
+                on_row(row)
                 failed += row["status"] != "ok"
                 if max_failures is not None and failed > max_failures:
                     raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")

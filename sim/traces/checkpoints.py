@@ -48,16 +48,16 @@ def log_rows(source: Source, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
 
 def _log(source: Source, log: JobLog) -> Iterator[pa.RecordBatch]:
     points = sorted(log.checkpoints.values(), key=lambda point: point.id)
-    told = [point for point in points if point.triggered_ms >= 0]
-    if told:
+    triggered = [point for point in points if point.triggered_ms >= 0]
+    if triggered:
         yield rows_batch("checkpoints", source, pd.DataFrame({
-            "line": range(1, len(told) + 1),
-            "t_s": [point.triggered_ms / 1e3 for point in told],
-            "id": [point.id for point in told],
-            "type": ["SAVEPOINT" if point.is_savepoint else "CHECKPOINT" for point in told],
-            "status": [point.status for point in told],
-            "end_to_end_duration_ms": _known(pd.Series([point.duration_ms for point in told])),
-            "checkpointed_size": _known(pd.Series([point.size_bytes for point in told])),
+            "line": range(1, len(triggered) + 1),
+            "t_s": [point.triggered_ms / 1e3 for point in triggered],
+            "id": [point.id for point in triggered],
+            "type": ["SAVEPOINT" if point.is_savepoint else "CHECKPOINT" for point in triggered],
+            "status": [point.status for point in triggered],
+            "end_to_end_duration_ms": _known(pd.Series([point.duration_ms for point in triggered])),
+            "checkpointed_size": _known(pd.Series([point.size_bytes for point in triggered])),
         }))  # fmt: skip
     for point in points:
         if point.triggered_ms < 0:
@@ -67,16 +67,16 @@ def _log(source: Source, log: JobLog) -> Iterator[pa.RecordBatch]:
 def labelled_windows(source: Source, copy: Path) -> Iterator[pa.RecordBatch] | None:
     """A JSON object of file -> [[begin, end], ...]: anomalies somebody marked, as failures of what is named.  None: it is no such."""
     try:
-        told = Budget().parse(copy.read_bytes(), "labels")
+        labels = Budget().parse(copy.read_bytes(), "labels")
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or not told or not all(_is_windows(value) for value in told.values()):
+    if not isinstance(labels, dict) or not labels or not all(_is_windows(value) for value in labels.values()):
         return None
-    return _labelled(source, told)
+    return _labelled(source, labels)
 
 
-def _labelled(source: Source, told: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
-    marked = [(Path(name).name.partition(".")[0], *window) for name, windows in told.items() for window in windows]
+def _labelled(source: Source, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
+    marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
     rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
     for column in ("begin", "end"):
         moments = pd.to_datetime(rows[column], errors="coerce", utc=True, format="ISO8601")

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from sim.recordings.source.rest.saved import is_answer
 from sim.sweep.spark.staging import staging
-from sim.traces.asked import Asked
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
+from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.outages import outage_rows
@@ -30,19 +30,19 @@ _LOG_LINE = re.compile(rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG
 _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 
-def rows_of(file: TraceFile, asked: Asked = Asked()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """All rows of a file, those in quarantine as well; what cannot be read is one of these."""
     source = Source(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
     try:
-        yield from _rows(source, file, asked)
+        yield from _rows(source, file, choices)
     except TraceFileError as error:
         yield quarantined(source, str(error))
     except (OSError, pa.ArrowException) as error:
-        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        yield quarantined(source, f"cannot be read: {told}")
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        yield quarantined(source, f"cannot be read: {why}")
 
 
-def _rows(source: Source, file: TraceFile, asked: Asked) -> Iterator[pa.RecordBatch]:
+def _rows(source: Source, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
     filesystem, base = filesystem_of(file.root)
     places = [f"{base}/{path}" for path in file.paths]
     if file.folder is not None:
@@ -62,7 +62,7 @@ def _rows(source: Source, file: TraceFile, asked: Asked) -> Iterator[pa.RecordBa
             elif b"\0" in head:
                 yield quarantined(source, "is no text, and nothing else we know")
             else:
-                yield from read_rows(source, stream, asked)
+                yield from read_rows(source, stream, choices)
             return
     yield from _logs(source, filesystem, places)
 

@@ -46,9 +46,9 @@ def arrivals(texts: pd.DataFrame, *, time: str, unit_s: float | None = None) -> 
 
 def speeds(texts: pd.DataFrame, *, time: str, speed: str, series: str | None, unit_s: float | None = None) -> Parsed:
     t_s, rules = time_of(texts, time, unit_s)
-    value, told = _speed(texts, speed)
+    value, speed_rules = _speed(texts, speed)
     rows = pd.DataFrame({"t_s": t_s, "series": texts[series] if series else None, "speed": value})
-    return Parsed({"factors": rows}, first_wrong(*rules, *told), never(texts.index).mask(blank(texts[speed]), NOT_OBSERVED))
+    return Parsed({"factors": rows}, first_wrong(*rules, *speed_rules), never(texts.index).mask(blank(texts[speed]), NOT_OBSERVED))
 
 
 def events(texts: pd.DataFrame, *, time: str, what: str | None = None, lasts: str | None = None, unit_s: float | None = None) -> Parsed:
@@ -104,9 +104,9 @@ def _object_store(texts: pd.DataFrame) -> Parsed:
 def _intervals(texts: pd.DataFrame) -> Parsed:
     """Node intervals of the Failure Trace Archive: event type 0 is down."""
     begin, rules = time_of(texts, "start_epoch_s")
-    end, more = time_of(texts, "stop_epoch_s")
+    end, end_rules = time_of(texts, "stop_epoch_s")
     event = texts["event_type"].str.strip()
-    rules += [*more, ("ends before it begins", end < begin), ("event type is unknown", ~event.isin(["0", "1"]))]
+    rules += [*end_rules, ("ends before it begins", end < begin), ("event type is unknown", ~event.isin(["0", "1"]))]
     rows = pd.DataFrame({"t_s": begin, "lasts_s": end - begin, "what": texts["node"]})
     return Parsed({"failures": rows}, first_wrong(*rules), never(texts.index).mask(event == "1", "the node is up"))
 

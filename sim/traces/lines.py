@@ -66,17 +66,17 @@ def unpacked(stream: BinaryIO) -> Iterator[bytes]:
 
 def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
     """gzip, member after member."""
-    taken = given = 0
+    read = expanded = 0
     unpack, within = zlib.decompressobj(wbits=31), False
     while data:
-        taken += len(data)
+        read += len(data)
         while data:
             try:
                 block = unpack.decompress(data, BLOCK)
             except zlib.error:
                 raise TraceFileError("is damaged: what follows cannot be unpacked, and rows before it may be garbled") from None
-            given += len(block)
-            if given > HARMLESS and given > MOST_EXPANSION * taken:
+            expanded += len(block)
+            if expanded > HARMLESS and expanded > MOST_EXPANSION * read:
                 raise TraceFileError(f"expands more than {MOST_EXPANSION} times: not read any further")
             yield block
             data, within = unpack.unconsumed_tail, not unpack.eof

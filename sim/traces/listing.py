@@ -36,16 +36,16 @@ class TraceFile(NamedTuple):
 
 class Found(NamedTuple):
     files: list[TraceFile]
-    told: list[str]  # what is not read, and what is named otherwise than it is; one line each
+    notes: list[str]  # what is not read, and what is named otherwise than it is; one line each
 
 
 def list_files(root: str, *, without: str | None = None) -> Found:
     """All but what lies below `without`.  TraceFileError: there is nothing to read."""
-    told = list[str]()
+    notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
         if isinstance(filesystem, pafs.LocalFileSystem):
-            paths = [Path(root).name] if Path(root).is_file() else sorted(_local(Path(base), told))
+            paths = [Path(root).name] if Path(root).is_file() else sorted(_local(Path(base), notes))
         else:
             paths = sorted(_remote(filesystem, base))
     except (OSError, pa.ArrowException, ValueError) as error:
@@ -54,16 +54,16 @@ def list_files(root: str, *, without: str | None = None) -> Found:
         below = _below(without, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
     shown = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
-    beside = [path for path in shown if path.lower().endswith(NO_TRACES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")]
-    if beside:
-        told.append(f"no traces by their names: {_counted(beside)}")
+    others = [path for path in shown if path.lower().endswith(NO_TRACES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")]
+    if others:
+        notes.append(f"no traces by their names: {_counted(others)}")
     if hidden := [path for path in paths if path not in set(shown)]:
-        told.append(f"hidden: {_counted(hidden)}")
-    wanted = sorted(set(shown) - set(beside))
+        notes.append(f"hidden: {_counted(hidden)}")
+    wanted = sorted(set(shown) - set(others))
     if not wanted:
-        raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in told))
+        raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
     at = root if "://" in root else base  # a task may run elsewhere
-    return Found(_named([*_grouped(at, wanted)], told), told)
+    return Found(_named([*_grouped(at, wanted)], notes), notes)
 
 
 def filesystem_of(root: str) -> tuple[Any, str]:
@@ -92,18 +92,18 @@ MOST_NAME = 200
 """Bytes: it becomes the name of one folder, and those have 255."""
 
 
-def _local(base: Path, told: list[str]) -> Iterator[str]:
+def _local(base: Path, notes: list[str]) -> Iterator[str]:
     """Files below a folder, through links as well, but each folder once."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
-    yield from _walk(base, base, {os.path.realpath(base)}, told)
+    yield from _walk(base, base, {os.path.realpath(base)}, notes)
 
 
-def _walk(base: Path, folder: Path, seen: set[str], told: list[str]) -> Iterator[str]:
+def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        told.append(f"{folder.relative_to(base)}: cannot be listed: {error.strerror}")
+        notes.append(f"{folder.relative_to(base)}: cannot be listed: {error.strerror}")
         return
     for entry in entries:
         path = Path(entry.path)
@@ -111,19 +111,19 @@ def _walk(base: Path, folder: Path, seen: set[str], told: list[str]) -> Iterator
         try:
             is_folder, is_file = entry.is_dir(), entry.is_file()
         except OSError as error:  # a link to itself
-            told.append(f"{name}: is a link that leads nowhere: {error.strerror}")
+            notes.append(f"{name}: is a link that leads nowhere: {error.strerror}")
             continue
         if is_folder:
             real = os.path.realpath(entry.path)
             if real in seen:
-                told.append(f"{name}: is a link to a folder that is read anyway")
+                notes.append(f"{name}: is a link to a folder that is read anyway")
             else:
                 seen.add(real)
-                yield from _walk(base, path, seen, told)
+                yield from _walk(base, path, seen, notes)
         elif is_file:
             yield name
         else:
-            told.append(f"{name}: is {'a link that leads nowhere' if entry.is_symlink() else 'no ordinary file'}")
+            notes.append(f"{name}: is {'a link that leads nowhere' if entry.is_symlink() else 'no ordinary file'}")
 
 
 def _remote(filesystem: Any, base: str) -> Iterator[str]:
@@ -162,20 +162,20 @@ def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
         yield TraceFile(trace_name(name), root, tuple(parts), folder)
 
 
-def _named(files: Iterable[TraceFile], told: list[str]) -> list[TraceFile]:
-    """Each with a name of its own: files that differ in their endings only are told apart by them."""
+def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
+    """Each with a name of its own: files that differ in their endings only are notes apart by them."""
     by_name = dict[str, list[TraceFile]]()
     for file in sorted(files):
         by_name.setdefault(file.trace, []).append(file)
-    taken, named = set(by_name), list[TraceFile]()
+    used, named = set(by_name), list[TraceFile]()
     for name, same in by_name.items():
         for i, file in enumerate(same):
-            own = name if i == 0 else next(other for k in count(1) if (other := f"{name}-{k}") not in taken)
-            taken.add(own)
+            own = name if i == 0 else next(other for k in count(1) if (other := f"{name}-{k}") not in used)
+            used.add(own)
             named.append(file._replace(trace=own))
         if len(same) > 1:
             others = ", ".join(file.trace for file in named[1 - len(same) :])
-            told.append(f"{', '.join(file.paths[0] for file in same)}: have one name; the later ones are {others}")
+            notes.append(f"{', '.join(file.paths[0] for file in same)}: have one name; the later ones are {others}")
     return named
 
 

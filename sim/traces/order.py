@@ -33,10 +33,10 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
     while i >= 0:
         kept.add(i)
         i = before[i]
-    told, latest = dict[int, str](), after
+    reasons, latest = dict[int, str](), after
     for i, time in enumerate(times):
         if i in kept:
             latest = time
         else:
-            told[i] = BACK if time < latest or (strictly and time == latest) else AHEAD
-    return told
+            reasons[i] = BACK if time < latest or (strictly and time == latest) else AHEAD
+    return reasons

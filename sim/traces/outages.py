@@ -38,8 +38,8 @@ def _blocks(source: Source, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
         line += len(rows)
         good = (rows[list(COLUMNS[:2])] >= 0).all(axis=1)
         if not good.all():
-            told = pd.DataFrame({"line": rows.index[~good], "reason": "an interval or a duration is negative or missing", "text": ""})
-            yield rows_batch("quarantine", source, told)
+            bad = pd.DataFrame({"line": rows.index[~good], "reason": "an interval or a duration is negative or missing", "text": ""})
+            yield rows_batch("quarantine", source, bad)
         rows = rows[good]
         begin_ms = at_ms + rows["failure_interval"].astype(float).cumsum()
         at_ms = float(begin_ms.iloc[-1]) if len(rows) else at_ms

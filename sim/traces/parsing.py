@@ -67,19 +67,19 @@ def never(index: pd.Index) -> pd.Series[str]:
 
 def first_wrong(*rules: Rule) -> pd.Series[str]:
     """The first rule that a row breaks."""
-    told = never(rules[0][1].index)
+    reasons = never(rules[0][1].index)
     for reason, broken in rules:
-        told = told.mask((told == "") & broken, reason)
-    return told
+        reasons = reasons.mask((reasons == "") & broken, reason)
+    return reasons
 
 
 def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
     """Texts that are no finite number from 0 on; blank ones may be."""
-    given = ~blank(texts)
+    filled = ~blank(texts)
     return [
-        (f"{name} is no number", given & values.isna()),
-        (f"{name} is not finite", given & _not_finite(values)),
-        (f"{name} is negative", given & (values < 0)),
+        (f"{name} is no number", filled & values.isna()),
+        (f"{name} is not finite", filled & _not_finite(values)),
+        (f"{name} is negative", filled & (values < 0)),
     ]
 
 

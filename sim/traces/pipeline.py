@@ -19,7 +19,7 @@ from sim.runtime.run.manifest import code_version
 from sim.sweep.spark import task as spark_task
 from sim.sweep.spark.session import ARCHIVE
 from sim.traces import task
-from sim.traces.asked import Asked
+from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
 from sim.traces.tables import TABLES, UNION
@@ -33,7 +33,7 @@ MOST_GAP_S = 86_400
 """Of arrivals: seconds without any are written one by one up to a day; beyond, the first and the last of them."""
 
 
-def read_traces(spark: Any, files: Sequence[TraceFile], out: str, asked: Asked = Asked()) -> pd.DataFrame:  # noqa: B008 - frozen
+def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
     """How many rows there are of each trace, file, kind and reason, and the first line of them; kind `passed`: rows of no table.
 
     TraceFileError: the tables cannot be written.
@@ -41,7 +41,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, asked: Asked =
     out = out.rstrip("/")
     staging = f"{out}/{STAGING}"
     try:
-        rows = spark.range(0, len(files), 1, min(len(files), MOST_TASKS)).mapInArrow(_reader(files, asked), _schema())
+        rows = spark.range(0, len(files), 1, min(len(files), MOST_TASKS)).mapInArrow(_reader(files, choices), _schema())
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
@@ -54,7 +54,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, asked: Asked =
     except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
         with suppress(Exception):
             _remove(spark, staging)
-        raise TraceFileError(f"the tables cannot be written: {_said(error)}") from None
+        raise TraceFileError(f"the tables cannot be written: {_reason(error)}") from None
     return counts
 
 
@@ -68,12 +68,12 @@ _PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception)
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
-def _reader(files: Sequence[TraceFile], asked: Asked) -> Any:
+def _reader(files: Sequence[TraceFile], choices: Choices) -> Any:
     from pyspark import cloudpickle
 
     for module in (task, spark_task):
         cloudpickle.register_pickle_by_value(module)
-    return task.reader(pickle.dumps(list(files)), pickle.dumps(asked), partial(spark_task.bring, ARCHIVE, code_version()))
+    return task.reader(pickle.dumps(list(files)), pickle.dumps(choices), partial(spark_task.bring, ARCHIVE, code_version()))
 
 
 def _schema() -> str:
@@ -123,7 +123,7 @@ def _with_factor(speeds: Any) -> Any:
     return found.select("s.*", (F.col("usual") / F.col("speed")).alias("factor"))
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """What Spark says in hundreds of lines, in one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if named := [line for line in lines if _PYTHON_ERROR.match(line)]:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.foreign import printable
-from sim.traces.asked import Asked
+from sim.traces.choices import Choices
 from sim.traces.lines import Line, TraceFileError, lines
 from sim.traces.order import out_of_order
 from sim.traces.parsing import Format
@@ -46,13 +46,13 @@ class Source:
         return name.removesuffix("_events") if name.endswith("_events") else None
 
 
-def read_rows(source: Source, stream: BinaryIO, asked: Asked = Asked()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def read_rows(source: Source, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Batches of `sim.traces.tables.UNION`."""
     try:
-        told = lines(stream)
-        first = next(told, None)
+        remaining = lines(stream)
+        first = next(remaining, None)
         if first is None or (not first.text.strip() and not first.fault):
-            first = next((line for line in told if line.text.strip()), None)
+            first = next((line for line in remaining if line.text.strip()), None)
         if first is None:
             yield quarantined(source, "the file is empty")
             return
@@ -61,16 +61,16 @@ def read_rows(source: Source, stream: BinaryIO, asked: Asked = Asked()) -> Itera
             return
         delimiter = max(_DELIMITERS, key=first.text.count)
         columns = [name.strip().strip("\ufeff") for name in _fields(first, delimiter) or []]
-        headless = all(_is_number(name) or not name for name in columns[:2]) or asked.names_columns_by_number(len(columns))
+        headless = all(_is_number(name) or not name for name in columns[:2]) or choices.names_columns_by_number(len(columns))
         names = [str(i) for i in range(len(columns))] if headless else columns
         twice = sorted({name for name in names if names.count(name) > 1})
-        format_ = asked.format_of(columns if headless and not asked.names_columns_by_number(len(columns)) else names)
+        format_ = choices.format_of(columns if headless and not choices.names_columns_by_number(len(columns)) else names)
         if format_ is None or twice:
             unknown = f"no known format has the columns {', '.join(columns)[:SHOWN]}"
             why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
             yield _quarantine(source, [(first.number, why, first.text)])
             return
-        rows = chain([first], told) if headless else told
+        rows = chain([first], remaining) if headless else remaining
         yield from _Blocks(source, format_, names, delimiter).read(rows)
     except TraceFileError as error:
         yield quarantined(source, str(error))
@@ -98,9 +98,9 @@ class _Blocks:
                 size += len(line.text)
                 if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
                     continue
-            held = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
-            yield from self._block(block, held)
-            block = block[len(block) - held :]
+            kept_back = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            yield from self._block(block, kept_back)
+            block = block[len(block) - kept_back :]
             size = sum(len(line.text) for line in block)
             if line is None:
                 break
@@ -109,9 +109,9 @@ class _Blocks:
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
 
-    def _block(self, block: list[Line], held: int) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[Line], kept_back: int) -> Iterator[pa.RecordBatch]:
         bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
-        until = block[-held - 1].number if block else 0
+        until = block[-kept_back - 1].number if block else 0
         for line in block:
             self.rows += line.number <= until
             if line.fault:
@@ -132,8 +132,8 @@ class _Blocks:
                     yield self._table(kind, chosen)
             broken = wrong[wrong != ""]
             bad += [(line, why, self.delimiter.join(good[line])) for line, why in zip(broken.index.tolist(), broken, strict=True)]
-            told = parsed.passed[(wrong == "") & (parsed.passed != "") & (wrong.index <= until)].value_counts()
-            for why, count in told.items():
+            passed = parsed.passed[(wrong == "") & (parsed.passed != "") & (wrong.index <= until)].value_counts()
+            for why, count in passed.items():
                 yield passed_over(self.source, str(why), int(count))
         if bad := [row for row in sorted(bad) if row[0] <= until]:
             yield _quarantine(self.source, bad)
@@ -147,15 +147,15 @@ class _Blocks:
         strictly = self.format.ordered == "rates"
         steps = np.diff(time.to_numpy(), prepend=self.latest)
         if ((steps > 0) if strictly else (steps >= 0)).all():
-            told = dict[int, str]()
+            misplaced = dict[int, str]()
         else:
-            told = out_of_order(time.tolist(), self.latest, strictly=strictly)
-        if self.blocks == 0 and len(time) >= ENOUGH and len(told) > (1 - LEAST_IN_ORDER) * len(time):
-            first = f"{len(told)} of the first {len(time)} rows are not in order"
+            misplaced = out_of_order(time.tolist(), self.latest, strictly=strictly)
+        if self.blocks == 0 and len(time) >= ENOUGH and len(misplaced) > (1 - LEAST_IN_ORDER) * len(time):
+            first = f"{len(misplaced)} of the first {len(time)} rows are not in order"
             raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
-        if told:
-            places = time.index[list(told)]
-            wrong = pd.Series(list(told.values()), index=places, dtype=object).reindex(wrong.index).fillna(wrong)
+        if misplaced:
+            places = time.index[list(misplaced)]
+            wrong = pd.Series(list(misplaced.values()), index=places, dtype=object).reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
         self.latest = float(kept.iloc[-1]) if len(kept) else self.latest
         return wrong
@@ -193,9 +193,9 @@ def passed_over(source: Source, why: str, count: int) -> pa.RecordBatch:
 def rows_batch(kind: str, source: Source, rows: pd.DataFrame) -> pa.RecordBatch:
     """Rows of one table, in all columns of all tables."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
-    told = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}
+    columns = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}
     arrays = [
-        pa.array(told[field.name], type=field.type, from_pandas=True) if field.name in told else pa.nulls(len(rows), field.type)
+        pa.array(columns[field.name], type=field.type, from_pandas=True) if field.name in columns else pa.nulls(len(rows), field.type)
         for field in UNION
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=UNION)

@@ -9,16 +9,16 @@ from typing import Any
 __all__ = ["reader"]
 
 
-def reader(files: bytes, asked: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def reader(files: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """For mapInArrow over the numbers of pickled `files`: all their rows."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         bring()
         from sim.traces.files import rows_of
 
-        listed, said = pickle.loads(files), pickle.loads(asked)  # noqa: S301 - our own
+        listed, choices_of_user = pickle.loads(files), pickle.loads(choices)  # noqa: S301 - our own
         for numbers in batches:
             for i in numbers.column("id").to_pylist():
-                yield from rows_of(listed[i], said)
+                yield from rows_of(listed[i], choices_of_user)
 
     return read

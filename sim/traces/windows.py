@@ -38,13 +38,13 @@ LEAST_COVERED = 0.5
 
 class Cut(NamedTuple):
     windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
-    told: list[str]  # what was left out; one line each
+    notes: list[str]  # what was left out; one line each
 
 
 def windows(
-    spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, beside: str = "."
+    spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
 ) -> Cut:
-    """`count` per trace (default: all).  `beside`: the folder that the paths in `file` start from.
+    """`count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
 
     TraceFileError: no such trace, or no window of that length in any.
     """
@@ -55,35 +55,35 @@ def windows(
     if trace is not None:
         rates = rates.where(F.col("trace") == trace)
     span = _span(rates).where((F.col("end") - F.col("begin") >= length_s) & F.col("usual").isNotNull()).cache()
-    asked = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
-    if not asked:
+    possible = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
+    if not possible:
         wanted = f"the trace '{trace}'" if trace is not None else "any trace"
         raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {wanted}")
     failures = _failures(spark, tables, span)
     around = _around(failures, span, length_s) if cut == "failures" else None
     full = _described(rates, failures, span, around, length_s).cache()
-    told = []
-    if sparse := (asked if around is None else around.count()) - full.count():
-        told.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
+    notes = []
+    if sparse := (possible if around is None else around.count()) - full.count():
+        notes.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
     found = CUTS[cut](full, count).select("trace", "from_s", *FEATURES).orderBy("trace", "from_s").toPandas()
     if found.empty:
-        raise TraceFileError(f"{tables}: no windows: " + (told[0] if told else f"none of {length_s:g} s around a failure"))
+        raise TraceFileError(f"{tables}: no windows: " + (notes[0] if notes else f"none of {length_s:g} s around a failure"))
     several = len(set(found["trace"])) > 1
     names = [f"{row.trace} {row.from_s:.10g} s" if several else f"{row.from_s:.10g} s" for row in found.itertuples()]
     found.insert(0, "window", names)
     found.insert(3, "length_s", float(length_s))
-    found.insert(4, "file", [_place(tables, name, beside) for name in found["trace"]])
-    return Cut(found, told)
+    found.insert(4, "file", [_place(tables, name, base) for name in found["trace"]])
+    return Cut(found, notes)
 
 
 def _table(spark: Any, tables: str, name: str) -> Any:
     return spark.read.schema(schema_of(name)).parquet(f"{tables}/{name}")
 
 
-def _place(tables: str, trace: str, beside: str) -> str:
+def _place(tables: str, trace: str, base: str) -> str:
     """Where a trace's rates lie; names of traces hold nothing but `/` that Spark would write otherwise."""
     place = f"{tables}/rates/trace={quote(trace, safe='')}"
-    return place if "://" in place else relpath(place, beside)
+    return place if "://" in place else relpath(place, base)
 
 
 def _span(rates: Any) -> Any:
@@ -105,8 +105,8 @@ def _around(failures: Any, span: Any, length_s: float) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     placed = failures.join(span, "trace").withColumn("from_s", F.col("t_s") - F.col("begin") - length_s / 3).drop("t_s")
-    whole = (F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))
-    return placed.where(whole).select("trace", "from_s").distinct()
+    within = (F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))
+    return placed.where(within).select("trace", "from_s").distinct()
 
 
 def _failures(spark: Any, tables: str, span: Any) -> Any:
@@ -114,10 +114,10 @@ def _failures(spark: Any, tables: str, span: Any) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     folder = F.regexp_replace("trace", "[^/]*$", "")
-    told = _table(spark, tables, "failures").select(folder.alias("folder"), "t_s", "run")
+    failures_of_folder = _table(spark, tables, "failures").select(folder.alias("folder"), "t_s", "run")
     met = (F.col("t_s") >= F.col("begin")) & (F.col("t_s") <= F.col("end"))
     met &= F.col("run").isNull() | F.expr("endswith(trace, run)")
-    return span.withColumn("folder", folder).join(told, "folder").where(met).select("trace", "t_s")
+    return span.withColumn("folder", folder).join(failures_of_folder, "folder").where(met).select("trace", "t_s")
 
 
 def _described(rates: Any, failures: Any, span: Any, around: Any, length_s: float) -> Any:
@@ -137,18 +137,18 @@ def _described(rates: Any, failures: Any, span: Any, around: Any, length_s: floa
         return timed.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
 
     seen = inside(failures).groupBy("trace", "from_s").agg(F.count("*").alias("failures"), F.min("at").alias("failure_s"))
-    told = inside(rates.where("rate is not null")).groupBy("trace", "from_s", "usual", "step").agg(
+    described = inside(rates.where("rate is not null")).groupBy("trace", "from_s", "usual", "step").agg(
         F.count("*").alias("rows"), F.avg("rate").alias("mean"), F.max("rate").alias("peak"), F.stddev_pop("rate").alias("spread"),
         F.percentile_approx("rate", 0.95).alias("p95"), F.regr_slope("rate", "at").alias("slope"),
     )  # fmt: skip
-    whole = told.where("mean > 0").withColumns({
+    complete = described.where("mean > 0").withColumns({
         "covered": F.least(F.lit(1.0), F.col("rows") * F.col("step") / length_s),
         "burst": F.col("peak") / F.col("mean"),
         "variation": F.col("spread") / F.col("mean"),
         "trend": F.coalesce(F.col("slope"), F.lit(0.0)) * length_s / F.col("mean"),
         "load": F.col("mean") / F.col("usual"),
     })  # fmt: skip
-    return whole.where(F.col("covered") >= LEAST_COVERED).join(seen, ["trace", "from_s"], "left").fillna(0, ["failures"])
+    return complete.where(F.col("covered") >= LEAST_COVERED).join(seen, ["trace", "from_s"], "left").fillna(0, ["failures"])
 
 
 def _first(order: str) -> Callable[[Any, int | None], Any]:

@@ -38,18 +38,18 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
     apart = spreads(table, settings)
     means = {names[0]: _mean(values[values["recording"].isin(names)]) for names in groups}
     rows = []
-    for one, other in combinations(means, 2):
-        found = differences(settings[one], settings[other])
+    for first, second in combinations(means, 2):
+        found = differences(settings[first], settings[second])
         if len(found) != 1:
             continue
         for quantity in REPEATS:
-            if quantity not in means[one].index or quantity not in means[other].index:
+            if quantity not in means[first].index or quantity not in means[second].index:
                 continue
-            this, that = (means[name].loc[quantity].to_dict() for name in (one, other))
+            this, that = (means[name].loc[quantity].to_dict() for name in (first, second))
             if _tells(quantity, this, that, apart[quantity]):
                 seen, said = (this["observed"], that["observed"]), (this["predicted"], that["predicted"])
                 right = (seen[0] < seen[1]) == (said[0] < said[1]) and said[0] != said[1]
-                rows.append((_change(*found[0]), one, other, quantity, *seen, *said, right))
+                rows.append((_change(*found[0]), first, second, quantity, *seen, *said, right))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -95,9 +95,9 @@ def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str
     return groups
 
 
-def _tells(quantity: str, one: dict[Any, float], other: dict[Any, float], apart: float) -> bool:
-    difference, mean = abs(one["observed"] - other["observed"]), (one["observed"] + other["observed"]) / 2
-    within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((one, other), (other, one)))
+def _tells(quantity: str, first: dict[Any, float], second: dict[Any, float], apart: float) -> bool:
+    difference, mean = abs(first["observed"] - second["observed"]), (first["observed"] + second["observed"]) / 2
+    within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((first, second), (second, first)))
     return mean > 0 and difference > apart * mean and difference >= _floor(quantity) and not within
 
 
@@ -105,16 +105,16 @@ def _floor(quantity: str) -> float:
     return NEGLIGIBLE_MS if quantity in DURATIONS else 0.0
 
 
-def _change(setting: str, one: Any, other: Any) -> str:
+def _change(setting: str, first: Any, second: Any) -> str:
     """'barriers: aligned -> unaligned'; of vertices only what differs."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-        pairs = {(_text(one.get(key)), _text(other.get(key))) for key in keys}
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+        pairs = {(_text(first.get(key)), _text(second.get(key))) for key in keys}
         if len(pairs) == 1:
             ((left, right),) = pairs
             return f"{setting}: {left} -> {right}"
-        return f"{setting}: {', '.join(f'{key} {_text(one.get(key))} -> {_text(other.get(key))}' for key in keys)}"
-    return f"{setting}: {_text(one)} -> {_text(other)}"
+        return f"{setting}: {', '.join(f'{key} {_text(first.get(key))} -> {_text(second.get(key))}' for key in keys)}"
+    return f"{setting}: {_text(first)} -> {_text(second)}"
 
 
 def _text(value: Any) -> str:

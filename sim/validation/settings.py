@@ -25,23 +25,23 @@ _RECORDER = {"heap", "poll_s", "sample_s", "flink_release"}
 def settings_of(config: Configuration, flink_version: str) -> Settings:
     """By name.  Values that were not set are their defaults; the name of a run and how long it lasted are no settings."""
     flink = {key: str(value) for key, value in config.flink.items() if key not in (_UNALIGNED, _TIMEOUT)}
-    told = {key: value for key, value in config.model_dump().items() if key not in _NAMES | _RECORDER}
+    plain = {key: value for key, value in config.model_dump().items() if key not in _NAMES | _RECORDER}
     return {
         "version": flink_version.rpartition(".")[0] or flink_version,
         "barriers": _barriers(config),
         **flink,
         **{f"storage {key}": value for key, value in config.fs.model_dump().items()},
-        **told,
+        **plain,
         **_of_nodes(config.nodes),
     }
 
 
-def differences(one: Settings, other: Settings) -> list[tuple[str, Any, Any]]:
+def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
     """(setting, value of one, value of the other) of those that are not the same; work of another size at another place is two."""
-    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    if "work" in keys and not (one["work"] and other["work"]):
+    keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+    if "work" in keys and not (first["work"] and second["work"]):
         keys = [key for key in keys if key != "place of work"]  # no work is done at no place
-    return [(key, one.get(key), other.get(key)) for key in keys]
+    return [(key, first.get(key), second.get(key)) for key in keys]
 
 
 def _barriers(config: Configuration) -> str:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
 
-__all__ = ["COLUMNS", "FIRST", "NEGLIGIBLE_MS", "beside", "covered", "relative_errors", "scenario_of", "truth", "unmodelled"]
+__all__ = [
+    "COLUMNS", "FIRST", "NEGLIGIBLE_MS", "covered", "join_observed_predicted", "relative_errors", "scenario_of", "truth", "unmodelled",
+]  # fmt: skip
 
 NEGLIGIBLE_MS = 60.0
 """Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
@@ -59,7 +61,7 @@ def truth(
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
     runs = [predicted(simulate(each, engine=engine, check=False, progress=progress)) for each in seeded]
-    table = beside(seen, pd.concat(runs))
+    table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table
@@ -77,7 +79,7 @@ def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
     return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 
 
-def beside(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
     """Two tables of observations (`sim.recordings.observe`) as one: `COLUMNS` from `quantity` on, in the order of the first."""
     table = _percentiles(observations, "observed").merge(_percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left")
     table["relative_error"] = relative_errors(table)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sim.advice.bench import prepared
+from sim.advice.job import prepared
 from sim.scenario import ScenarioError
 
 JOB = """\

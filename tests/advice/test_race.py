@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from sim.advice.bench import prepared
+from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.needs import needs
 from sim.advice.race import Race
+from sim.advice.requirements import requirements
 from sim.advice.sensitivity import section, sensitivity
 from sim.advice.trials import Bench
 from sim.advice.unknowns import Unknown
@@ -64,7 +64,7 @@ def job(tmp_path):
 
 def race(job, run, most=12, mtbf_s=DAY_S, **limits):
     found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most)
-    found.whole()
+    found.run_until_sure()
     return found
 
 
@@ -154,7 +154,7 @@ def test_what_it_would_take(job):
     assert [
         "Even with checkpoint storage 10 times as fast none of the nearest settings would.",
         "Even with operators 10 times as fast none of the nearest settings would.",
-    ] == needs(found, {}, assumed)
+    ] == requirements(found, {}, assumed)
     assert {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"} == assumed
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.calibration.cross_validation import WAYS, Heard, Run, errors, fits, runs, sources
+from sim.calibration.cross_validation import WAYS, RecordingVotes, Run, errors, fits, runs, sources
 from sim.model.scenario import Overheads
 
 HEARD = [
-    Heard("a1", "a", {"trigger": 2.0, "close": 10.0}),
-    Heard("a2", "a", {"trigger": 4.0, "close": 30.0}),
-    Heard("b1", "b", {"trigger": 8.0}),
-    Heard("c1", "c", {"trigger": 8.0, "fail": 50.0}),
+    RecordingVotes("a1", "a", {"trigger": 2.0, "close": 10.0}),
+    RecordingVotes("a2", "a", {"trigger": 4.0, "close": 30.0}),
+    RecordingVotes("b1", "b", {"trigger": 8.0}),
+    RecordingVotes("c1", "c", {"trigger": 8.0, "fail": 50.0}),
 ]
 
 
@@ -42,7 +42,7 @@ def test_it_is_said_where_constants_come_from():
 
 def test_what_is_equal_is_run_once():
     """Constants that differ by less than their precision are the same."""
-    alike = [Heard(str(i), str(i), {"trigger": 3 + i / 100}) for i in range(5)]
+    alike = [RecordingVotes(str(i), str(i), {"trigger": 3 + i / 100}) for i in range(5)]
 
     assert [Run(i, Overheads(trigger_ns=3_000_000)) for i in range(5)] == runs(fits(alike))
     assert 4 < len(runs(fits(HEARD))) <= 12

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.sweep.file.document import Precision
-from sim.sweep.precision import more
+from sim.sweep.precision import more_replications
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,6 @@ def test_more_where_the_mean_is_not_known(study, values, most, expected):
     rows += [{"strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
     rows += [{"strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
 
-    asked = more([mine, other], pd.DataFrame(rows), precision)
+    asked = more_replications([mine, other], pd.DataFrame(rows), precision)
 
     assert [expected, 3] == [scenario.run.replications for scenario in asked]

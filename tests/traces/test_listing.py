@@ -14,7 +14,7 @@ def listed(folder, *names, **options):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     found = list_files(str(folder), **options)
-    return {file.trace: file.paths for file in found.files}, found.told
+    return {file.trace: file.paths for file in found.files}, found.notes
 
 
 def test_parts_of_a_rotated_log_are_one_trace(tmp_path):

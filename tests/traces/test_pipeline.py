@@ -103,7 +103,7 @@ def test_a_sweep_replays_them(spark, tables, tmp_path):
     """The table of windows is what a sweep file reads: it names the table of rates, blanks and dirty rows and all."""
     from sim.traces.windows import windows
 
-    windows(spark, str(tables[0]), length_s=20, trace="a/load", beside=str(tmp_path)).windows.to_csv(tmp_path / "windows.csv", index=False)
+    windows(spark, str(tables[0]), length_s=20, trace="a/load", base=str(tmp_path)).windows.to_csv(tmp_path / "windows.csv", index=False)
     (tmp_path / "job.yaml").write_text(JOB)
     (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nwindows: {source: source, file: windows.csv}\n")
 

@@ -10,14 +10,14 @@ import pytest
 
 from sim.traces import lines as room
 from sim.traces import reading
-from sim.traces.asked import Asked
+from sim.traces.choices import Choices
 from sim.traces.reading import Source, read_rows
 
 
 def read(text, trace="t", **asked):
     """Kind of row -> its table, with the columns that have anything in them."""
     data = text if isinstance(text, bytes) else text.encode()
-    table = pa.Table.from_batches(read_rows(Source(trace, "t.csv"), io.BytesIO(data), Asked(**asked))).to_pandas()
+    table = pa.Table.from_batches(read_rows(Source(trace, "t.csv"), io.BytesIO(data), Choices(**asked))).to_pandas()
     same = ["kind", "trace", "file"]
     return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False)}
 

@@ -17,7 +17,7 @@ from sim.recordings.observe.quantities import table_of
 from sim.runtime.run.simulate import simulate
 from sim.validation.predicted import predicted
 from sim.validation.summary import PER_FAMILY, judged, summary
-from sim.validation.truth import beside, covered, relative_errors, scenario_of, truth
+from sim.validation.truth import covered, join_observed_predicted, relative_errors, scenario_of, truth
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 NAN = float("nan")
@@ -153,7 +153,7 @@ def test_percentiles_are_over_checkpoints_and_the_first_stands_apart():
     """Of what was observed: three checkpoints; of what was predicted: those of all seeds; None is the whole job."""
     seen = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 5)], ("completed", "", -1, 4.0))
     said = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 12)])
-    rows = beside(seen, said).set_index("quantity")
+    rows = join_observed_predicted(seen, said).set_index("quantity")
 
     assert [100, 100, 100] == rows.loc["start_delay (first)", ["observed_p10", "observed_p50", "observed_p90"]].tolist()
     assert [220, 300, 380] == rows.loc["start_delay", ["observed_p10", "observed_p50", "observed_p90"]].tolist()

@@ -84,8 +84,8 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
     if vertex.name in job.known:
         return job.known[vertex.name]
-    told = [(time_ms, _told(vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
-    changed = _changed(told)
+    sampled = [(time_ms, _subtask_values(vertex, path, sample[path])) for time_ms, sample in job.snapshot.samples.items() if path in sample]
+    changed = _changed(sampled)
     clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
         dated = changed[1:]  # the first may have been old already
@@ -99,19 +99,19 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     return found
 
 
-def _told(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
     """Read by hand: a job of thousands of subtasks has millions of these."""
     if not isinstance(answer, list):
         raise RecordingError(f"{path}: is no list of metrics")
-    told: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for metric in answer:
         if not isinstance(metric, dict):
             raise RecordingError(f"{path}: a metric is no object")
         number, _, name = str(metric.get("id")).partition(".")
         if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
             short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
-            told.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
-    return told
+            values.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
+    return values
 
 
 def _changed(samples: list[_Sample]) -> list[_Sample]:
@@ -137,8 +137,8 @@ def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _over_samples(vertex: RestVertex, told: Series) -> Flows | None:
-    counters = {quantity: told[name] for quantity, name in COUNTERS.items() if name in told}
+def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
+    counters = {quantity: sampled[name] for quantity, name in COUNTERS.items() if name in sampled}
     by_time: dict[int, dict[str, list[float]]] = {}
     for quantity, measured in counters.items():
         for time_ms, values in measured:
@@ -148,7 +148,7 @@ def _over_samples(vertex: RestVertex, told: Series) -> Flows | None:
     if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
         return None
     (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
-    averages = {} if "busy_ms" in counters else _averages(told, ended_ms - begun_ms)
+    averages = {} if "busy_ms" in counters else _averages(sampled, ended_ms - begun_ms)
     subtasks = tuple(
         _flow({key: last[key][i] - first[key][i] for key in first.keys() & last.keys()} | averages.get(i, {}), ended_ms - begun_ms)
         for i in range(vertex.parallelism)
@@ -165,11 +165,11 @@ def _since_restart(samples: list[_Sample]) -> list[_Sample]:
     return samples[begin:]
 
 
-def _averages(told: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
+def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
     """Flink before 1.16 accumulates nothing: the mean of its averages has to do."""
     shares: dict[int, dict[str, float]] = {}
     for quantity, name in AVERAGES.items():
-        samples = [values for _, values in told.get(name, ())]
+        samples = [values for _, values in sampled.get(name, ())]
         for i in range(len(samples[0]) if samples else 0):
             known = [values[i] for values in samples if not math.isnan(values[i])]
             if known:

@@ -84,10 +84,10 @@ def infer_log(log: JobLog) -> Inference:
 
 def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
     """The vertices of the log one after the other, or a source and one operator."""
-    told = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
-    names = short_names(list(told))
+    vertices = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
+    names = short_names(list(vertices))
     unread: list[str] = []
-    for (vertex, parallelism), name in zip(told.items(), names, strict=True):
+    for (vertex, parallelism), name in zip(vertices.items(), names, strict=True):
         draft.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed", job=name)
         reads = [] if vertex.startswith("Source") or not unread else unread
         for upstream in reads:

@@ -44,9 +44,10 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
         why = "every minute: /jobs/:id/checkpoints/config is missing."
         draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
         return
-    for name, told in (("interval", config.interval), ("timeout", config.timeout)):
-        if told is not None and 0 < told < SHORTEST_MS:
-            raise RecordingError(f"{job.snapshot.source}: /checkpoints/config: {name} is {told} ms; Flink takes {SHORTEST_MS} ms or more")
+    for name, value_ms in (("interval", config.interval), ("timeout", config.timeout)):
+        if value_ms is not None and 0 < value_ms < SHORTEST_MS:
+            place = f"{job.snapshot.source}: /checkpoints/config"
+            raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {SHORTEST_MS} ms or more")
     draft.inferred += 1
     draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
     draft.put("checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off")
@@ -111,11 +112,11 @@ def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str 
             yield key, {"true": True, "false": False}.get(value.lower(), value)
 
 
-def _restart(told: str) -> dict[str, str | int]:
+def _restart(text: str) -> dict[str, str | int]:
     """Flink describes the strategy in a sentence; empty: it is the cluster's."""
-    if "deactivated" in told.lower():
+    if "deactivated" in text.lower():
         return {"restart-strategy.type": "none"}
-    fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", told)
+    fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text)
     if fixed is None:
         return {}
     delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
@@ -137,8 +138,8 @@ def _placement(draft: Draft, job: RestJob) -> None:
         vertex.name: {place.subtask: place.taskmanager_id or place.endpoint or place.host for place in job.details[vertex.name].subtasks}
         for vertex in job.vertices
     }
-    told = {place for subtasks in places.values() for place in subtasks.values()}
-    if not told or "" in told:
+    hosts = {place for subtasks in places.values() for place in subtasks.values()}
+    if not hosts or "" in hosts:
         draft.ask("cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index.")
         return
     local, spread, all_channels = 0, 0, 0
@@ -155,5 +156,5 @@ def _placement(draft: Draft, job: RestJob) -> None:
     share = local / all_channels
     nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
     exact = "" if abs(shares[nearest] - share) < 0.005 else f", {shares[nearest]:.0%} with the nearest placement there is"
-    managers = f"{len(told)} task managers" if len(told) > 1 else "one task manager"
+    managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
     draft.put("cluster.placement", nearest, f"{managers}; {share:.0%} of the pairs of tasks share one{exact} (/jobs/:id/vertices/:id)")

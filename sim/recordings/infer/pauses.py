@@ -35,15 +35,15 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
     long = [pause for pause in pauses if pause > NOISE_MS]
     if sum(long) * 3 > NOISE_MS * len(pauses):  # less on the average is noise that is now and then larger
         found = f"in {len(long)} of {len(pauses)} snapshots"
-        told = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"
-        draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), told, job=vertex.name)
+        origin = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"
+        draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), origin, job=vertex.name)
         if len(long) * 20 < len(pauses) * 19:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
             draft.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}", job=vertex.name)
     syncs = [subtask.checkpoint.sync for _, subtask in _snapshots(job, vertex) if subtask.checkpoint.sync >= 0]
     if syncs and median(syncs) > NOISE_MS and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {}):
-        told = f"median sync duration of {len(syncs)} snapshots"
-        draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), told, job=vertex.name)
+        origin = f"median sync duration of {len(syncs)} snapshots"
+        draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
 
 
 def before_barrier_ms(subtask: Subtask, job: RestJob) -> int:

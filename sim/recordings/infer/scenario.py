@@ -48,9 +48,9 @@ def infer_job(job: RestJob) -> Inference:
 
 
 def _head(draft: Draft, job: RestJob) -> None:
-    told = f"Imported from {shown(job.snapshot.source)}, job {job.snapshot.job} ({shown(job.job.state) or 'state unknown'})"
+    origin = f"Imported from {shown(job.snapshot.source)}, job {job.snapshot.job} ({shown(job.job.state) or 'state unknown'})"
     counts = ", ".join(f"{job.counts[key]} {key}" for key in ("completed", "failed", "in_progress") if key in job.counts)
-    draft.head.append(f"{told}, Flink {shown(job.flink_version) or 'of unknown version'}.")
+    draft.head.append(f"{origin}, Flink {shown(job.flink_version) or 'of unknown version'}.")
     draft.head.append(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 
 

@@ -62,14 +62,14 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
     which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
-    told = f"state of {which} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
+    origin = f"state of {which} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
     first = next(point for point in points if _sizes(point, vertex))
     if first is not latest and (before := sum(_sizes(first, vertex))) and abs(sum(sizes) / before - 1) > 0.1:
-        told += f"; {before:,} bytes in checkpoint {first.id}"
+        origin += f"; {before:,} bytes in checkpoint {first.id}"
     if not keyed:
-        draft.put("snapshot.operator-state", format_size(round(median(sizes))), told, job=vertex.name)
+        draft.put("snapshot.operator-state", format_size(round(median(sizes))), origin, job=vertex.name)
         return
-    draft.put("state.size", format_size(sum(sizes)), told, job=vertex.name)
+    draft.put("state.size", format_size(sum(sizes)), origin, job=vertex.name)
     if backend != "hashmap":
         named = job.checkpoint_config.state_backend if job.checkpoint_config else None
         draft.put("state.backend", "rocksdb", f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
@@ -109,8 +109,8 @@ def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
 
 def _backend(job: RestJob) -> str:
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-    told = named or job.options.get("state.backend.type") or "hashmap"
-    return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in told.lower()), "other")
+    name = named or job.options.get("state.backend.type") or "hashmap"
+    return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in name.lower()), "other")
 
 
 def _is_incremental(job: RestJob) -> bool:

@@ -47,10 +47,10 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         if metadata_ms is not None:
             draft.put("storage.metadata-latency", latency, gaps)
         return
-    latency_ms, per_ms, told = _line(points, metadata_ms)
+    latency_ms, per_ms, origin = _line(points, metadata_ms)
     if per_ms:
         rate = min(int(float(f"{per_ms * 1000:.3g}")), FASTEST_BYTES_PER_SECOND)
-        draft.put("storage.bandwidth", format_byte_rate(max(rate, 1)), told)
+        draft.put("storage.bandwidth", format_byte_rate(max(rate, 1)), origin)
     else:
         fastest = max(_written(job), key=_bytes_per_second)
         at_least = _bytes_per_second(fastest)
@@ -59,7 +59,7 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
         lasted = not _is_unaligned(job) and fastest.checkpoint.async_ > LONG * latency_ms
         assumed = format_byte_rate(max(0 if lasted else ASSUMED_BYTES_PER_SECOND, int(float(f"{at_least:.3g}"))))
         draft.ask("storage.bandwidth", assumed, question, f"{assumed}; {bound}.")
-    draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), "where that line begins" if per_ms else told)
+    draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), "where that line begins" if per_ms else origin)
     if metadata_ms is None:
         metadata_ms, gaps = round(latency_ms), "as for any file: only late checkpoints show it"
     draft.put("storage.metadata-latency", format_duration(metadata_ms * 10**6), gaps)
@@ -88,9 +88,9 @@ def _points(job: RestJob) -> list[tuple[float, float]]:
 
 def _inline_bytes(job: RestJob) -> int:
     """State up to this size travels in the acknowledgement."""
-    told = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
+    threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
     try:
-        return Storage().inline_threshold_bytes if told is None else parse_flink_size(told)
+        return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
     except UnitError:
         return Storage().inline_threshold_bytes
 
@@ -140,5 +140,5 @@ def _metadata(job: RestJob) -> tuple[int | None, str]:
     ]
     if len(gaps) < 3:
         return None, ""
-    told = f"median of {len(gaps)} gaps between the last acknowledgement of a late checkpoint and the next trigger"
-    return max(0, round(median(gaps) - Overheads().complete_ns / 10**6)), told
+    origin = f"median of {len(gaps)} gaps between the last acknowledgement of a late checkpoint and the next trigger"
+    return max(0, round(median(gaps) - Overheads().complete_ns / 10**6)), origin

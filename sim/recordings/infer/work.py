@@ -64,18 +64,18 @@ def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None
     for edge in vertex.inputs:
         if not edge.is_pipelined:
             draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
-        ship, told = _shipped(edge.ship), f"{edge.ship} in the plan"
+        ship, origin = _shipped(edge.ship), f"{edge.ship} in the plan"
         if not ship:
             unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
             ship, what = ALIKE.get(edge.ship, ("rebalance", unknown))
             draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
-            told = f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
+            origin = f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
         path = f"input.{edge.upstream}"
         weights = _weights(flow) if all(_shipped(other.ship) == "hash" for other in vertex.inputs) else None
         if weights is None:
-            draft.put(path, ship, told, job=vertex.name)
+            draft.put(path, ship, origin, job=vertex.name)
         else:
-            draft.put(f"{path}.ship", ship, told, job=vertex.name)
+            draft.put(f"{path}.ship", ship, origin, job=vertex.name)
             draft.put(f"{path}.weights", weights, f"records in of each subtask, {flow.source}", job=vertex.name)
     if len(vertex.inputs) > 1:
         _combine(draft, job, vertex)
@@ -109,7 +109,7 @@ def _weights(flow: Flows) -> list[int] | None:
 
 def _source(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     emitted = flow.per_second("records_out")
-    size, told = _size(flow, "out")
+    size, origin = _size(flow, "out")
     _pace(draft, job, vertex, flow, emitted)
     written = flow.total("records_out")
     if job.job.state == "FINISHED" and written > 0 and not any(point.checkpoint_type == "SYNC_SAVEPOINT" for point in job.checkpoints):
@@ -117,7 +117,7 @@ def _source(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None
     if size is None:
         draft.ask("source.record", "1 kB", "How large are its records on the wire?", "1 kB.", job=vertex.name)
     else:
-        draft.put("source.record", format_size(size), told, job=vertex.name)
+        draft.put("source.record", format_size(size), origin, job=vertex.name)
 
 
 def _pace(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, emitted: float) -> None:
@@ -128,27 +128,27 @@ def _pace(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, emitted: 
         draft.ask("source.rate", "1k/s", question, f"1000/s, because {why}.", job=name)
         return
     shares = f"{_percent(idle)} idle, {_percent(flow.share('busy_ms'))} busy, {_percent(pressed)} back-pressured"
-    told = f"{emitted:,.1f} records/s out: {flow.source}"
+    origin = f"{emitted:,.1f} records/s out: {flow.source}"
     rate = format_rate(_round(emitted))
     grows = _backlog_per_second(job, vertex)
     if grows is not None:
         arriving = max(emitted + grows, 0.0)
-        why = f"{told}; its backlog (pendingRecords) grows by {grows:,.1f}/s"
+        why = f"{origin}; its backlog (pendingRecords) grows by {grows:,.1f}/s"
         draft.put("source.rate", format_rate(_round(arriving)), why, job=name)
     elif pressed > PRESSED and not idle > WAITS:
         bounds = f"at least the {emitted:,.1f}/s it emits ({flow.source}); no upper bound, because it never waited for records ({shares})"
         draft.ask("source.rate", "unlimited", question, f"a backlog without end. What is known: {bounds}.", job=name)
     else:
-        draft.put("source.rate", rate, f"{told}; {shares}" if not math.isnan(idle) else told, job=name)
+        draft.put("source.rate", rate, f"{origin}; {shares}" if not math.isnan(idle) else origin, job=name)
 
 
 def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
     """FLIP-33's pendingRecords, from the first to the last sample; None: the connector does not tell, or too short."""
     samples = series(job, vertex).get(".pendingRecords", ())
-    told = [(time_ms, math.fsum(values)) for time_ms, values in samples if not any(map(math.isnan, values))]
-    if len(told) < 2:
+    totals = [(time_ms, math.fsum(values)) for time_ms, values in samples if not any(map(math.isnan, values))]
+    if len(totals) < 2:
         return None
-    (begun_ms, first), (ended_ms, last) = told[0], told[-1]
+    (begun_ms, first), (ended_ms, last) = totals[0], totals[-1]
     return (last - first) / (ended_ms - begun_ms) * 1000
 
 
@@ -166,10 +166,10 @@ def _service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> Non
     paused_ms = busy_in_snapshots_ms(job, vertex, flow)
     own_ms = max(busy_ms - paused_ms, 0.0)
     without = f" - {paused_ms:,.0f} ms in snapshots" if paused_ms else ""
-    told = f"{busy_ms:,.0f} ms busy{without} / {records:,.0f} records {way}, {flow.source}"
+    origin = f"{busy_ms:,.0f} ms busy{without} / {records:,.0f} records {way}, {flow.source}"
     if busy_ms < UNSURE_BUSY_MS * len(flow.subtasks):
-        told += "; so little that it is hardly a measurement"
-    draft.put("service", format_duration(_digits(own_ms / records * 1e6)), told, job=vertex.name)
+        origin += "; so little that it is hardly a measurement"
+    draft.put("service", format_duration(_digits(own_ms / records * 1e6)), origin, job=vertex.name)
 
 
 def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
@@ -177,8 +177,8 @@ def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
     if not read > 0 or math.isnan(written):
         draft.ask("fan-out", 1, "How many records does it emit per record it reads?", "1, because nothing counts them.", job=vertex.name)
     elif abs(written / read - 1) > 0.005:
-        told = f"{written:,.0f} records out / {read:,.0f} in, {flow.source}"
-        draft.put("fan-out", format_number(_round(written / read)), told, job=vertex.name)
+        origin = f"{written:,.0f} records out / {read:,.0f} in, {flow.source}"
+        draft.put("fan-out", format_number(_round(written / read)), origin, job=vertex.name)
 
 
 def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> None:

@@ -37,14 +37,14 @@ def _savepoints(recording: RecordedJob) -> list[Checkpoint]:
 
 def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
     """Ends of input, the completion that commits what they left, and the end of the job."""
-    heard, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
-    if not heard.empty:
-        for vertex, rows in heard.groupby("node", sort=False):
+    completions, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
+    if not completions.empty:
+        for vertex, rows in completions.groupby("node", sort=False):
             if _commits(recording, str(vertex)):
                 yield "committed", str(vertex), rows["committed_now"].sum()
     if closes.empty or recording.final_state != "FINISHED":
         return
-    final = heard[heard["committed_now"] > 0].groupby(["node", "sub"], sort=False).last()
+    final = completions[completions["committed_now"] > 0].groupby(["node", "sub"], sort=False).last()
     if ends.empty:  # a job stopped without drain: its inputs never end
         final["end"] = math.nan
     else:

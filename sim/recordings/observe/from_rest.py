@@ -46,10 +46,10 @@ def _window(job: RestJob) -> tuple[int, int]:
 
 def _metrics(job: RestJob, vertex: RestVertex) -> dict[str, list[Any]]:
     """As the recorder lays them out: times, and for each metric the values of the subtasks at each of them."""
-    told = series(job, vertex)
-    times = sorted({time_ms for samples in told.values() for time_ms, _ in samples})
+    samples_of = series(job, vertex)
+    times = sorted({time_ms for samples in samples_of.values() for time_ms, _ in samples})
     table: dict[str, list[Any]] = {"t": times}
-    for name, samples in told.items():
+    for name, samples in samples_of.items():
         values = dict(samples)
         short = name.removeprefix("Shuffle.Netty.")
         table[short] = [[None if value != value else value for value in values[t]] if t in values else None for t in times]  # noqa: PLR0124 -- NaN

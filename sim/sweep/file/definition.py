@@ -80,14 +80,13 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
         reading.stop_if_wrong()
     ask = partial(_scenarios, scenario, given, overrides, reading)
-    found = [one for window in cut for point in points for one in ask(window, point)]
-    warnings = {problem: None for _, told in found for problem in told} | reading.warnings
-    name, scenarios = file.name.removesuffix(file.suffix), [one for one, _ in found]
-    asked = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
+    found = [pair for window in cut for point in points for pair in ask(window, point)]
+    warnings = {problem: None for _, problems in found for problem in problems} | reading.warnings
+    name, scenarios = file.name.removesuffix(file.suffix), [each for each, _ in found]
+    answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
     reading.stop_if_wrong()
-    return Definition(
-        name, first_comment(text), tuple(replace(one, name=name) for one in scenarios), given.precision, asked, tuple(sorted(warnings)),
-    )  # fmt: skip
+    named = tuple(replace(each, name=name) for each in scenarios)
+    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)))
 
 
 def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
@@ -127,8 +126,8 @@ def _scenarios(
     try:
         study = load(file, [*written, *overrides])
     except ScenarioError as error:
-        told = {f"--set {text}": key for text, key in written.items()}
-        raise ScenarioError(_placed(problem, told.get(problem.file), reading) for problem in error.problems) from None
+        keys = {f"--set {text}": key for text, key in written.items()}
+        raise ScenarioError(_placed(problem, keys.get(problem.file), reading) for problem in error.problems) from None
     named = ((_WINDOW, window.name), *window.labels) if window.name else ()
     chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
     for scenario in study.scenarios:

@@ -28,8 +28,8 @@ def together(group: Mapping[str, Sequence[Any]], here: Path, reading: Reading) -
     """The first values of all keys, then the second ..."""
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        reading.wrong(here, f"keys that change together have equally many values: {told}")
+        counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        reading.wrong(here, f"keys that change together have equally many values: {counts}")
         return []
     return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
 
@@ -57,7 +57,7 @@ def override(key: str, value: Any) -> str:
 def text_of(value: Any) -> str:
     """A value as it stands in a table: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {text_of(item)}" for key, item in value.items())
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
 

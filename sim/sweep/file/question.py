@@ -34,8 +34,8 @@ def question(
             reading.wrong((_HERE, "settings", i), f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}")
     if not settings:
         reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
-    asked: list[tuple[Path, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
-    for place, column in [*asked, *([((_HERE, "least"), given.least)] if given.least else [])]:
+    columns: list[tuple[Path, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
+    for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
         if column not in MEASURED:
             reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
     against = {key: text_of(value) for key, value in (given.against or {}).items()}

@@ -71,8 +71,8 @@ def shim(java: Path, home: Path) -> Path:
 def _version(java: Path) -> int:
     """Major version; 0 if it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr  # noqa: S603 - our own arguments
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr  # noqa: S603 - our own arguments
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(match[1]) if match else 0

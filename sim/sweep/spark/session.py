@@ -87,13 +87,13 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
                 spark.stop()
 
 
-def reason(*told: str) -> str:
+def reason(*texts: str) -> str:
     """The one line of all that Spark has said that says why."""
     for pattern in _REASONS:
-        for text in told:
+        for text in texts:
             if found := pattern.findall(text):
                 return str(found[-1]).strip()[:MOST_WORDS]
-    return next((line.strip()[:MOST_WORDS] for text in told[::-1] for line in text.splitlines() if line.strip()), "it does not say why")
+    return next((line.strip()[:MOST_WORDS] for text in texts[::-1] for line in text.splitlines() if line.strip()), "it does not say why")
 
 
 def _knock(master: str) -> None:
@@ -118,25 +118,25 @@ def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
         yield
         return
     sys.stderr.flush()
-    ours = os.dup(2)
+    stderr = os.dup(2)
     try:
         with log.open("wb") as stream:
             os.dup2(stream.fileno(), 2)
         yield
     finally:
-        os.dup2(ours, 2)
-        os.close(ours)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 @contextmanager
 def _own_handler() -> Iterator[None]:
     """PySpark has Ctrl-C handled its way from then on; ours says what is kept."""
-    ours = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, ours)
+            signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

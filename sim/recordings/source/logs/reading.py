@@ -143,26 +143,26 @@ def _read(line: str, clock: _Clock, jobs: dict[str, JobLog], shared: JobLog, sou
         shared.version = match["version"]
 
 
-def _note(kind: str, told: dict[str, str | None], line_ms: int, log: JobLog) -> None:
+def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> None:
     if kind == "refused":
         log.refused += 1
         return
     if kind == "restored":
         log.restored += 1
         return
-    number = int(told["id"] or 0)
-    if max(number, int(told.get("size") or 0), int(told.get("ms") or told.get("old") or 0), int(told.get("at") or 0)) > LARGEST:
+    number = int(fields["id"] or 0)
+    if max(number, int(fields.get("size") or 0), int(fields.get("ms") or fields.get("old") or 0), int(fields.get("at") or 0)) > LARGEST:
         return  # no coordinator says so
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
         case "triggered":
-            point.triggered_ms, point.line_ms = int(told["at"] or 0), line_ms
-            point.is_savepoint = "savepoint" in (told["type"] or "").lower()
+            point.triggered_ms, point.line_ms = int(fields["at"] or 0), line_ms
+            point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
         case "completed":
-            point.status, point.size_bytes = "COMPLETED", int(told["size"] or 0)
-            point.duration_ms = int(told["ms"] or told["old"] or 0)
+            point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
+            point.duration_ms = int(fields["ms"] or fields["old"] or 0)
         case _ if point.status == "IN_PROGRESS":  # one failure is told by several lines, the first of them at once
-            point.status, point.reason = "FAILED", masked_text((told.get("why") or kind)[:200])
+            point.status, point.reason = "FAILED", masked_text((fields.get("why") or kind)[:200])
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
 
 

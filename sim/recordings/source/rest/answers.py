@@ -189,6 +189,6 @@ def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
     try:
         return _adapter(kind).validate_python(answer)
     except (ValidationError, RecursionError) as error:
-        told = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
-        raise RecordingError(f"{source}: {path}: {told}") from None
+        mistakes = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
+        raise RecordingError(f"{source}: {path}: {mistakes}") from None
 

@@ -153,13 +153,13 @@ class Client:
             who = "SSL_CERT_FILE may name who vouches for it"
             return RestError(self.url, f"its certificate is not trusted ({shown(cause.verify_message, LONGEST)}); {who}")
         if isinstance(cause, ssl.SSLError):
-            told = f"does not speak TLS as expected ({shown(cause, LONGEST)}): is it http:// instead of https://?"
-            return RestError(self.url, told)
+            why = f"does not speak TLS as expected ({shown(cause, LONGEST)}): is it http:// instead of https://?"
+            return RestError(self.url, why)
         if isinstance(cause, TimeoutError):
             return self._late(path)
         if isinstance(cause, (HTTPException, ValueError)):
-            told = f"no proper answer ({type(cause).__name__}: {shown(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
-            return RestError(self.url + path, told, again=True)
+            why = f"no proper answer ({type(cause).__name__}: {shown(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
+            return RestError(self.url + path, why, again=True)
         reason = getattr(cause, "strerror", None) or cause
         return RestError(self.url, f"cannot be reached ({shown(reason, LONGEST)})", again=True)
 

@@ -71,32 +71,32 @@ def fetch(
     RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.  NoJobError: nobody tells what jobs there are.
     """
     client = client or Client(url, headers=headers, whole_s=sample_s + PATIENCE_S if whole_s is None else whole_s)
-    asked = _Asked(client)
-    version_error = _is_flink(asked)
-    meant, state = _meant(asked, job, version_error)
+    answers = _Answers(client)
+    version_error = _is_flink(answers)
+    meant, state = _meant(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
-        _ask(asked, f"/jobs/{meant}", state, sample_s, samples, watch)
-    return asked.snapshot(meant, samples)
+        _ask(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
+    return answers.snapshot(meant, samples)
 
 
-def _ask(asked: _Asked, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
+def _ask(answers: _Answers, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
     """What a scenario cannot do without comes first.  Where even that is missing, the rest is worth keeping."""
-    job = asked.want(about, is_in_every_version=True)
-    vertices = _vertices(job, asked.client.url + about)
+    job = answers.want(about, is_in_every_version=True)
+    vertices = _vertices(job, answers.client.url + about)
     for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
-        asked.want(about + path)
+        answers.want(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
-        asked.want(path)
+        answers.want(path)
     if job is None:
-        plan = asked.answers.get(f"{about}/plan")
+        plan = answers.by_path.get(f"{about}/plan")
         nodes = plan["plan"].get("nodes") if isinstance(plan, dict) and isinstance(plan.get("plan"), dict) else None
-        vertices = _vertices({"vertices": nodes}, f"{asked.client.url}{about}/plan")
-    if sample_s > 0 and state not in TERMINAL and about in asked.answers:
-        _sample(asked, about, vertices, sample_s, samples, watch)
+        vertices = _vertices({"vertices": nodes}, f"{answers.client.url}{about}/plan")
+    if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
+        _sample(answers, about, vertices, sample_s, samples, watch)
     for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
-        asked.want(path)
-    _checkpoints(asked, about)
+        answers.want(path)
+    _checkpoints(answers, about)
 
 
 class _NoMoreAnswers(Exception):  # noqa: N818 - no error: what was answered before is kept
@@ -111,25 +111,25 @@ class NoJobError(RestError):
         self.snapshot = snapshot
 
 
-class _Asked:
+class _Answers:
     """The answers so far, and what was asked for in vain."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.answers: dict[str, Any] = {}
+        self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # one question after the other
 
     def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> Snapshot:
         """All that was answered."""
-        return Snapshot(self.client.url, job, self.answers, samples or {}, self.missing)
+        return Snapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
 
     def need(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """RestError: there is no answer."""
-        self.answers[path] = self.client.get(path, attempts=attempts)
+        self.by_path[path] = self.client.get(path, attempts=attempts)
         self.missing.pop(path, None)
         self.in_vain = 0
-        return self.answers[path]
+        return self.by_path[path]
 
     def want(self, path: str, *, is_in_every_version: bool = False) -> Any:
         """None if this version of Flink has no such thing, or has it no longer; what it said before stays."""
@@ -143,54 +143,54 @@ class _Asked:
         """_NoMoreAnswers: it is no use to go on."""
         if error.status == HTTPStatus.NOT_FOUND and not is_in_every_version:
             return
-        if path not in self.answers:
+        if path not in self.by_path:
             self.missing[path] = error.why
         self.in_vain += 1
         if error.is_over or self.in_vain == MOST_IN_VAIN:
             raise _NoMoreAnswers
 
 
-def _is_flink(asked: _Asked) -> RestError | None:
+def _is_flink(answers: _Answers) -> RestError | None:
     """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once.
 
     The error where only this question may have no answer.
     """
     try:
-        config = asked.need("/config", attempts=2)
+        config = answers.need("/config", attempts=2)
     except RestError as error:
         if error.is_over or error.status == HTTPStatus.NOT_FOUND or not (error.again or error.status):
             raise
-        asked.missing["/config"] = error.why
+        answers.missing["/config"] = error.why
         return error
     if not isinstance(config, dict) or "flink-version" not in config:
-        raise RestError(f"{asked.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?")
+        raise RestError(f"{answers.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?")
     return None
 
 
-def _meant(asked: _Asked, wanted: str | None, version_error: RestError | None) -> tuple[str, str]:
+def _meant(answers: _Answers, wanted: str | None, version_error: RestError | None) -> tuple[str, str]:
     """(id, state) of the job; the state is empty where nobody tells it.  NoJobError: it may be any."""
     try:
-        overview = asked.need(JOBS, attempts=ATTEMPTS if version_error is None else 1)
+        overview = answers.need(JOBS, attempts=ATTEMPTS if version_error is None else 1)
     except RestError as error:
         if version_error is not None:  # nothing has an answer
             raise version_error from None
-        asked.missing[JOBS] = error.why
-        overview = _overview(asked)
+        answers.missing[JOBS] = error.why
+        overview = _overview(answers)
         if overview is None and is_id(wanted):
             return str(wanted), ""
         if overview is None:
             with suppress(_NoMoreAnswers):
-                asked.want("/jobmanager/config")
-                asked.want("/taskmanagers")
-            raise NoJobError(error, asked.snapshot()) from None
-    return choose_job(overview, wanted, asked.client.url)
+                answers.want("/jobmanager/config")
+                answers.want("/taskmanagers")
+            raise NoJobError(error, answers.snapshot()) from None
+    return choose_job(overview, wanted, answers.client.url)
 
 
-def _overview(asked: _Asked) -> Any:
+def _overview(answers: _Answers) -> Any:
     """`/jobs/overview` made of `/jobs`, which tells less; None: that has no answer, either."""
     jobs = None
     with suppress(_NoMoreAnswers):
-        jobs = asked.want("/jobs")
+        jobs = answers.want("/jobs")
     listed = jobs.get("jobs") if isinstance(jobs, dict) else None
     if not isinstance(listed, list):
         return None
@@ -234,28 +234,28 @@ def _vertices(job: Any, source: str) -> list[str]:
 
 
 def _sample(
-    asked: _Asked, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
+    answers: _Answers, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
 ) -> None:
     """Metrics of all subtasks, over and over; and the checkpoints that happen meanwhile: their history is short."""
-    questions = {vertex: _questions(asked, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
+    questions = {vertex: _questions(answers, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
     begun = monotonic()
     while True:
-        job = asked.want(about)
+        job = answers.want(about)
         now = _now_ms(job, samples)
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
         for vertex, asking in questions.items():
-            values = [value for question in asking for value in _values(asked, question, now)]
+            values = [value for question in asking for value in _values(answers, question, now)]
             if values:
                 sample[f"{about}/vertices/{vertex}/metrics"] = values
-        asked.want(f"{about}/checkpoints")
-        _checkpoints(asked, about)
+        answers.want(f"{about}/checkpoints")
+        _checkpoints(answers, about)
         passed = monotonic() - begun
         watch(min(passed, sample_s))
         if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
             return
         every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
-        asked.client.pause(max(0.0, min(every_s, sample_s - passed)))
+        answers.client.pause(max(0.0, min(every_s, sample_s - passed)))
 
 
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
@@ -264,11 +264,11 @@ def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
 
 
-def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
+def _questions(answers: _Answers, path: str, patience_s: float) -> list[str]:
     """Requests for all wanted metrics of a vertex, each short enough."""
     deadline = monotonic() + min(LEARN_S, patience_s)
-    while not (names := _names(_metrics(asked, path, f"names of {path}"))) and monotonic() < deadline:
-        asked.client.pause(1.0)
+    while not (names := _names(_metrics(answers, path, f"names of {path}"))) and monotonic() < deadline:
+        answers.client.pause(1.0)
     asking: list[str] = []
     for name in names:
         if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
@@ -278,18 +278,18 @@ def _questions(asked: _Asked, path: str, patience_s: float) -> list[str]:
     return asking
 
 
-def _values(asked: _Asked, question: str, now_ms: int) -> list[Any]:
-    return _metrics(asked, question, f"{now_ms} {question}")
+def _values(answers: _Answers, question: str, now_ms: int) -> list[Any]:
+    return _metrics(answers, question, f"{now_ms} {question}")
 
 
-def _metrics(asked: _Asked, question: str, kept_as: str) -> list[Any]:
+def _metrics(answers: _Answers, question: str, kept_as: str) -> list[Any]:
     """None of a vertex that is gone: the job ended, or was restarted with other parts."""
     try:
-        answer = asked.client.get(question, kept_as=kept_as)
+        answer = answers.client.get(question, kept_as=kept_as)
     except RestError as error:
-        asked.note(question.partition("?")[0], error)
+        answers.note(question.partition("?")[0], error)
         return []
-    asked.in_vain = 0
+    answers.in_vain = 0
     return _list(answer)
 
 
@@ -298,18 +298,18 @@ def _names(listed: Any) -> list[str]:
     return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _WANTED.fullmatch(name))
 
 
-def _checkpoints(asked: _Asked, about: str) -> None:
+def _checkpoints(answers: _Answers, about: str) -> None:
     """Details of every checkpoint of the history that is over and not known yet, down to the subtasks."""
-    overview = asked.answers.get(f"{about}/checkpoints")
+    overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
     for number in _over(_list(history))[-MOST_CHECKPOINTS:]:
         path = f"{about}/checkpoints/details/{number}"
-        if path in asked.answers or (details := asked.want(path)) is None:
+        if path in answers.by_path or (details := answers.want(path)) is None:
             continue
         tasks = details.get("tasks") if isinstance(details, dict) else None
         for vertex in tasks if isinstance(tasks, dict) else ():
             if is_id(vertex):
-                asked.want(f"{path}/subtasks/{vertex}")
+                answers.want(f"{path}/subtasks/{vertex}")
 
 
 def _over(history: Iterable[Any]) -> list[int]:

@@ -118,8 +118,8 @@ class RestJob:
             for vertex in self.vertices
             if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
         }
-        told = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
-        return parsed(Checkpoint, told, self.snapshot.source, path)
+        fields = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
+        return parsed(Checkpoint, fields, self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
         """Upstream first."""
@@ -152,9 +152,9 @@ class RestJob:
         return tuple(ordered.values())
 
     def _plan(self) -> Plan:
-        told = self.snapshot.of_job("/plan")
-        if isinstance(told, dict) and "plan" in told:
-            return parsed(Plan, told["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
+        plan = self.snapshot.of_job("/plan")
+        if isinstance(plan, dict) and "plan" in plan:
+            return parsed(Plan, plan["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
         if self.job.plan is not None:
             return parsed(Plan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
         raise RecordingError(f"{self.snapshot.source}: nothing tells the plan of the job: /jobs/{self.snapshot.job}/plan is missing")
@@ -166,5 +166,5 @@ class RestJob:
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
     def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
-        whole = f"/jobs/{self.snapshot.job}{path}"
-        return self._answer(kind, whole) if whole in self.snapshot.answers else default
+        full_path = f"/jobs/{self.snapshot.job}{path}"
+        return self._answer(kind, full_path) if full_path in self.snapshot.answers else default

@@ -98,12 +98,12 @@ def read_saved(path: Path, job: str | None = None) -> Snapshot:
             samples.setdefault(int(steps[1]), {})["/" + "/".join(steps[2:])] = answer
         else:
             answers["/" + "/".join(steps)] = answer
-    told = source if isinstance(source, dict) else {}
-    wanted = job or (told["job"] if isinstance(told.get("job"), str) else None)
-    missing = told.get("missing")
+    about = source if isinstance(source, dict) else {}
+    wanted = job or (about["job"] if isinstance(about.get("job"), str) else None)
+    missing = about.get("missing")
     missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
     chosen = choose(answers, wanted, str(path))
-    return Snapshot(str(told.get("source", path.name)), chosen, answers, dict(sorted(samples.items())), missing)
+    return Snapshot(str(about.get("source", path.name)), chosen, answers, dict(sorted(samples.items())), missing)
 
 
 def _file(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sim.advice.against import differences
+from sim.advice.differences import differences
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.race import Race
 from sim.analysis.answers import Limit
@@ -25,22 +25,22 @@ COUNTED = 0.005
 def verdict(race: Race, choice: Choice) -> list[str]:
     """What to do, and how sure that is."""
     limits = race.limits
-    asked = limits_text(limits)
+    bounds = limits_text(limits)
     chosen = race.chosen
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({asked}).", *closest(race)]
+        return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race)]
     today = None if race.today is None else race.today.name
     if chosen.name == today:
-        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({asked})" if asked else f"{name_of(chosen.name)} is good"
-        told = f"Stay: {now}; nothing that was tried loses clearly less."
+        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
+        advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
-        told = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({asked})." if asked else " No limits were given.")
-    return [told, _sure(choice)]
+        advice = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({bounds})." if bounds else " No limits were given.")
+    return [advice, _sure(choice)]
 
 
 def _sure(choice: Choice) -> str:
-    others = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
-    next_ones = f"; else {', '.join(others)}" if others else ""
+    alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
+    next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (
         f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.sure)} of cases, "
         f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
@@ -49,7 +49,7 @@ def _sure(choice: Choice) -> str:
 
 def closest(race: Race) -> list[str]:
     """Which setting comes nearest, which limit it breaks and by how much."""
-    if not any(one.completed for one in race.settings):
+    if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
     broken = [f"{LIMITED[limit.column]} {_value(limit.column, near)} instead of {_bound(limit)}"
@@ -64,8 +64,8 @@ def against(race: Race) -> Section | None:
     chosen, today = race.chosen, race.today
     if chosen is None or today is None or chosen.name == today.name:
         return None
-    rows = [one.row() for one in differences(race.trials, today.name, chosen.name)]
-    now = next(one for one in race.settings if one.name == today.name)
+    rows = [difference.row() for difference in differences(race.trials, today.name, chosen.name)]
+    now = next(setting for setting in race.settings if setting.name == today.name)
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
     title = f"Against today ({name_of(today.name)}), run by run, with 95 % confidence"
     return Section(title, ["", "today", "advised", "difference"], rows)
@@ -73,27 +73,28 @@ def against(race: Race) -> Section | None:
 
 def tried(race: Race) -> Section:
     """Every setting; those that break a limit say which."""
-    visible = any(math.isfinite(one.visible_ms) for one in race.settings)
+    visible = any(math.isfinite(setting.visible_ms) for setting in race.settings)
     header = ["setting", "runs", "checkpoints p99", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
         [
-            name_of(one.name), str(one.runs), _ms(one.checkpoint_ms), bytes_text(one.persisted_bytes), change_text(-one.loss),
-            _ms(one.recovery_ms), *([_ms(one.visible_ms)] if visible else []), share(one.lost), "; ".join(_remarks(one, race)),
+            name_of(setting.name), str(setting.runs), _ms(setting.checkpoint_ms), bytes_text(setting.persisted_bytes),
+            change_text(-setting.loss), _ms(setting.recovery_ms), *([_ms(setting.visible_ms)] if visible else []), share(setting.lost),
+            "; ".join(_remarks(setting, race)),
         ]
-        for one in sorted(race.settings, key=lambda one: parse_duration(one.interval))
+        for setting in sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
     ]  # fmt: skip
     return Section("What was tried, on the mean of all runs", header, rows)
 
 
-def _remarks(one: Setting, race: Race) -> Iterator[str]:
+def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     chosen = race.chosen
-    if chosen is not None and one.name == chosen.name:
+    if chosen is not None and setting.name == chosen.name:
         yield "advised"
-    if race.today is not None and one.name == race.today.name:
+    if race.today is not None and setting.name == race.today.name:
         yield "today"
-    if one.breaks:
-        yield f"breaks {', '.join(LIMITED[name] for name in one.breaks)}"
+    if setting.breaks:
+        yield f"breaks {', '.join(LIMITED[name] for name in setting.breaks)}"
 
 
 def theory(race: Race) -> str:
@@ -109,10 +110,10 @@ def theory(race: Race) -> str:
 
 def failures(race: Race, chosen: Setting) -> str:
     """What would be advised if failures were rarer or more frequent."""
-    told = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.at(mtbf_s)) is not None}
-    if {other.name for other in told.values()} == {chosen.name}:
+    advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
+    if {other.name for other in advised.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
-    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in told.items())
+    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
     return f"How often the job fails matters: {'; '.join(each)}."
 
 
@@ -122,19 +123,19 @@ def unknown_failures(race: Race) -> tuple[str, bool]:
     moved = []
     for step in range(1, 21):  # from today's assumption up to ten times as often, as rarely
         for power in (-step, step):
-            other = race.at(race.mtbf_s * 10 ** (power / 20))
+            other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
             if (None if other is None else other.name) != (None if own is None else own.name):
                 moved.append((power, other))
-    told = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
-    rarer, more_often = (next((one for one in moved if one[0] * sign > 0), None) for sign in (1, -1))
+    question = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    rarer, more_often = (next((change for change in moved if change[0] * sign > 0), None) for sign in (1, -1))
     changes = [
         f"{'more rarely' if power > 0 else 'more often'} than every {_ms(1e3 * race.mtbf_s * 10 ** (power / 20))} "
         f"{name_of(None if other is None else other.name)}"
         for power, other in filter(None, (more_often, rarer))
     ]
     if not changes:
-        return f"{told}From ten times as often to ten times as rarely the advice is the same.", False
-    return f"{told}If it fails {'; '.join(changes)} would be advised.", True
+        return f"{question}From ten times as often to ten times as rarely the advice is the same.", False
+    return f"{question}If it fails {'; '.join(changes)} would be advised.", True
 
 
 def limits_text(limits: Limits) -> str:

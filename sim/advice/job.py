@@ -69,8 +69,8 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
     for vertex in scenario.job.vertices:
         if vertex.source is not None and vertex.source.total is not None:
-            whole = "records" in plain["job"][vertex.name]["source"]
-            key, records = ("records", ENDLESS * vertex.parallelism) if whole else ("records-per-subtask", ENDLESS)
+            is_total = "records" in plain["job"][vertex.name]["source"]
+            key, records = ("records", ENDLESS * vertex.parallelism) if is_total else ("records-per-subtask", ENDLESS)
             point[f"job.{vertex.name}.source.{key}"] = records
     return point
 

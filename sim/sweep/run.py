@@ -18,8 +18,8 @@ from sim.cells.local import Watch, nobody_watches
 from sim.cells.plan import Cell, cells, with_baselines
 from sim.sweep.answer import groups, sections, sentence
 from sim.sweep.file.definition import Definition, define
-from sim.sweep.precision import more
-from sim.sweep.runners import nobody_looks, sweep
+from sim.sweep.precision import more_replications
+from sim.sweep.runners import ignore_row, sweep
 from sim.sweep.store import Store
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["Swept", "Watching", "run_sweep"]
+__all__ = ["SweepResult", "Watching", "run_sweep"]
 
 Seen: TypeAlias = Callable[[Row], object]
 Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
@@ -37,7 +37,7 @@ Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[t
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """What a sweep gave; shows itself as its answer, or as its rows if nothing was asked."""
 
     definition: Definition
@@ -69,7 +69,7 @@ class Swept:
     def __str__(self) -> str:
         if not self.sections:
             return str(self.results)
-        tables = (f"{one.title}\n" + "\n".join("  ".join(row) for row in (one.header, *one.rows)) for one in self.sections)
+        tables = (f"{section.title}\n" + "\n".join("  ".join(row) for row in (section.header, *section.rows)) for section in self.sections)
         return "\n\n".join(filter(None, [*tables, self.sentence]))
 
     __repr__ = __str__
@@ -79,7 +79,8 @@ class Swept:
 
         if not self.sections:
             return str(self.results.to_html(index=False, max_rows=20))
-        tables = (f"<p>{escape(one.title)}</p>{pd.DataFrame(one.rows, columns=one.header).to_html(index=False)}" for one in self.sections)
+        frames = ((section.title, pd.DataFrame(section.rows, columns=section.header)) for section in self.sections)
+        tables = (f"<p>{escape(title)}</p>{frame.to_html(index=False)}" for title, frame in frames)
         return "".join([*tables, f"<p>{escape(self.sentence)}</p>"])
 
 
@@ -95,7 +96,7 @@ def run_sweep(
     watching: Watching | None = None,
     check: bool = True,
     max_failures: int | None = None,
-) -> Swept:
+) -> SweepResult:
     """Run a sweep file (or a scenario with lists) and keep every row in `folder`; run again, it goes on where it was.
 
     `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: of a Spark cluster instead, with
@@ -107,16 +108,16 @@ def run_sweep(
     scenarios: Sequence[Scenario] = definition.scenarios
     while True:
         planned = with_baselines(cells(scenarios))
-        with (watching or _unwatched)(planned, store) as (watch, seen):
+        with (watching or _unwatched)(planned, store) as (watch, on_row):
             rows = sweep(
                 planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
-                seen=seen,
+                on_row=on_row,
             )  # fmt: skip
-        if definition.precision is None or (wanted := tuple(more(scenarios, rows, definition.precision))) == tuple(scenarios):
-            return Swept(definition, rows, store.folder)
+        if definition.precision is None or (wanted := tuple(more_replications(scenarios, rows, definition.precision))) == tuple(scenarios):
+            return SweepResult(definition, rows, store.folder)
         scenarios = wanted
 
 
 @contextmanager
 def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
-    yield nobody_watches, nobody_looks
+    yield nobody_watches, ignore_row

@@ -36,9 +36,9 @@ class Difference:
     text: Callable[[float], str]
 
     def row(self) -> list[str]:
-        return [self.quantity, self._told(self.today), self._told(self.advised), self._difference()]
+        return [self.quantity, self._text(self.today), self._text(self.advised), self._difference()]
 
-    def _told(self, value: float) -> str:
+    def _text(self, value: float) -> str:
         return "not seen" if math.isinf(value) else self.text(value)
 
     def _difference(self) -> str:

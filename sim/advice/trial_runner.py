@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["Shown", "Tries"]
+__all__ = ["Shown", "TrialRunner"]
 
 Shown = Callable[[Sequence[Cell], Tally], AbstractContextManager[Watch]]
 """Shows people how the missing cells are doing."""
 
 
-class Tries:
+class TrialRunner:
     def __init__(
         self, folder: Path, shown: Shown, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
         conf: Mapping[str, str] | None = None, budget_s: float = float("inf"),
@@ -43,7 +43,7 @@ class Tries:
         planned, tally = [*with_baselines(cells(steady)), *cells(failing)], Tally()
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
         with self._shown(self.store.missing(planned), tally) as watch:
-            return self._sweep(planned, self.store, watch=watch, seen=tally.seen)
+            return self._sweep(planned, self.store, watch=watch, on_row=tally.seen)
 
     def spent_s(self) -> float:
         """Processor time of all rows, whenever they ran."""

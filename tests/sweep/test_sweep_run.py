@@ -3,7 +3,7 @@
 import pytest
 
 import sim
-from sim.sweep.swept import run_sweep
+from sim.sweep.run import run_sweep
 from tests.conftest import STUDY
 
 SWEEP = """\

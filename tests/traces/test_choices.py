@@ -5,12 +5,12 @@ import io
 import pyarrow as pa
 import pytest
 
-from sim.traces.asked import Asked, AskedError
+from sim.traces.choices import ChoiceError, Choices
 from sim.traces.reading import Source, read_rows
 
 
 def read(text, **asked):
-    table = pa.Table.from_batches(read_rows(Source("t", "t.csv"), io.BytesIO(text.encode()), Asked(**asked))).to_pandas()
+    table = pa.Table.from_batches(read_rows(Source("t", "t.csv"), io.BytesIO(text.encode()), Choices(**asked))).to_pandas()
     return table["kind"].tolist(), table.dropna(axis=1, how="all")
 
 
@@ -52,5 +52,5 @@ def test_other_tables_are_still_recognised():
     ],
 )
 def test_what_cannot_be_meant(asked, told):
-    with pytest.raises(AskedError, match=told):
-        Asked(**asked)
+    with pytest.raises(ChoiceError, match=told):
+        Choices(**asked)

@@ -10,32 +10,32 @@ from fractions import Fraction
 from typing import Any
 
 from sim.advice.race import Race
-from sim.advice.sensitivity import elsewhere, shortlist
+from sim.advice.sensitivity import advise_if, shortlist
+from sim.advice.texts import name_of
 from sim.advice.trials import Trial
-from sim.advice.words import name_of
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import Path, Reading
 from sim.sweep.file.design import Point
 from sim.sweep.file.quantity import Quantity, QuantityError
 
-__all__ = ["needs", "quantities"]
+__all__ = ["quantities", "requirements"]
 
 FASTER = (Fraction(3, 2), Fraction(2), Fraction(4), Fraction(10))
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth")
 _OPERATORS = ("service",)
 
 
-def needs(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[str]:
-    """A sentence per thing; `planned` is told what was run, `assumed` what stands in the scenario at what was changed."""
+def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[str]:
+    """A sentence per thing; `planned` collects what was run, `assumed` what stands in the scenario at what was changed."""
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
-    told = []
+    sentences = []
     for what, keys, section in (("checkpoint storage", _STORAGE, "storage"), ("operators", _OPERATORS, "job")):
         found = {key: value for key, value in quantities(plain.get(section, {}), (section,), keys) if key not in race.bench.common}
         if not found:
             continue
         assumed |= {key: value.written() for key, value in found.items()}
-        told.append(_enough(race, what, found, planned))
-    return told
+        sentences.append(_enough(race, what, found, planned))
+    return sentences
 
 
 def quantities(plain: Any, path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, Quantity]]:
@@ -56,7 +56,7 @@ def quantities(plain: Any, path: Path, keys: tuple[str, ...]) -> Iterator[tuple[
 def _enough(race: Race, what: str, found: Mapping[str, Quantity], planned: dict[Trial, int]) -> str:
     listed = shortlist(race)
     for factor in FASTER:
-        there = elsewhere(race, listed, _faster(found, factor), planned)
+        there = advise_if(race, listed, _faster(found, factor), planned)
         if there is not None and there[1] is not None:
             return f"With {what} {float(factor):g} times as fast {name_of(there[1].name)} would keep the limits."
     return f"Even with {what} {float(FASTER[-1]):g} times as fast none of the nearest settings would."
@@ -65,7 +65,7 @@ def _enough(race: Race, what: str, found: Mapping[str, Quantity], planned: dict[
 def _faster(found: Mapping[str, Quantity], factor: Fraction) -> Point:
     """Rates grow, times shrink."""
     point: Point = {}
-    for key, one in found.items():
-        value = one.value / factor if one.kind == "duration" else one.value * factor
-        point[key] = Quantity(one.kind, Fraction(max(round(value), 1))).written()
+    for key, quantity in found.items():
+        value = quantity.value / factor if quantity.kind == "duration" else quantity.value * factor
+        point[key] = Quantity(quantity.kind, Fraction(max(round(value), 1))).written()
     return point

@@ -10,18 +10,18 @@ from sim.foreign import Readable
 from sim.traces.formats import FORMATS, TIMES, arrivals, events, rates, recognised, speeds
 from sim.traces.parsing import Format, first_of
 
-__all__ = ["MEANINGS", "Asked", "AskedError"]
+__all__ = ["MEANINGS", "ChoiceError", "Choices"]
 
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
 """What the rows of a user's own table may be."""
 
 
-class AskedError(Readable, ValueError):
+class ChoiceError(Readable, ValueError):
     """What was asked cannot be; one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Choices:
     """All None: formats are recognised."""
 
     format: str | None = None  # of all tables of text, whatever their columns are called
@@ -34,13 +34,13 @@ class Asked:
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
         if self.format is not None and self.format not in names:
-            raise AskedError(f"--format: expected {', '.join(names)}, not '{self.format}'")
+            raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
         if self.meaning is not None and self.meaning not in MEANINGS:
-            raise AskedError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
+            raise ChoiceError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
         if self.value is None and (self.meaning in ("rates", "speeds") or (self.time is not None and self.meaning is None)):
-            raise AskedError("--value: say which column has the value, or --as arrivals or failures")
+            raise ChoiceError("--value: say which column has the value, or --as arrivals or failures")
         if self.format is not None and (self.time or self.value or self.meaning):
-            raise AskedError("--format: a format knows its columns; write either it or --time, --value, --as")
+            raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
 
     def format_of(self, columns: Sequence[str]) -> Format | None:
         """How to read a table with these columns; None: nobody knows."""
