@@ -1,0 +1,70 @@
+"""Is a job that gets nowhere held up by limits its own world sets too low?  The same world without them is run, and says so.
+
+A limit is the reason if the job was ended by it, comes to its end without it, and takes longer there than the limit allows.
+Everything else is a finding: a job that should be quick enough, or that gets nowhere without limits as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pandas as pd
+
+from sim.model.job import Vertex
+from sim.model.scenario import Scenario
+from sim.runtime.run.result import Result
+
+__all__ = ["LONG_NS", "exceeded", "lifted"]
+
+LONG_NS = 3600 * 10**9
+MANY = 10**6
+ROOM = ("B to stage", "B left", "503 Slow Down")
+"""What failures say of limits that no time is held against: space, requests per second."""
+SAVED = ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE", "CHANNEL_STATE_SHARED_STREAM_EXCEPTION")
+"""What a checkpoint fails with whose files could not be written."""
+
+
+def lifted(scenario: Scenario) -> Scenario:
+    """As much time, room and patience as anybody may need; faults and outages stay."""
+    checkpoint = replace(scenario.checkpoint, timeout_ns=LONG_NS, tolerable_failed=MANY, staging_bytes=None)
+    storage = scenario.storage
+    store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
+    retry = replace(storage.retry, timeout_ns=None)
+    storage = replace(storage, retry=retry, disk=replace(storage.disk, space_bytes=None), object_store=store)
+    job = replace(scenario.job, vertices=tuple(map(_patient, scenario.job.vertices)))
+    restart = replace(scenario.restart, cancellation_timeout_ns=0)
+    return replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
+
+
+def _patient(vertex: Vertex) -> Vertex:
+    if vertex.state is None or vertex.state.changelog is None:
+        return vertex
+    return replace(vertex, state=replace(vertex.state, changelog=replace(vertex.state.changelog, upload_timeout_ns=None)))
+
+
+def exceeded(scenario: Scenario, held_up: Result, free: Result) -> bool:
+    """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest."""
+    reasons = _reasons(held_up)
+    if any(room in reason for room in ROOM for reason in reasons):
+        return True
+    limits_ns = list(_limits_met(scenario, reasons))
+    longest_ms = pd.Series([free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max()], dtype=float).max()
+    return bool(limits_ns) and bool(longest_ms > min(limits_ns) / 1e6)
+
+
+def _reasons(result: Result) -> set[str]:
+    """Why it restarted; of a job that runs, also why its checkpoints failed."""
+    failed = [] if result.job_status.startswith("RESTARTING") else result.checkpoints["failure_message"].dropna()
+    return {*result.recoveries["cause"], *failed}
+
+
+def _limits_met(scenario: Scenario, reasons: set[str]) -> Iterator[int]:
+    """Times that are over, as the reasons of failures say [ns]."""
+    if any("CHECKPOINT_EXPIRED" in reason for reason in reasons):
+        yield scenario.checkpoint.timeout_ns
+    if any(saved in reason for reason in reasons for saved in ("no answer within", *SAVED)):
+        if scenario.storage.retry.timeout_ns is not None:
+            yield scenario.storage.retry.timeout_ns
+        logs = [vertex.state.changelog for vertex in scenario.job.vertices if vertex.state is not None]
+        yield from (log.upload_timeout_ns for log in logs if log is not None and log.upload_timeout_ns is not None)

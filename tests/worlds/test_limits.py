@@ -1,0 +1,88 @@
+"""A job that gets nowhere is excused by a limit of its world only if that limit is the reason, as a run without it shows."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sim.scenario import loads
+from tests.worlds import trial
+from tests.worlds.generator import FOLDER
+from tests.worlds.limits import LONG_NS, exceeded, lifted
+from tests.worlds.trial import run_text
+
+LIMITED = """# Is anything in the way?
+version: 1
+job:
+  s0: {source: {record: 10 B, rate: 100/s, records: 10}}
+  k0: {input: {s0: hash}, state: {size: 1 kB, changelog: {upload-timeout: 50 ms}}, commit: {}}
+checkpoint: {interval: 100 ms, timeout: 250 ms, tolerable-failed: 2, staging: {space: 4 MB, when-full: fail}}
+storage: {object-store: {requests: 300/s}, disk: {space: 1 MB}, retry: {timeout: 150 ms}}
+restart: {cancellation-timeout: 30 ms}
+run: {duration: 1 s, seed: 1}
+faults: [{storage: outage, at: 300 ms, lasts: 100 ms}]
+"""
+
+
+def world():
+    return loads(LIMITED, name="limited").scenarios[0]
+
+
+def result(*checkpoints, causes=(), status="RUNNING"):
+    """Checkpoints: (how it failed, what it took in ms)."""
+    failures, durations = [failure for failure, _ in checkpoints], [float(ms) for _, ms in checkpoints]
+    return SimpleNamespace(
+        job_status=status,
+        checkpoints=pd.DataFrame({"failure_message": failures, "end_to_end_duration": durations}),
+        recoveries=pd.DataFrame({"cause": list(causes), "downtime": [10.0] * len(causes)}),
+    )
+
+
+EXPIRED, SAVED = result(("CHECKPOINT_EXPIRED", 250)), result(("CHECKPOINT_ASYNC_EXCEPTION", 90))
+
+
+@pytest.mark.parametrize(("took_ms", "is_reason"), [(240, False), (250, False), (251, True)])
+def test_a_time_out_is_the_reason_if_something_takes_longer(took_ms, is_reason):
+    assert is_reason == exceeded(world(), EXPIRED, result(("", 100), ("", took_ms)))
+
+
+@pytest.mark.parametrize(
+    ("held_up", "took_ms"), [(SAVED, 51), (result(("", 9), causes=["flush: no answer within 0.15 s (8 attempts)"]), 51)]
+)
+def test_requests_have_time_outs_of_their_own(held_up, took_ms):
+    """Those of the changelog are the shortest here."""
+    assert exceeded(world(), held_up, result(("", took_ms)))
+    assert not exceeded(world(), held_up, result(("", took_ms - 1)))
+
+
+def test_who_meets_no_limit_has_no_excuse():
+    assert not exceeded(world(), result(("CHECKPOINT_DECLINED_TASK_CLOSING", 9), causes=["restore: it is gone"]), result(("", 9000)))
+    assert not exceeded(world(), EXPIRED, result()), "nothing was measured"
+    restarting = result(("CHECKPOINT_EXPIRED", 250), causes=["restore: it is gone"], status="RESTARTING FOR EVER: 9 times")
+    assert not exceeded(world(), restarting, result(("", 9000))), "a checkpoint expired, and it restarted for another reason"
+
+
+@pytest.mark.parametrize("cause", ["flush: 9 B to stage, 1 B of 9 B in use", "restore: the disk has 5 B left", "flush: 503 Slow Down"])
+def test_room_and_rates_need_no_time(cause):
+    assert exceeded(world(), result(causes=[cause]), result())
+
+
+def test_limits_are_lifted_and_faults_stay():
+    free = lifted(world())
+    store = free.storage.object_store
+
+    assert (LONG_NS, None, 0) == (free.checkpoint.timeout_ns, free.checkpoint.staging_bytes, free.restart.cancellation_timeout_ns)
+    assert free.checkpoint.tolerable_failed > 1000
+    assert (None, None, None) == (store.requests_per_second, free.storage.disk.space_bytes, free.storage.retry.timeout_ns)
+    assert [None, None] == [vertex.state and vertex.state.changelog.upload_timeout_ns for vertex in free.job.vertices]
+    assert world().faults == free.faults
+
+
+def test_who_gets_nowhere_without_limits_as_well_is_a_finding(monkeypatch):
+    """Its requests are given too little time: it would end without that.  Here nothing is lifted."""
+    text = (FOLDER / "flush-never-ends.yaml").read_text()
+
+    assert "" == run_text(text).kind
+    monkeypatch.setattr(trial, "lifted", lambda scenario: scenario)
+    outcome = run_text(text, patience=1)
+    assert ("endless", "RESTARTING FOR EVER") == (outcome.kind, outcome.fact.partition(":")[0])
