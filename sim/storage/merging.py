@@ -7,17 +7,30 @@ deleted when nothing in it is needed any more.  If too much of the space is wast
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from sim.model.storage import FileMerging
-from sim.storage.ledger import FileId, Name, StoredFile
+from sim.storage.attempts import Attempts
+from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
 from sim.storage.stream import Stream
 from sim.storage.work import Work
 
-if TYPE_CHECKING:
-    from sim.storage.filesystem import FileSystem
+__all__ = ["MergedFiles", "PhysicalFiles"]
 
-__all__ = ["MergedFiles"]
+
+class PhysicalFiles(Protocol):
+    """Where physical files lie; `FileSystem` is one."""
+
+    @property
+    def attempts(self) -> Attempts: ...
+
+    @property
+    def files(self) -> FileLedger: ...
+
+    def open(self, *name: str | int, host: int = 0) -> Stream: ...
+
+    def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]: ...
 
 
 class _Group(NamedTuple):
@@ -29,7 +42,7 @@ class _Group(NamedTuple):
 
 
 class MergedFiles:
-    def __init__(self, system: FileSystem, options: FileMerging) -> None:
+    def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
         self.system = system
         self.options = options
         self._idle: dict[_Group, list[Stream]] = {}
