@@ -54,7 +54,7 @@ def timed(advance: Callable[[int], Notice], spent: list[float]) -> Callable[[int
 def one(scenario: Scenario) -> tuple[float, float, int]:
     """CPU seconds of a run, those of them inside ``advance``, completed checkpoints."""
     world = World(scenario, "compiled")
-    Sampler(world, None)
+    Sampler(world.context, world.counters, None)
     plane: Any = world.plane
     spent = [0.0]
     plane.advance = timed(plane.advance, spent)

@@ -22,6 +22,7 @@ __all__ = [
     "TaskClosed",
     "WriterEvent",
     "WriterInputEnded",
+    "WriterRestored",
 ]  # fmt: skip
 
 
@@ -72,7 +73,15 @@ class HandOver:
     committable: Committable
 
 
-WriterEvent = EpochEnded | WriterInputEnded
+@dataclass(frozen=True, slots=True)
+class WriterRestored:
+    """The task begins from this checkpoint, in which it had written so many records of each input channel."""
+
+    checkpoint: int
+    written: tuple[int, ...]
+
+
+WriterEvent = EpochEnded | WriterInputEnded | WriterRestored
 
 # ---------------------------------------------------------------------------------------------- committer
 

@@ -28,6 +28,7 @@ from sim.protocol.vocabulary import (
     DiscardLateState,
     DiscardState,
     FailJob,
+    LeaderLost,
     MetadataWritten,
     NotifyAborted,
     NotifyComplete,
@@ -80,17 +81,19 @@ class Coordinator:
     retained: tuple[int, ...] = ()  # completed checkpoints kept, oldest first; savepoints are nobody's to keep
     last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
     cleaning: int = 0  # deletions under way
+    leader: int = 0  # JobManagers lost so far: messages to an earlier one are lost with it (JobMasterId)
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, first_id: int = 1) -> Coordinator:
-        """A job that starts, or (`first_id` = restored + 1) goes on from a checkpoint."""
+    def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
+        """A job that starts, or goes on from a checkpoint (`restored`), to be subsumed like any other."""
         if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
             raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
         interval_ns = None if options.interval_ns is None else effective_interval_ns(options.interval_ns, options.min_pause_ns)
         requests = Requests(options.max_concurrent, options.min_pause_ns)
         failures = FailureCounter(options.tolerable_failed)
-        return cls(options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, first_id)
+        retained = (restored,) if restored else ()
+        return cls(options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, restored + 1, retained=retained)
 
     @property
     def latest_completed(self) -> int:
@@ -113,6 +116,8 @@ class Coordinator:
                 after, commands = self._scheduler_started(event)
             case SchedulerStopped():
                 after, commands = self._scheduler_stopped(event)
+            case LeaderLost():
+                after, commands = self._leader_lost(event)
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
@@ -153,6 +158,15 @@ class Coordinator:
             after, follow_ups = _aborted(after, pending, event.reason, event.now)
             commands = (*commands, *follow_ups)
         return after, commands
+
+    def _leader_lost(self, event: LeaderLost) -> _Answer:
+        """As the scheduler stops, but no task hears of what is aborted."""
+        after, commands = self._scheduler_stopped(SchedulerStopped(event.now))
+        return changed(after, leader=self.leader + 1), tuple(one for one in commands if not isinstance(one, NotifyAborted))
+
+    def hears(self, leader: int) -> bool:
+        """Whether a message arrives that set out to this leader."""
+        return leader == self.leader
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         if self.grid is None or event.now < self.armed_ns:

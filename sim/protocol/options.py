@@ -78,6 +78,13 @@ class BarrierOptions:
             raise ValueError("only a barrier with a timeout has a deadline")
         return self.trigger_ns + self.aligned_timeout_ns
 
+    def has_priority(self, now: int, *, converted: bool) -> bool:
+        """Whether a barrier processed at `now` [ns] is a priority barrier.
+
+        `converted`: its sender converts it in its output queue at the deadline (since FLINK-27251), never before it.
+        """
+        return self.unaligned or (converted and self.timeoutable and now >= self.deadline_ns)
+
     @property
     def traits(self) -> Traits:
         return changed(_TRAITS[self.alignment], announced=self.timeoutable)

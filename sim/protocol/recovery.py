@@ -18,9 +18,9 @@ from sim.protocol.regions import restarted_with
 from sim.protocol.restart import RestartStrategy, restart_strategy
 
 __all__ = [
-    "ArmRestart", "CancelTasks", "FailForGood", "JobManagerReturned", "JobStatus", "PendingRestart", "Recovery", "RecoveryCommand",
-    "RecoveryEvent", "ReportRecovered", "RestartDelayElapsed", "RestoreTasks", "ResumeCheckpoints", "SuspendCheckpoints", "TaskInitialized",
-    "TasksCancelled", "TasksFailed",
+    "ArmRestart", "CancelTasks", "FailForGood", "FailStopped", "JobManagerReturned", "JobStatus", "PendingRestart", "Recovery",
+    "RecoveryCommand", "RecoveryEvent", "ReportRecovered", "RestartDelayElapsed", "RestoreTasks", "ResumeCheckpoints",
+    "SuspendCheckpoints", "TaskInitialized", "TasksCancelled", "TasksFailed",
 ]
 
 
@@ -43,6 +43,7 @@ class TasksFailed:
     tasks: frozenset[int]
     reason: str
     draw: int = 0
+    stopped: bool = False  # the savepoint is complete that the job stops with
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,16 @@ class FailForGood:
     reason: str
 
 
-RecoveryCommand = SuspendCheckpoints | CancelTasks | ArmRestart | RestoreTasks | ResumeCheckpoints | ReportRecovered | FailForGood
+@dataclass(frozen=True, slots=True)
+class FailStopped:
+    """The job has made the savepoint it stops with, and failed then: it is neither restarted nor finished."""
+
+    reason: str
+
+
+RecoveryCommand = (
+    SuspendCheckpoints | CancelTasks | ArmRestart | RestoreTasks | ResumeCheckpoints | ReportRecovered | FailForGood | FailStopped
+)  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- the machine
 
@@ -181,6 +191,12 @@ class Recovery:
         return changed(after, story=remember(self.story, event)), commands
 
     def _failed(self, event: TasksFailed) -> _Answer:
+        """Nothing restarts a job that has made the savepoint it stops with: its output is visible and no checkpoint holds it.
+
+        StopWithSavepointStoppingException, a NonRecoverableError.
+        """
+        if event.stopped:
+            return self, (FailStopped(event.reason),)
         strategy, attempt = self.strategy.failed(event.now, event.draw)
         after: Recovery = changed(self, strategy=strategy)
         if attempt.delay_ns is None:

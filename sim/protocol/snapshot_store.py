@@ -123,10 +123,9 @@ class SnapshotStore:
             full_required=claim == "no-claim",
         )
 
-    @property
-    def checkpoint_type(self) -> SnapshotType:
-        """What an ordinary checkpoint triggered now is."""
-        return "full" if self.full_required else "checkpoint"
+    def type_for(self, requested: SnapshotType) -> SnapshotType:
+        """What tasks are asked for: an ordinary checkpoint may have to be a full one."""
+        return "full" if requested == "checkpoint" and self.full_required else requested
 
     def on(self, event: StoreEvent) -> _Answer:
         match event:

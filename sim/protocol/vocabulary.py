@@ -99,6 +99,13 @@ class SchedulerStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderLost:
+    """The JobManager is gone: what it was told is lost with it, and nobody hears from it.  Completed checkpoints are kept."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
 class PeriodicTimerFired:
     """The wake-up of ArmPeriodicTimer."""
 
@@ -169,7 +176,7 @@ class StateDiscarded:
 
 
 CoordinatorEvent = (
-    SchedulerStarted | SchedulerStopped | PeriodicTimerFired | CheckpointRequested | TriggerReady
+    SchedulerStarted | SchedulerStopped | LeaderLost | PeriodicTimerFired | CheckpointRequested | TriggerReady
     | Acknowledged | Declined | CheckpointTimedOut | MetadataWritten | StateDiscarded
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.protocol.committables import Committable, HandOver, WriterEvent, WriterInputEnded
+from sim.protocol.committables import Committable, EpochEnded, HandOver, WriterEvent, WriterInputEnded, WriterRestored
 from sim.protocol.machine import InvalidTransition, changed
 
 __all__ = ["Writer"]
@@ -23,6 +23,8 @@ class Writer:
     ended: bool = False
 
     def on(self, event: WriterEvent) -> tuple[Writer, tuple[HandOver, ...]]:
+        if isinstance(event, WriterRestored):
+            return changed(self, last_checkpoint=event.checkpoint, read=event.written), ()
         if isinstance(event, WriterInputEnded):
             if self.ended:
                 raise InvalidTransition("writer", self, event, why="its input has ended before")
@@ -33,7 +35,7 @@ class Writer:
         after, commands = self._closed(event, event.checkpoint)
         return changed(after, last_checkpoint=event.checkpoint), commands
 
-    def _closed(self, event: WriterEvent, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
+    def _closed(self, event: EpochEnded | WriterInputEnded, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
         """An empty transaction is nobody's business: no committable."""
         if any(now < before for before, now in zip(self.read, event.read, strict=True)):
             raise InvalidTransition("writer", self, event, why="it takes nothing back that it has written")

@@ -5,33 +5,75 @@ A restore starts tasks from here, and the checkers judge cuts by it.  Kept while
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 
-from sim.plane.seam.interface import Position
+from sim.checkers.state import Stamp
+from sim.model.stored import SnapshotType
+from sim.plane.seam.interface import DataPlane, Position
+from sim.plane.seam.layout import Layout
+from sim.protocol.committables import Committable
+from sim.state.files import FrozenState, Handle
+from sim.storage.ledger import FileId
 
-if TYPE_CHECKING:
-    from sim.plane.seam.interface import DataPlane
-    from sim.plane.seam.layout import Layout
-    from sim.runtime.task.state_snapshot import StateSnapshot
-
-__all__ = ["Contents", "Held", "beginning"]
+__all__ = ["Contents", "StateSnapshot", "TaskSnapshot", "Uncommitted", "beginning"]
 
 
 @dataclass(slots=True)
-class Held:
+class StateSnapshot:
+    """What one subtask stores for one checkpoint; complete when both parts are written."""
+
+    type: SnapshotType
+    keyed: FrozenState
+    operator_bytes: int
+    handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
+    operator: list[Handle] = field(default_factory=list)
+    logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
+    local: FileId | None = None  # the copy on the disk of its task manager
+    stamp: Stamp | None = None  # whose state it is, for those who check restores
+
+    @property
+    def full_bytes(self) -> int:
+        return self.keyed.full_bytes + self.operator_bytes
+
+    @property
+    def written_bytes(self) -> int:
+        return self.keyed.written_bytes + self.operator_bytes
+
+    @property
+    def all_handles(self) -> list[Handle]:
+        return [*self.handles, *self.operator]
+
+
+class Uncommitted(NamedTuple):
+    """What a checkpoint holds of a committer."""
+
+    checkpoint: int
+    committables: tuple[Committable, ...]
+
+    def renumbered(self, before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) -> Uncommitted:
+        """The same for a job whose tasks (vertex, index) have other numbers."""
+        if list(before) == list(after):
+            return self
+        number = {name: task for task, name in enumerate(after)}
+        return self._replace(committables=tuple(replace(one, writer=number[before[one.writer]]) for one in self.committables))
+
+
+
+@dataclass(slots=True)
+class TaskSnapshot:
     """One task's part of a checkpoint.
 
-    Whoever owns a kind of content says what stands in its field; everybody else passes it on.
+    Who owns a kind of content writes its field; everybody else passes it on.
     """
 
     position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
-    committables: Any = None
+    committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
@@ -55,23 +97,31 @@ class Held:
 @dataclass(slots=True)
 class Contents:
     plane: DataPlane
-    checkpoints: dict[int, dict[int, Held]] = field(default_factory=dict)  # id -> task -> its part
-    on_cut: Callable[[int, int, Held], None] = lambda *_: None  # told of each: checkpoint, task, its part
+    checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its part
+    on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None  # told of each: checkpoint, task, its part
 
     def cut(
-        self, checkpoint: int, task: int, committables: Any = None, *, finished: bool = False, held_back: tuple[int, ...] = ()
-    ) -> Held:
+        self, checkpoint: int, task: int, committables: Uncommitted | None = None, *,
+        finished: bool = False, held_back: tuple[int, ...] = (),
+    ) -> TaskSnapshot:  # fmt: skip
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        held = Held(nothing, committables=committables, finished=finished, held_back=held_back)
+        held = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back)
         self.checkpoints.setdefault(checkpoint, {})[task] = held
         self.on_cut(checkpoint, task, held)
         return held
 
-    def of(self, checkpoint: int, task: int) -> Held | None:
+    def of(self, checkpoint: int, task: int) -> TaskSnapshot | None:
         """None: that checkpoint is gone, or the task has no part in it (yet)."""
         return self.checkpoints.get(checkpoint, {}).get(task)
+
+    def take_over(
+        self, checkpoint: int, task: int, part: TaskSnapshot, before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]
+    ) -> None:
+        """The job begins with this part of a checkpoint; `before`, `after`: what the tasks were and are called."""
+        committables = None if part.committables is None else part.committables.renumbered(before, after)
+        self.checkpoints.setdefault(checkpoint, {})[task] = replace(part, committables=committables)
 
     def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
         """The channel state is complete; which sides of it hold anything."""

@@ -18,8 +18,8 @@ from sim.plane.kernel.plane import KernelPlane
 from sim.plane.seam.interface import Position
 from sim.protocol.finishing import DataEnded
 from sim.protocol.options import Ending
-from sim.runtime.contents import Contents, Held
-from sim.runtime.jobmanager.outside import Outside
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.jobmanager.restore import Restore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.run import instances
@@ -28,7 +28,7 @@ from sim.runtime.setup import lowering, redistribution
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.operator_io import OperatorIO
 from sim.runtime.task.sink import SinkCommitter, SinkWriter
-from sim.runtime.task.state_snapshot import StateSnapshot, SubtaskState
+from sim.runtime.task.state_snapshot import SubtaskState
 from tests.checkers.injected_worlds import WORLDS, scenario
 
 if TYPE_CHECKING:
@@ -75,17 +75,17 @@ def around(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> N
     patch.setattr(owner, name, changed)
 
 
-def on_restore(patch: Patch, change: Callable[[Held, Restore, int], Held]) -> None:
+def on_restore(patch: Patch, change: Callable[[TaskSnapshot, Restore, int], TaskSnapshot]) -> None:
     """What a restored task is given."""
-    around(patch, Restore, "_held", lambda start, restore, task: change(start, restore, task) if restore.checkpoint else start)
+    around(patch, Restore, "_part", lambda start, restore, task: change(start, restore, task) if restore.checkpoint else start)
 
 
-def moved(start: Held, **columns: Any) -> Held:
+def moved(start: TaskSnapshot, **columns: Any) -> TaskSnapshot:
     return replace(start, position=start.position._replace(**columns))
 
 
 def is_source(restore: Restore, task: int) -> bool:
-    return not restore.world.layout.task_gates[task]
+    return not restore.context.layout.task_gates[task]
 
 
 # ---------------------------------------------------------------------------------------------- positions
@@ -98,7 +98,7 @@ def _(patch: Patch) -> None:
 
 @injection("source offset", "a source repeats five records")
 def _(patch: Patch) -> None:
-    def change(start: Held, restore: Restore, task: int) -> Held:
+    def change(start: TaskSnapshot, restore: Restore, task: int) -> TaskSnapshot:
         return moved(start, served=max(0, start.position.served - 5)) if is_source(restore, task) else start
 
     on_restore(patch, change)
@@ -143,7 +143,7 @@ def _(patch: Patch) -> None:
 @injection("end of data", "a source ends five records early")
 def _(patch: Patch) -> None:
     around(patch, lowering, "_source", lambda source, _: replace(source, total=source.total - 5))
-    patch.setattr(TaskEnding, "exhausted", lambda ending: ending.tell(DataEnded(ending.world.env.now, Ending.DRAIN)))
+    patch.setattr(TaskEnding, "exhausted", lambda ending: ending.tell(DataEnded(ending.slot.now, Ending.DRAIN)))
 
 
 # ---------------------------------------------------------------------------------------------- records in flight
@@ -189,9 +189,9 @@ def _(patch: Patch) -> None:
 
 @injection("state", "a subtask gets the state of its neighbour")
 def _(patch: Patch) -> None:
-    def change(start: Held, restore: Restore, task: int) -> Held:
-        same = [t for t, vertex in enumerate(restore.world.layout.vertex) if vertex == restore.world.layout.vertex[task]]
-        other = restore.world.contents.of(restore.checkpoint, same[same.index(task) - 1])
+    def change(start: TaskSnapshot, restore: Restore, task: int) -> TaskSnapshot:
+        same = [t for t, vertex in enumerate(restore.context.layout.vertex) if vertex == restore.context.layout.vertex[task]]
+        other = restore.cluster.contents.of(restore.checkpoint, same[same.index(task) - 1])
         return start if other is None else replace(start, parts=other.parts)
 
     on_restore(patch, change)
@@ -220,7 +220,7 @@ def _(patch: Patch) -> None:
 
 def parts_without(part: str) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
-        def change(start: Held, *_: object) -> Held:
+        def change(start: TaskSnapshot, *_: object) -> TaskSnapshot:
             return replace(start, parts=tuple((replace(snapshot, **{part: []}), share) for snapshot, share in start.parts))
 
         on_restore(patch, change)
@@ -242,7 +242,7 @@ def _(patch: Patch) -> None:
 
 @injection("changelog", "the log is not replayed")
 def _(patch: Patch) -> None:
-    def change(start: Held, *_: object) -> Held:
+    def change(start: TaskSnapshot, *_: object) -> TaskSnapshot:
         parts = ((replace(s, handles=[file for file in s.handles if not file.name.startswith("log-")]), share) for s, share in start.parts)
         return replace(start, parts=tuple(parts))
 
@@ -276,7 +276,7 @@ def _(patch: Patch) -> None:
 
 @injection("committables", "what is visible is committed again")
 def _(patch: Patch) -> None:
-    patch.setattr(Outside, "has", lambda *_: False)
+    patch.setattr(CommittedOutput, "has", lambda *_: False)
 
 
 @injection("committables", "a restored writer goes on with its first record")
@@ -285,19 +285,19 @@ def _(patch: Patch) -> None:
         if isinstance(io.writer, SinkWriter):
             io.writer.machine = replace(io.writer.machine, read=tuple(0 for _ in io.writer.machine.read))
 
-    around(patch, OperatorIO, "_restored", change)
+    around(patch, OperatorIO, "restored", change)
 
 
 # ---------------------------------------------------------------------------------------------- the next job
 
 
-def next_job(patch: Patch, change: Callable[[Held, bool], Held]) -> None:
+def next_job(patch: Patch, change: Callable[[TaskSnapshot, bool], TaskSnapshot]) -> None:
     """What the parts of a snapshot are for the job that begins from it; told whether the part is a source's."""
 
-    def all_parts(parts: Mapping[int, Held], *_: object) -> dict[int, Held]:
+    def all_parts(parts: Mapping[int, TaskSnapshot], *_: object) -> dict[int, TaskSnapshot]:
         return {task: change(start, not len(start.position.consumed)) for task, start in parts.items()}
 
-    around(patch, SnapshotFiles, "contents", all_parts)
+    around(patch, SnapshotFiles, "parts", all_parts)
 
 
 @injection("next job", "its sources skip seven records")
@@ -323,12 +323,12 @@ def _(patch: Patch) -> None:
 # ---------------------------------------------------------------------------------------------- rescale
 
 
-def dealt(patch: Patch, change: Callable[[dict[int, Held]], dict[int, Held]]) -> None:
+def dealt(patch: Patch, change: Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]) -> None:
     """What the new tasks begin with."""
     around(patch, instances, "rescaled", lambda result, *_: (change(result[0]), *result[1:]))
 
 
-def of_every_task(change: Callable[[Held], Held]) -> Callable[[dict[int, Held]], dict[int, Held]]:
+def of_every_task(change: Callable[[TaskSnapshot], TaskSnapshot]) -> Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]:
     return lambda parts: {task: change(start) for task, start in parts.items()}
 
 

@@ -233,7 +233,7 @@ def test_law_23_the_latest_is_retained(world_of):
     world = run(world_of, ENGINE)
     done = [row.checkpoint for row in rows(world, Happening.COMPLETED)]
 
-    assert tuple(done[-1:]) == world.coordinator.machine.retained
+    assert tuple(done[-1:]) == world.job.coordinator.machine.retained
 
 
 def test_the_runs_of_these_laws_are_what_they_say():

@@ -32,7 +32,7 @@ def test_law_08_exactly_once_cut(world_of):
     """Every byte sent before a barrier is consumed before the snapshot or captured, once; none after it is."""
     world = run(world_of)
 
-    assert () == world.checking.violations()
+    assert () == world.violations()
 
 
 def test_law_08_counts_something():
@@ -49,7 +49,7 @@ def test_law_08_counts_something():
 def test_law_09_aligned_captures_nothing(world_of):
     """Aligned checkpoints store no in-flight data and no subtask is flagged unaligned."""
     world = run(world_of)
-    rows = subtasks_table(world.stats.values(), world.names())
+    rows = subtasks_table(world.stats.values(), world.names)
 
     assert 0 == checkpoints_table(world.stats.values())["persisted_data"].sum()
     assert not rows["unaligned_checkpoint"].any()
@@ -89,7 +89,7 @@ def test_law_12_at_least_once_loses_nothing(world_of):
     """A snapshot holds at least everything sent before the barriers."""
     world = run(world_of)
 
-    assert () == world.checking.violations()
+    assert () == world.violations()
 
 
 def test_law_12_at_least_once_may_hold_more():
@@ -116,7 +116,7 @@ def test_law_13_empty_queues_make_both_modes_equal():
 def test_law_13_single_channel_needs_no_alignment(kind):
     """A task with one input channel aligns in no time, whatever the barriers."""
     world = run(scenario(chain(1), kind))
-    rows = subtasks_table(world.stats.values(), world.names())
+    rows = subtasks_table(world.stats.values(), world.names)
 
     assert completed(world)
     assert 0 == rows["alignment_duration"].max()

@@ -41,7 +41,7 @@ def test_law_41_unused_component_changes_nothing():
         base, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))), checkpoint=replace(base.checkpoint, interval_ns=None)
     )
     alone = replace(base, checkpoint=replace(base.checkpoint, interval_ns=None))
-    n = len(run(alone).names())
+    n = len(run(alone).names)
 
     assert run(alone).plane.tasks()["digest"].tolist() == run(more).plane.tasks()["digest"].tolist()[:n]
 

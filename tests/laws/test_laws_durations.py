@@ -20,7 +20,7 @@ NOISE_MS = 1e-6  # float conversion of ns to ms
 
 def _tables(world):
     stats = [world.stats[number] for number in sorted(completed(world))]
-    return checkpoints_table(stats), subtasks_table(stats, world.names())
+    return checkpoints_table(stats), subtasks_table(stats, world.names)
 
 
 @given(scenarios(st.just(ALIGNED)))

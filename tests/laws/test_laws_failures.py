@@ -74,7 +74,7 @@ def test_law_24_a_failure_restores_the_latest_completed_checkpoint(world_of, pla
             assert allowed[row.number] == row.checkpoint == latest
     pending = [row for row in world.stats.values() if row.status == "IN_PROGRESS"]
 
-    assert restores <= len(world.recovery.stats)
+    assert restores <= len(world.job.recovery.stats)
     assert len(pending) <= world_of.checkpoint.max_concurrent
 
 
@@ -115,7 +115,7 @@ def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     rows_of = [world.counters.rows() for world in (calm, hit)]
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
     assert (rows_of[0]["served"] <= rows_of[1]["served"]).all()
-    assert () == hit.checking.violations()
+    assert () == hit.violations()
 
 
 # ---------------------------------------------------------------------------------------------- 12: at least once

@@ -56,7 +56,7 @@ def finishing(base, finish):
 def to_the_end(base, seconds=60, engine=ENGINE, **options):
     world = World(base, engine, record_cuts=True, **options)
     world.start()
-    world.env.run(until=world.finished | world.env.timeout(seconds * SECOND))
+    world.env.run(until=world.outcome.finished | world.env.timeout(seconds * SECOND))
     world.plane.check()
     return world
 
@@ -188,7 +188,7 @@ def test_law_32_finished_tasks_count_as_acknowledged(kind):
 
     assert {"COMPLETED"} == {row.status for row in world.stats.values()}
     assert (3, 3, {1, 2}) == (third.tasks, third.acknowledged, set(third.subtasks))
-    assert world.job_end.finished == {0}
+    assert world.job.job_end.finished == {0}
 
 
 @pytest.mark.parametrize("finish", ["off", "discard", "commit-at-finish"])
@@ -222,7 +222,7 @@ def test_law_33_nothing_follows_the_end(world_of):
 
     world.plane.forward = watched
     world.start()
-    world.env.run(until=world.finished | world.env.timeout(120 * SECOND))
+    world.env.run(until=world.outcome.finished | world.env.timeout(120 * SECOND))
     rows = world.plane.channels()["written"]
     closed = {row.task: row.time_ns for row in world.journal if row.happening is Happening.TASK_FINISHED}
 
@@ -249,7 +249,7 @@ def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
 
     if world_of.checkpoint.barriers.kind != "at-least-once":
-        assert () == world.checking.violations()
+        assert () == world.violations()
     assert stopped == (world.job_status != "RUNNING")
     assert stopped or kills, "only a failure keeps it from stopping"
 
@@ -270,7 +270,7 @@ def test_law_34_union_state_waits_for_the_whole_vertex(union):
     world = World(lopsided(union=union), ENGINE)
     world.plane.scale(1, 10, 1)
     world.start()
-    world.env.run(until=world.finished | world.env.timeout(20 * SECOND))
+    world.env.run(until=world.outcome.finished | world.env.timeout(20 * SECOND))
     first, last = (next(r.time_ns for r in world.journal if r.happening is Happening.END_OF_DATA and r.task == t) for t in (0, 1))
     between = [row for row in world.stats.values() if first < row.trigger_ns < last - MS]
 
@@ -299,7 +299,7 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
 
     assert 30 == served[0], "no record twice"
     assert served[1] > 200
-    assert {0} == world.job_end.finished, "and it finishes again, with a checkpoint of its second life"
+    assert {0} == world.job.job_end.finished, "and it finishes again, with a checkpoint of its second life"
     assert "COMPLETED" in {row.status for row in world.stats.values() if row.trigger_ns > recovered}
 
 

@@ -52,6 +52,6 @@ def test_law_28_all_times_scale_through_failures(k, placement, kind):
     )
 
     assert expected == seen
-    assert len(before.recovery.stats) >= 5
+    assert len(before.job.recovery.stats) >= 5
     assert sum(stats.status == "COMPLETED" for stats in before.stats.values()) >= 10
     assert before.plane.tasks()["served"].tolist() == after.plane.tasks()["served"].tolist()

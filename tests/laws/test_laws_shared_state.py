@@ -131,7 +131,7 @@ class Chain(RuleBasedStateMachine):
 
     def start(self, kind):
         self.last += 1
-        chosen = self.store.checkpoint_type if kind == "checkpoint" else kind
+        chosen = self.store.type_for(kind)
         self.tell(SnapshotTriggered(self.last, chosen))
         self.under_way[self.last] = (chosen, set(TASKS))
         return self.last

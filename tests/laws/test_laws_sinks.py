@@ -89,7 +89,7 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
 
     assert ["FINISHED", "FINISHED"] == [one.job_status, other.job_status]
     assert output(one) == output(other)
-    assert () == other.checking.violations()
+    assert () == other.violations()
 
 
 @pytest.mark.parametrize("finish", ["flink", "naive"])
@@ -104,7 +104,7 @@ def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, o
     assert "FINISHED" == without.job_status
     assert [] == list(without.stats)
     assert output(with_some) == output(without) != {}
-    assert () == without.checking.violations()
+    assert () == without.violations()
 
 
 @quick
@@ -157,7 +157,7 @@ def test_law_17_every_committed_file_exists_in_full(kind, options):
     world = run(unreliable(kind, **options), ENGINE)
 
     assert 0 == sum(one.missing for commit in world.commits for one in commit.committed)
-    assert () == world.checking.violations()
+    assert () == world.violations()
 
 
 def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
@@ -177,7 +177,7 @@ def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
 
     assert aborted & {one.epoch for one in epochs}
     assert all(one.missing == (len(one.files) if one.epoch in aborted else 0) for one in epochs)
-    assert {"every file of committed output exists in full when it is committed"} == {one.law for one in world.checking.violations()}
+    assert {"every file of committed output exists in full when it is committed"} == {one.law for one in world.violations()}
 
 
 @quick
@@ -199,7 +199,7 @@ def test_law_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
     base = scenario(sinking(chain(2, rate=200), Commit()))
     one, other = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
-    sinks = [t for t, (name, _) in enumerate(one.names()) if name == "sink"]
+    sinks = [t for t, (name, _) in enumerate(one.names) if name == "sink"]
 
     assert all(one.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)
     assert all(other.stats[2].of(t).pre_barrier_ns == 0 for t in sinks)

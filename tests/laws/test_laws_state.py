@@ -89,7 +89,7 @@ def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
     """No file of it was written for a checkpoint, no checkpoint refers to a file of it, and the next checkpoint is no larger."""
     base = world(replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, format_),)))
-    kept = done.files.held()
+    kept = done.job.files.held()
     (savepoint,) = [one for one in kept if one.is_savepoint]
 
     assert {savepoint.checkpoint} == {file.checkpoint for file in savepoint.files}
@@ -106,7 +106,7 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))  # no compaction: a table stays what it is
     base = world(state, StateOptions(incremental=True, savepoints_keep_base=keeps), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, "native"),)))
-    savepoint = next(one.checkpoint for one in done.files.held() if one.is_savepoint)
+    savepoint = next(one.checkpoint for one in done.job.files.held() if one.is_savepoint)
     after = [row for number, row, _ in with_state(done) if number == savepoint + 1]
 
     assert len(after) == 2
@@ -142,7 +142,7 @@ def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state,
     stored = replace(base.storage, read_bytes_per_second=10_000, disk=Disk(10**9))
     restart = Restart("fixed-delay", delay_ns=100 * MS, attempts=3)
     done = run(replace(base, storage=stored, faults=(Fault(fault, When(at_ns=(2 * SECOND,))),), restart=restart))
-    (restored,) = done.recovery.stats.values()
+    (restored,) = done.job.recovery.stats.values()
     took_ns = restored.running_ns - restored.deployed_ns
 
     assert seconds * SECOND <= took_ns <= (4 * seconds * SECOND or SECOND // 20)  # RocksDB has older entries and other files too

@@ -31,14 +31,14 @@ def ran(base, phases: Phases | None = None):
     """A whole run; with `phases` instead of the strategy's own."""
     world = World(base, ENGINE, digests=True, record_cuts=True)
     for task, host in enumerate(world.tasks):
-        host.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(world.layout.task_gates[task]), phases)
+        host._loop.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(world.layout.task_gates[task]), phases)
     world.start()
     world.env.run(until=world.env.timeout(base.run.duration_ns))
     return world
 
 
 def rows(world, *columns):
-    table = subtasks_table([world.stats[n] for n in sorted(completed(world))], world.names())
+    table = subtasks_table([world.stats[n] for n in sorted(completed(world))], world.names)
     return table[table["vertex"] == "sink"][list(columns)]
 
 
@@ -91,7 +91,7 @@ def test_law_29_the_cut_stays_consistent():
     world = ran(base, ASYNC_OPERATE)
 
     assert len(completed(world)) >= 5
-    assert () == world.checking.violations()
+    assert () == world.violations()
 
 
 @quick
@@ -99,7 +99,7 @@ def test_law_29_the_cut_stays_consistent():
 def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
     """Under every protocol: what Flink does not report is never negative, and holds the pre-barrier work."""
     world = run(world_of, ENGINE)
-    table = subtasks_table([world.stats[n] for n in completed(world)], world.names())
+    table = subtasks_table([world.stats[n] for n in completed(world)], world.names)
 
     assert (table["x_hidden"] >= table["x_pre_barrier"] - 1e-6).all()
 

@@ -219,7 +219,7 @@ def test_law_04_bounded_jobs_finish(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: the checkpoint that holds the end of the data completes."""
     world = World(replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted")
     world.start()
-    world.env.run(until=world.finished | world.env.timeout(120 * SECOND))
+    world.env.run(until=world.outcome.finished | world.env.timeout(120 * SECOND))
 
     assert "FINISHED" == world.job_status
     assert at_rest(world)

@@ -176,7 +176,7 @@ def budget(interval=100):
 def test_a_failure_loses_half_an_interval_and_the_checkpoint():
     """Renewal: E[lost] = I / 2 + D, from the trigger of the latest completed checkpoint to the failure, within 1 %."""
     times, world = budget()
-    lost = [row.failed_ns - world.stats[row.checkpoint].trigger_ns for row in world.recovery.stats.values()]
+    lost = [row.failed_ns - world.stats[row.checkpoint].trigger_ns for row in world.job.recovery.stats.values()]
 
     took = [row.completed_ns - row.trigger_ns for row in world.stats.values() if row.status == "COMPLETED"]
 
@@ -189,7 +189,7 @@ def test_the_time_of_a_run_is_accounted_for():
     """Work that lasts, work lost, checkpoints and downtime: together the run, within 1 %; work lost as the renewal argument has it."""
     _, world = budget()
     lasts = int(world.plane.tasks()["served"][0]) * SERVICE
-    lost = sum(row.replayed_records for row in world.recovery.stats.values()) * SERVICE
+    lost = sum(row.replayed_records for row in world.job.recovery.stats.values()) * SERVICE
     checkpoints = sum(1 for row in world.stats.values() if row.status == "COMPLETED") * COST
     cut_short = sum((row.failed_ns - row.trigger_ns) / SECOND for row in world.stats.values() if row.status == "FAILED")
     down = FAILURES * DOWN

@@ -215,8 +215,8 @@ SNAPSHOTS = (
     Rule(
         "what came with the acknowledgements is read in no time",
         "runtime/jobmanager/restore.py",
-        "held.in_flight_bytes - held.inlined_bytes:",
-        "held.in_flight_bytes:",
+        "part.in_flight_bytes - part.inlined_bytes:",
+        "part.in_flight_bytes:",
         "tests/runtime/jobmanager/test_recovery_host.py::test_in_flight_data_in_acknowledgements_is_read_in_no_time",
     ),
     Rule(

@@ -84,8 +84,8 @@ ACCOUNTS = (
     Rule(
         "state goes on as after the records its checkpoint holds",
         "runtime/observe/state_accounts.py",
-        "        if brought and state.stands_after != served:\n",
-        "        if brought and state.stands_after > served:\n",
+        "        if brought and stands_after != served:\n",
+        "        if brought and stands_after > served:\n",
         f"{_INJECTED}[keyed state: state goes on as after five records fewer]",
     ),
     Rule(

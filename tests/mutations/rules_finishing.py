@@ -89,10 +89,10 @@ FINISHING = (
     ),
     Rule(
         "union state lets no checkpoint complete that holds the end of some of its tasks only",
-        "runtime/jobmanager/job_end.py",
-        "return bool(self._union) and not",
-        "return False and not",
-        f"{LAWS}test_law_34_union_state_waits_for_the_whole_vertex",
+        "protocol/union_state.py",
+        "if self.vertices and not self.vertices.isdisjoint(",
+        "if self.vertices and self.vertices.isdisjoint(",
+        "tests/protocol/test_union_state.py::test_a_vertex_finishes_in_all_of_its_tasks_or_in_none",
     ),
     Rule(
         "without FLIP-147 an end aborts what is pending",
@@ -139,7 +139,7 @@ FINISHING = (
     Rule(
         "a stop suspends periodic checkpoints",
         "runtime/jobmanager/actions.py",
-        "        world.coordinator.tell(SchedulerStopped(now))",
+        "        coordinator.tell(SchedulerStopped(now))",
         "        pass",
         f"{STOP}test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with",
     ),

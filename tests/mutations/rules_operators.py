@@ -55,7 +55,7 @@ OPERATORS = (
     Rule(
         "a failed flush leaves the task thread",
         "runtime/task/operator_io.py",
-        "                self.host.free()  #",
+        "                self.slot.thread.freed()  #",
         "                pass  #",
         f"{_IO}a_failed_flush_leaves_the_thread",
     ),
@@ -76,21 +76,21 @@ OPERATORS = (
     Rule(
         "a writer goes on where the checkpoint stood",
         "runtime/task/operator_io.py",
-        "            self.writer.go_on_behind(checkpoint, held.written)\n",
-        "            self.writer.go_on_behind(checkpoint, (0,) * len(held.written))\n",
+        "            self.writer.go_on_behind(checkpoint, part.written)\n",
+        "            self.writer.go_on_behind(checkpoint, (0,) * len(part.written))\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not made visible again",
         "runtime/task/sink.py",
-        "            fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))\n",
+        "            fresh = tuple(one for one in commit.committables if not self.output.has(one))\n",
         "            fresh = commit.committables\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not lost",
         "runtime/task/sink.py",
-        "        lost = tuple(one for one in reported if not self.world.outside.settled(one))\n",
+        "        lost = tuple(one for one in reported if not self.output.settled(one))\n",
         "        lost = tuple(reported)\n",
         f"{_IO}a_restart_loses_nothing_that_is_visible_already",
     ),
@@ -110,9 +110,9 @@ OPERATORS = (
     ),
     Rule(
         "the next instance of a job knows what was committed",
-        "runtime/jobmanager/outside.py",
+        "runtime/committed_output.py",
         "        self._committed |= before._committed\n",
         "",
-        f"{RUNTIME}jobmanager/test_outside.py::test_a_rescaled_job_commits_nothing_twice",
+        f"{RUNTIME}test_committed_output.py::test_a_rescaled_job_commits_nothing_twice",
     ),
 )

@@ -63,7 +63,7 @@ RECOVERY = (
     Rule(
         "a failover aborts what is pending",
         "runtime/jobmanager/recovery_host.py",
-        "        self.world.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
+        "                self.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
         "",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),
@@ -76,9 +76,9 @@ RECOVERY = (
     ),
     Rule(
         "a failure restores the latest completed checkpoint",
-        "runtime/jobmanager/restore.py",
-        "self.checkpoint = world.coordinator.machine.latest_completed",
-        "self.checkpoint = world.coordinator.machine.next_id - 1",
+        "runtime/jobmanager/recovery_host.py",
+        "self.coordinator.machine.latest_completed",
+        "self.coordinator.machine.next_id - 1",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),
     Rule(
@@ -98,21 +98,21 @@ RECOVERY = (
     Rule(
         "a thread at work delays its cancellation",
         "runtime/jobmanager/recovery_host.py",
-        "stuck = {task for task in command.tasks if self.world.tasks[task].thread.occupied}",
+        "stuck = {task for task in command.tasks if self.tasks[task].occupied}",
         "stuck: set[int] = set()",
         f"{_HOST}a_thread_at_work_delays_its_cancellation",
     ),
     Rule(
         "a task that does not stop takes its task manager down",
         "runtime/jobmanager/recovery_host.py",
-        "for host in sorted({self.world.hosts[task] for task in stuck}):",
+        "for host in sorted({self.context.hosts[task] for task in stuck}):",
         "for host in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),
     Rule(
         "a task that reads its recovered input does not run yet",
-        "runtime/run/world.py",
-        "        self.tasks[task].running = False\n",
+        "runtime/task/tasks.py",
+        "        self._hosts[task].running = False\n",
         "",
         f"{_HOST}no_checkpoint_begins_before_every_task_runs",
     ),
@@ -126,7 +126,7 @@ RECOVERY = (
     Rule(
         "a lost task manager's slots come back with its replacement",
         "runtime/jobmanager/restore.py",
-        "return max(0, *(available.get(self.world.hosts[task], 0) - self.env.now for task in self.tasks))",
+        "return max(0, *(available.get(self.context.hosts[task], 0) - self.env.now for task in self.tasks))",
         "return 0",
         f"{_HOST}a_replacement_is_waited_for",
     ),
@@ -139,8 +139,8 @@ RECOVERY = (
     ),
     Rule(
         "a message waits for the network of its task manager",
-        "runtime/jobmanager/faults.py",
-        "return max(0, self._cut_off_until_ns.get(self.world.hosts[task], 0) - self.env.now)",
+        "runtime/jobmanager/reachability.py",
+        "return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))",
         "return 0",
         f"{_HOST}an_acknowledgement_waits_for_the_network",
     ),

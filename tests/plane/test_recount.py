@@ -72,7 +72,7 @@ def ended(document, engine="compiled"):
     (scenario,) = loads(write(document, "Does the count add up?")).scenarios
     world = World(scenario, engine)
     world.start()
-    world.env.run(until=world.finished | world.env.timeout(scenario.run.duration_ns))
+    world.env.run(until=world.outcome.finished | world.env.timeout(scenario.run.duration_ns))
     assert "FINISHED" == world.job_status
     return world
 
@@ -80,9 +80,11 @@ def ended(document, engine="compiled"):
 def assert_counts(document, world):
     """Every task and channel, one by one.  A slice's mean that lies at a half is rounded either way: one unit per record."""
     expected, channels, tasks = recount(document), world.plane.channels(), world.plane.tasks()
-    names = world.names()
+    names = world.names
 
-    assert [(task.vertex, task.subtask, task.host) for task in expected.tasks] == [(*n, h) for n, h in zip(names, world.hosts, strict=True)]
+    places = [(*name, host) for name, host in zip(names, world.context.hosts, strict=True)]
+
+    assert places == [(task.vertex, task.subtask, task.host) for task in expected.tasks]
     assert [task.served for task in expected.tasks] == tasks["served"].tolist()
     ends = [(names[w], names[r], local) for w, r, local in zip(world.layout.writer, world.layout.reader, world.layout.local, strict=True)]
     assert sorted((c.writer, c.reader, c.local) for c in expected.channels) == sorted(ends)

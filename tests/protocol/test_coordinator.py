@@ -21,6 +21,7 @@ from sim.protocol.vocabulary import (
     DiscardLateState,
     DiscardState,
     FailJob,
+    LeaderLost,
     MetadataWritten,
     NotifyAborted,
     NotifyComplete,
@@ -729,3 +730,33 @@ def test_metadata_may_be_refused_for_a_reason():
 
     assert why == failed[0].reason
     assert 0 == machine.state.failures.count, "it is not counted"
+
+
+# ------------------------------------------------------------------------------------------ leaders
+
+
+def test_a_lost_leader_tells_nobody_what_it_aborts():
+    """What is pending is gone; its tasks hear nothing of that."""
+    machine = triggered(10)
+
+    assert [RecordFailed, DiscardState] == types(machine.on(LeaderLost(20)))
+    assert () == machine.state.pending
+
+
+def test_messages_to_a_lost_leader_are_lost_with_it():
+    machine = triggered(10)
+    leader = machine.state.leader
+
+    assert machine.state.hears(leader)
+    machine.on(LeaderLost(20))
+    assert not machine.state.hears(leader)
+    assert machine.state.hears(machine.state.leader)
+
+
+def test_a_job_goes_on_counting_behind_the_checkpoint_it_begins_from():
+    """It is the latest completed one, to be subsumed like any other."""
+    machine = Running(Coordinator.configured(CheckpointOptions(100, ALIGNED, timeout_ns=1000), restored=7))
+
+    assert 7 == machine.state.latest_completed
+    triggered(10, machine)
+    assert DiscardState(7) in completed(machine, 8, 20)

@@ -10,6 +10,7 @@ from sim.protocol.recovery import (
     ArmRestart,
     CancelTasks,
     FailForGood,
+    FailStopped,
     JobManagerReturned,
     JobStatus,
     Recovery,
@@ -179,3 +180,11 @@ def test_every_restart_ends_once_and_every_cancelled_task_is_restored(steps):
         advance(TaskInitialized(now + 2000, task))
 
     assert (set(), JobStatus.RUNNING, frozenset()) == (down, machine.status, machine.initializing)
+
+
+def test_nothing_restarts_a_job_that_has_stopped_with_a_savepoint():
+    """Its output is visible, and no checkpoint holds it."""
+    machine, commands = feed(one_region(), TasksFailed(50, frozenset({3}), "because", stopped=True))
+
+    assert (FailStopped("because"),) == commands
+    assert JobStatus.RUNNING is machine.status, "and nothing is cancelled"

@@ -78,8 +78,8 @@ def test_a_savepoint_is_the_users():
 
     assert () == commands
     assert [3] == list(store.retained)
-    assert [4] == [savepoint.checkpoint for savepoint in store.savepoints]
-    assert "full" == store.checkpoint_type
+    assert [4] == [one.checkpoint for one in store.savepoints]
+    assert "full" == store.type_for("checkpoint")
 
 
 def test_without_a_claim_the_first_checkpoint_is_full():
@@ -87,11 +87,11 @@ def test_without_a_claim_the_first_checkpoint_is_full():
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
     store, _ = feed(SnapshotStore.restored(1, old, "no-claim"), SnapshotTriggered(4, "full"), SnapshotDiscarded(4))
 
-    assert "full" == store.checkpoint_type
+    assert "full" == store.type_for("checkpoint")
 
     store, commands = feed(store, *lifecycle(5, shared(1, 5, 1), type="full"), SnapshotDiscarded(3))
 
-    assert "checkpoint" == store.checkpoint_type
+    assert "checkpoint" == store.type_for("checkpoint")
     assert (DeleteDirectory(3, ()),) == commands
 
 
@@ -101,8 +101,8 @@ def test_failing_over_to_the_restored_snapshot_needs_a_full_checkpoint_again(cla
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
     store, _ = feed(SnapshotStore.restored(1, old, claim), *lifecycle(4, shared(1, 4, 1), type="full"))
 
-    assert type_ == feed(store, FailedOver(3))[0].checkpoint_type
-    assert "checkpoint" == feed(store, FailedOver(3), FailedOver(4))[0].checkpoint_type
+    assert type_ == feed(store, FailedOver(3))[0].type_for("checkpoint")
+    assert "checkpoint" == feed(store, FailedOver(3), FailedOver(4))[0].type_for("checkpoint")
 
 
 def test_a_claimed_checkpoint_is_deleted_when_subsumed():
@@ -157,7 +157,7 @@ def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
 
 
 def test_a_job_that_begins_from_nothing_takes_ordinary_checkpoints():
-    assert "checkpoint" == SnapshotStore().checkpoint_type
+    assert "checkpoint" == SnapshotStore().type_for("checkpoint")
 
 
 def test_what_a_late_acknowledgement_shares_goes_with_the_next_completion():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Identity
     from sim.plane.seam.interface import PlaneSpec
     from sim.protocol.committables import Committable
-    from sim.runtime.contents import Held
+    from sim.runtime.contents import TaskSnapshot
     from sim.runtime.run.beginning import Beginning
 
 __all__ = ["Lineage", "Traced", "traced"]
@@ -69,7 +69,7 @@ def traced(scenario: Scenario) -> Traced:
     result.emits_late = {row.name for row in vertices if row.commit is not None and row.commit.emits == "on-commit"}
     plane = _plane(last)
     for task in plane.all_tasks:
-        records = ((*last.names()[writer], ordinal) if writer >= 0 else ("nobody", 0, 0) for writer, ordinal in task.served_records)
+        records = ((*last.names[writer], ordinal) if writer >= 0 else ("nobody", 0, 0) for writer, ordinal in task.served_records)
         result.seen.setdefault(task.vertex.name, Counter()).update(records)
     for channel in plane.all_channels:
         result.counts.setdefault(channel.edge.name, []).append(channel.records_in)
@@ -81,13 +81,13 @@ def _plane(world: World) -> ReferencePlane:
 
 
 def _watch_commits(worlds: list[World], number: int, committed: dict[str, Counter[Lineage]]) -> None:
-    outside = worlds[number].outside
+    outside = worlds[number].output
     commit = outside.commit
 
     def watched(fresh: Iterable[Committable]) -> None:
         several = list(fresh)
         for one in several:
-            name = worlds[number].names()[one.writer]
+            name = worlds[number].names[one.writer]
             committed.setdefault(name[0], Counter()).update(_records(worlds[: number + 1], name, one))
         commit(several)
 
@@ -100,7 +100,7 @@ def _records(worlds: list[World], writer: tuple[str, int], one: Committable) -> 
     if world.beginning is not None and one.epoch <= world.beginning.snapshot.checkpoint:
         yield from _records(earlier, writer, one)
         return
-    names = world.names()
+    names = world.names
     channels = _plane(world).all_tasks[names.index(writer)].channels_in
     for channel, (begin, end) in zip(channels, one.inputs, strict=True):
         known = channel.history[begin:end]
@@ -110,9 +110,9 @@ def _records(worlds: list[World], writer: tuple[str, int], one: Committable) -> 
 
 def _hand_over(old: World, new: World, beginning: Beginning) -> None:
     """The identities of what the snapshot holds."""
-    number = {name: task for task, name in enumerate(new.names())}
-    names, before, after = old.names(), _plane(old), _plane(new)
-    parts = old.files.contents(beginning.snapshot)
+    number = {name: task for task, name in enumerate(new.names)}
+    names, before, after = old.names, _plane(old), _plane(new)
+    parts = old.job.files.parts(beginning.snapshot)
 
     def renumbered(records: Iterable[Identity]) -> list[Identity]:
         return [(number[names[task]], ordinal) if task >= 0 else (task, ordinal) for task, ordinal in records]
@@ -127,7 +127,7 @@ def _hand_over(old: World, new: World, beginning: Beginning) -> None:
             continue
         pool = iter([one for task in sources for one in renumbered(task.served_records[: parts[task.number].position.served])])
         for twin in targets:
-            twin.served_records = list(islice(pool, beginning.held[twin.number].position.served))
+            twin.served_records = list(islice(pool, beginning.parts[twin.number].position.served))
     for edge in range(len(new.spec.edges)):
         channels, twins = ([c for c, e in zip(plane.all_channels, layout.edge, strict=True) if e == edge]
                            for plane, layout in ((before, old.layout), (after, new.layout)))  # fmt: skip
@@ -139,11 +139,11 @@ def _hand_over(old: World, new: World, beginning: Beginning) -> None:
         held_back = iter([one for c, held, read, _ in places for one in renumbered(c.history[held:read])])
         flying = iter([one for c, _, read, written in places for one in renumbered(c.history[read:written])])
         for twin_channel in twins:
-            held, read, written = _places(twin_channel, beginning.held)
+            held, read, written = _places(twin_channel, beginning.parts)
             twin_channel.history = [(-1, -1)] * held + [*islice(held_back, read - held), *islice(flying, written - read)]
 
 
-def _places(channel: Channel, parts: Mapping[int, Held]) -> tuple[int, int, int]:
+def _places(channel: Channel, parts: Mapping[int, TaskSnapshot]) -> tuple[int, int, int]:
     """At the cut: the first record its reader holds back, the first not read, the first not written."""
     part, at = parts[channel.reader.number], channel.reader.channels_in.index(channel)
     read = int(part.position.records_out[at])

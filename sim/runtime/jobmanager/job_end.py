@@ -5,31 +5,34 @@ Source: SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sim.metrics.journal import Happening
+from sim.plane.seam.layout import Layout
 from sim.protocol.finishing import Finishing
 from sim.protocol.plan import TaskGraph, VertexLink, plan
 from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import CheckpointRequested, Plan, RequestKind, SchedulerStopped
-
-if TYPE_CHECKING:
-    from sim.plane.seam.layout import Layout
-    from sim.runtime.run.world import World
+from sim.protocol.union_state import UnionState
+from sim.protocol.vocabulary import CheckpointRequested, CoordinatorEvent, Plan, RequestKind, SchedulerStopped
+from sim.runtime.context import Context
+from sim.runtime.outcome import Outcome
 
 __all__ = ["JobEnd", "task_graph"]
 
 
 class JobEnd:
-    def __init__(self, world: World, rule: Finishing) -> None:
-        self.world = world
+    """`tell`: tells the coordinator."""
+
+    def __init__(self, context: Context, rule: Finishing, outcome: Outcome, tell: Callable[[CoordinatorEvent], None]) -> None:
+        self.context = context
         self.rule = rule
-        self.graph = task_graph(world)
+        self.outcome = outcome
+        self.tell = tell
+        self.graph = task_graph(context)
         self.ended: set[int] = set()  # tasks that reported the end of their data
         self.finished: frozenset[int] = frozenset()
+        self.union_state = UnionState(self.graph, frozenset(n for n, row in enumerate(context.scenario.job.vertices) if row.union_state))
         self._plan = plan(self.graph, frozenset())
-        self._union = frozenset(n for n, vertex in enumerate(world.scenario.job.vertices) if vertex.union_state)
-        self._over: dict[int, set[int]] = {}  # of each checkpoint: tasks whose operators have finished
 
     def plan(self, not_running: frozenset[int]) -> Plan | None:
         """Who takes part in a checkpoint decided on now; None: a required task does not run."""
@@ -39,17 +42,11 @@ class JobEnd:
 
     def begun(self, checkpoint: int, finished: frozenset[int]) -> None:
         """A checkpoint without those who have finished."""
-        if self._union:
-            self._over[checkpoint] = set(finished)
+        self.union_state = self.union_state.begun(checkpoint, finished)
 
-    def snapshot_over(self, checkpoint: int, task: int) -> None:
+    def finished_in(self, task: int, checkpoint: int) -> None:
         """A task takes part whose operators have finished."""
-        if self._union:
-            self._over[checkpoint].add(task)
-
-    def splits_union_state(self, checkpoint: int) -> bool:
-        """Whether a vertex with union list state is over in some of its tasks only (PartialFinishingNotSupportedByStateException)."""
-        return bool(self._union) and not self._union.isdisjoint(self.graph.partial(frozenset(self._over[checkpoint])))
+        self.union_state = self.union_state.finished_in(task, checkpoint)
 
     def renewed(self, task: int) -> None:
         """A restarted task runs again (VertexEndOfDataListener#restoreVertices)."""
@@ -59,20 +56,20 @@ class JobEnd:
     def data_ended(self, task: int) -> None:
         """Once for each task; with the last one a checkpoint follows at once: it will hold everything."""
         self.ended.add(task)
-        if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.world.scenario.checkpoint.interval_ns is not None:
-            self.world.coordinator.tell(CheckpointRequested(self.world.env.now, RequestKind.MANUAL))
+        if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
+            self.tell(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
 
     def task_finished(self, task: int) -> None:
         self.finished |= {task}
         if self.finished == self.graph.tasks:
-            self.world.coordinator.tell(SchedulerStopped(self.world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-            self.world.journal.note(self.world.env.now, Happening.JOB_FINISHED)
-            self.world.finish()
+            self.tell(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+            self.context.journal.note(self.context.env.now, Happening.JOB_FINISHED)
+            self.outcome.finish()
 
 
-def task_graph(world: World) -> TaskGraph:
+def task_graph(context: Context) -> TaskGraph:
     """The tasks of a job and who feeds whom."""
-    layout, job = world.layout, world.scenario.job
+    layout, job = context.layout, context.scenario.job
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     vertices = tuple(range(first, first + vertex.parallelism) for first, vertex in zip(layout.first_task, job.vertices, strict=True))
     edges = [(inlet, number[reader.name]) for reader in job.vertices for inlet in reader.inputs]

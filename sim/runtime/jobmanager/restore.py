@@ -6,36 +6,60 @@ runs when that is read, and the stages before it can send only then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
-from sim.runtime.contents import Held, beginning
+from sim.runtime.contents import Contents, TaskSnapshot, beginning
+from sim.runtime.context import Context
+from sim.runtime.counters import Counters
+from sim.runtime.jobmanager.job_end import JobEnd
+from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
+from sim.runtime.jobmanager.warm_up import WarmUp
 from sim.runtime.observe.catch_up import CatchUp
+from sim.runtime.ports import Checks, TasksPort
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
-if TYPE_CHECKING:
-    from sim.runtime.run.world import World
+__all__ = ["Cluster", "Restore"]
 
-__all__ = ["Restore"]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """What tasks are restored from, and where."""
+
+    context: Context
+    contents: Contents
+    files: SnapshotFiles
+    tasks: TasksPort
+    job_end: JobEnd
+    counters: Counters
+    warm_up: WarmUp
+    checks: Checks | None
+    available_ns: dict[int, int] = field(default_factory=dict)  # lost task managers: when another one offers their slots
 
 
 class Restore:
-    """Of the tasks of one restart."""
+    """The tasks of one restart.  `fail_task`: called with a task whose download fails, and why."""
 
-    def __init__(self, world: World, stats: RecoveryStats, tasks: frozenset[int]) -> None:
-        self.world = world
-        self.env = world.env
+    def __init__(
+        self, cluster: Cluster, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
+        fail_task: Callable[[int, str], None],
+    ) -> None:  # fmt: skip
+        self.cluster = cluster
+        self.context = cluster.context
+        self.env = cluster.context.env
         self.stats = stats
         self.tasks = set(tasks)  # those no later failure has taken over
-        self.checkpoint = world.coordinator.machine.latest_completed
+        self.regions = regions
+        self.checkpoint = checkpoint
+        self.fail_task = fail_task
         self._catch_up: CatchUp
         self._downloads: dict[int, simpy.Process] = {}
-        self.env.call_in(self._slots_ns() + world.scenario.overheads.deploy_ns, self._deploy)
+        self.env.call_in(self._slots_ns() + self.context.scenario.overheads.deploy_ns, self._deploy)
 
     def give_up(self, tasks: Iterable[int]) -> None:
         """These tasks have failed again."""
@@ -46,69 +70,66 @@ class Restore:
 
     def _slots_ns(self) -> int:
         """Until every task has a slot: a lost task manager's come back with its replacement."""
-        available = self.world.recovery.available_ns
-        return max(0, *(available.get(self.world.hosts[task], 0) - self.env.now for task in self.tasks))
+        available = self.cluster.available_ns
+        return max(0, *(available.get(self.context.hosts[task], 0) - self.env.now for task in self.tasks))
 
     def _deploy(self) -> None:
         """Everybody stands at its place; threads wait for their state.
 
         A region that has lost a task manager since is left to the restart which that brings once it is noticed.
         """
-        regions = self.world.recovery.machine.regions
-        self.tasks = set[int]().union(*(region for region in regions if region <= self.tasks))
+        self.tasks = set[int]().union(*(region for region in self.regions if region <= self.tasks))
         if not self.tasks:
             return
-        world, stats = self.world, self.stats
+        cluster, context, stats = self.cluster, self.context, self.stats
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
-        world.files.failed_over(self.checkpoint)
+        cluster.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)
-        world.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
-        held = {task: self._held(task) for task in tasks}
-        self._catch_up = CatchUp(world, stats, held)
-        world.counters.restart({task: part.position.served for task, part in held.items()})
-        world.plane.start({task: part.position for task, part in held.items()})
-        if world.checking is not None:
-            world.checking.restarted(self.checkpoint, tasks)
+        context.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
+        parts = {task: self._part(task) for task in tasks}
+        self._catch_up = CatchUp(context, stats, parts)
+        cluster.counters.restart({task: part.position.served for task, part in parts.items()})
+        context.plane.start({task: part.position for task, part in parts.items()})
+        if cluster.checks is not None:
+            cluster.checks.restarted(self.checkpoint, tasks)
         for task in tasks:
-            world.renew(task)
-            self._downloads[task] = self.env.process(self._download(task, held[task]))
+            cluster.job_end.renewed(task)
+            cluster.tasks.renew(task)
+            self._downloads[task] = self.env.process(self._download(task, parts[task]))
 
-    def _held(self, task: int) -> Held:
-        part = self.world.contents.of(self.checkpoint, task)
-        return Held(beginning(self.world.layout, task)) if part is None else part
+    def _part(self, task: int) -> TaskSnapshot:
+        part = self.cluster.contents.of(self.checkpoint, task)
+        return TaskSnapshot(beginning(self.context.layout, task)) if part is None else part
 
-    def _download(self, task: int, held: Held) -> Work[None]:
+    def _download(self, task: int, part: TaskSnapshot) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
-        host, place = self.world.hosts[task], self.world.names()[task]
+        context, host = self.context, self.cluster.tasks[task]
         downloaded = 0
         try:
-            if held.parts:
-                state, served = self.world.tasks[task].state, held.position.served
-                downloaded = yield from state.restore(self.world.storage, self.checkpoint, held.parts, served)
-            if in_files_bytes := held.in_flight_bytes - held.inlined_bytes:
-                name = ("restore", "channel-state", *place, self.checkpoint)
-                yield from self.world.storage.read(in_files_bytes, *name, host=host)
+            if part.parts:
+                downloaded = yield from host.download(self.checkpoint, part)
+            if in_files_bytes := part.in_flight_bytes - part.inlined_bytes:
+                name = ("restore", "channel-state", *context.names[task], self.checkpoint)
+                yield from context.storage.read(in_files_bytes, *name, host=context.hosts[task])
         except simpy.Interrupt:
             return
         except StorageFailed as failure:
             del self._downloads[task]
-            self.world.fail_task(task, f"restore: {failure}")
+            self.fail_task(task, f"restore: {failure}")
             return
         del self._downloads[task]
         self.stats.restored_bytes += downloaded
-        self.stats.recovered_bytes += held.in_flight_bytes
-        self.world.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
-        if self.world.checking is not None:
-            self.world.checking.accounts.state.restored(self.checkpoint, task, self.world.tasks[task].state)
-        self.world.tasks[task].restored(held)
-        self.world.warm_up.begin(task)
-        if not self.world.tasks[task].thread.occupied:  # by a commit of what the checkpoint held
-            self.world.plane.release(task)
+        self.stats.recovered_bytes += part.in_flight_bytes
+        context.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
+        host.restored(self.checkpoint, part)
+        self.cluster.warm_up.begin(task)
+        if not host.occupied:  # by a commit of what the checkpoint held
+            context.plane.release(task)
         if task in self._catch_up.readers:
             self._catch_up.begin(self.tasks)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
         """Its recovered input is read."""
-        if task in self.tasks and all(self.world.tasks[t].running for t in self.tasks):
+        if task in self.tasks and all(self.cluster.tasks[t].running for t in self.tasks):
             self.stats.running_ns = self.env.now

@@ -31,8 +31,8 @@ from sim.storage import FileId
 
 if TYPE_CHECKING:
     from sim.protocol.options import BarrierOptions
-    from sim.runtime.contents import Held
-    from sim.runtime.run.world import World
+    from sim.runtime.contents import Contents, TaskSnapshot
+    from sim.runtime.context import Context
     from sim.state.files import Handle
 
 __all__ = ["SnapshotFiles", "snapshot_rows"]
@@ -42,17 +42,18 @@ _DELETING = 4
 
 
 class SnapshotFiles:
-    """Of one job instance."""
+    """What one job instance keeps."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: Context, contents: Contents) -> None:
+        self.context = context
+        self.contents = contents
         self.store = SnapshotStore()
         self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}  # (checkpoint, task): acknowledgements on their way
         self._metadata: dict[int, FileId] = {}
         self._stored: dict[tuple[int, int], FileId] = {}  # file -> its id in this instance's ledger, until it is deleted
         self._files: dict[FileId, StateFile] = {}
         self._types: dict[int, SnapshotType] = {}
-        self._saved: dict[int, dict[int, Held]] = {}  # what savepoints hold, task by task
+        self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # what savepoints hold, task by task
         self._restored: StoredSnapshot | None = None
         self._followed = False  # another job instance has begun
         self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
@@ -72,9 +73,8 @@ class SnapshotFiles:
 
     def begun(self, checkpoint: int, options: BarrierOptions) -> BarrierOptions:
         """A checkpoint got its id; what its tasks are asked for may be more than an increment."""
-        type_ = options.snapshot_type
-        if type_ == "checkpoint" and self.store.full_required:
-            type_ = "full"
+        type_ = self.store.type_for(options.snapshot_type)
+        if type_ != options.snapshot_type:
             options = changed(options, type=type_)
         self._types[checkpoint] = type_
         self._tell(SnapshotTriggered(checkpoint, type_))
@@ -82,7 +82,7 @@ class SnapshotFiles:
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
         """An acknowledgement sets out; this is what it names."""
-        ledger = self.world.storage.files  # a handle may be to a part of a file
+        ledger = self.context.storage.files  # a handle may be to a part of a file
         stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
         named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
         if named:
@@ -106,7 +106,7 @@ class SnapshotFiles:
     def completed(self, checkpoint: int) -> None:
         self._tell(SnapshotCompleted(checkpoint))
         if self._types[checkpoint] in ("canonical", "native"):
-            self._saved[checkpoint] = self.world.contents.checkpoints.get(checkpoint, {})
+            self._saved[checkpoint] = self.contents.checkpoints.get(checkpoint, {})
         elif not self.first_completed:
             self.first_completed = checkpoint
         self._look_whether_free()
@@ -160,7 +160,7 @@ class SnapshotFiles:
             return
         theirs = {file.key for file in self._restored.files}
         if not any(file.key in theirs for one in self.store.retained.values() for file in one.files):
-            self.free_ns = self.world.env.now
+            self.free_ns = self.context.env.now
 
     def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
         """Those not deleted before."""
@@ -179,7 +179,7 @@ class SnapshotFiles:
         if not ids:
             done()
         for thread in range(left):
-            begin(self.world.env, self.world.storage.delete(ids[thread::_DELETING]), ended, ended)
+            begin(self.context.env, self.context.storage.delete(ids[thread::_DELETING]), ended, ended)
 
     def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
         """The file of this id, which this instance wrote unless it was restored."""
@@ -192,9 +192,9 @@ class SnapshotFiles:
 
     # ------------------------------------------------------------------------------------------ what is told of it
 
-    def contents(self, snapshot: StoredSnapshot) -> dict[int, Held]:
+    def parts(self, snapshot: StoredSnapshot) -> dict[int, TaskSnapshot]:
         """What it holds, task by task; of one that is still kept."""
-        return self._saved.get(snapshot.checkpoint) or self.world.contents.checkpoints[snapshot.checkpoint]
+        return self._saved.get(snapshot.checkpoint) or self.contents.checkpoints[snapshot.checkpoint]
 
     def type_of(self, checkpoint: int) -> SnapshotType:
         return self._types[checkpoint]
@@ -204,14 +204,14 @@ class SnapshotFiles:
 
     def kept(self) -> Iterator[Kept]:
         """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
-        directories = self.world.scenario.directories
+        directories = self.context.scenario.directories
         for one in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
             missing = [file for file in one.files if not self._is_whole(file)]
             what = f"{one.type} {one.checkpoint} of job {one.instance}"
             yield Kept(what, len(one.files), tuple(directories.path(file) for file in missing))
 
     def _is_whole(self, file: StateFile) -> bool:
-        return file.key in self._stored and self.world.storage.files.exists(self._stored[file.key])
+        return file.key in self._stored and self.context.storage.files.exists(self._stored[file.key])
 
     def held(self) -> tuple[StoredSnapshot, ...]:
         """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""
@@ -220,7 +220,7 @@ class SnapshotFiles:
 
     def file_rows(self) -> list[FileRow]:
         """Of every file some snapshot named, or was to name."""
-        directories, ledger, job = self.world.scenario.directories, self.world.storage.files, self.store.instance
+        directories, ledger, job = self.context.scenario.directories, self.context.storage.files, self.store.instance
         rows = []
         for stored, file in self._files.items():
             created_by, last_used = self._uses.get(file.key, (-1, -1))

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from sim.checkers.story import Teller
     from sim.checkers.violation import Violation
     from sim.metrics.journal import Entry
-    from sim.runtime.contents import Held
-    from sim.runtime.run.world import World
+    from sim.runtime.contents import Contents, TaskSnapshot
+    from sim.runtime.context import Context
+    from sim.runtime.ports import Ends
 
 __all__ = ["Accounts"]
 
@@ -37,26 +38,30 @@ __all__ = ["Accounts"]
 class Accounts:
     """`inputs`, `outputs`: the channels of each task, in the order of its position."""
 
-    def __init__(self, world: World, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], teller: Teller) -> None:
-        self.world = world
+    def __init__(
+        self, context: Context, contents: Contents, ends: Ends, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], teller: Teller
+    ) -> None:
+        self.context = context
+        self.contents = contents
+        self.ends = ends
         self.teller = teller
         self.ledger = Ledger.opened(inputs, outputs)
         self.found: list[Violation] = []
         self._outputs = [
-            Written(task, np.array(channels, np.int64), *world.spec.edges[edge].fan_out, world.spec.edges[edge].ship == Ship.BROADCAST)
-            for task, edge, channels in world.layout.partitions
+            Written(task, np.array(channels, np.int64), *context.spec.edges[edge].fan_out, context.spec.edges[edge].ship == Ship.BROADCAST)
+            for task, edge, channels in context.layout.partitions
         ]
         self._more = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
-        self.state = StateAccounts(world, self.ledger, self._story)
-        self.transactions = Transactions(world)
-        self._shape = _shape(world)
+        self.state = StateAccounts(context, self.ledger, self._story)
+        self.transactions = Transactions(context)
+        self._shape = _shape(context)
         self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
         self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
 
     def go_on(self, before: Accounts, checkpoint: int) -> None:
         """The job begins with what another one held."""
         self.state.go_on(before.state, checkpoint)
-        self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.world.contents.checkpoints[checkpoint]))
+        self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
         stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
         if stood.state.names == self.state.names and stood._shape.channels_alike(self._shape):
@@ -67,12 +72,12 @@ class Accounts:
 
     # ------------------------------------------------------------------------------------------ while the job runs
 
-    def cut(self, checkpoint: int, task: int, held: Held) -> None:
+    def cut(self, checkpoint: int, task: int, held: TaskSnapshot) -> None:
         """The task is at its cut; `held`: what the checkpoint says of it."""
         self.transactions.cut(checkpoint, task, held)
         if checkpoint not in self.ledger.notes:
-            self._forget(lambda number: number in self.world.stats and self.world.stats[number].status == "FAILED")
-        counted, position = self.world.plane.counted(task), held.position
+            self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
+        counted, position = self.context.plane.counted(task), held.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
         if served == position.served and not (read != position.records_out).any() and not (written != position.records_in).any():
             return
@@ -80,11 +85,11 @@ class Accounts:
             f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
             f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
         )
-        self.found.append(misnoted(self.world.env.now, checkpoint, task, fact, self.teller))
+        self.found.append(misnoted(self.context.env.now, checkpoint, task, fact, self.teller))
 
     def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
         """Older checkpoints are gone, but for those retained and for savepoints."""
-        kept = {*retained, *(number for number, row in self.world.stats.items() if row.savepoint_format)}
+        kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
         self._forget(lambda number: number < checkpoint and number not in kept)
         self.found.extend(self.transactions.completed(self.teller))
 
@@ -117,52 +122,52 @@ class Accounts:
         if note.known.all():
             self._before, old = None, (before._shape, before.ledger.of(checkpoint))
             where = f"job {before.state.instance + 1}, begun from checkpoint {checkpoint} of job {before.state.instance}"
-            self.found.extend(misdealt(self.world.env.now, where, old, (self._shape, note)))
+            self.found.extend(misdealt(self.context.env.now, where, old, (self._shape, note)))
             self._more = [held_by(row, note) - owed(row, note) for row in self._outputs]
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
         return story_of_restore(self._last_restore(), {checkpoint}, (task,), self.teller)
 
     def _last_restore(self) -> Entry:
-        return next(row for row in reversed(self.world.journal) if row.happening is Happening.JOB_RESTORED)
+        return next(row for row in reversed(self.context.journal) if row.happening is Happening.JOB_RESTORED)
 
     # ------------------------------------------------------------------------------------------ at the end
 
     def at_the_end(self) -> Iterator[Violation]:
         """Of a job that has finished."""
-        world = self.world
-        tally = self.ledger.stands(self._counted(range(len(world.layout.vertex))))
-        stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
-        ends = list(zip(world.layout.writer, world.layout.reader, strict=True))
-        yield from unread(world.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
-        yield from unwritten(world.env.now, self._outputs, tally, self._more, "at the end", self.teller)
-        vertices = world.scenario.job.vertices
-        asking = (task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].async_io is not None)
-        yield from unanswered(world.env.now, filter(self._drained, asking), tally, self.teller)
+        context = self.context
+        tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
+        stopped = any(row.stops and row.status == "COMPLETED" for row in context.stats.values())
+        ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
+        yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
+        yield from unwritten(context.env.now, self._outputs, tally, self._more, "at the end", self.teller)
+        vertices = context.scenario.job.vertices
+        asking = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].async_io is not None)
+        yield from unanswered(context.env.now, filter(self._drained, asking), tally, self.teller)
 
     def _to_be_read(self, tally: Tally) -> Tally:
         """Of what tasks stopped without a drain have written, the part behind their cut may be read or not: it is in the savepoint."""
-        ends = [host.ending.machine for host in self.world.tasks]
+        ends = [self.ends.end(task) for task in range(len(self.ends))]
         for stop in {end.stop for end in ends if end.stop is not None}:
             tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
             tally = up_to(tally, self.ledger.of(stop), tasks[self.ledger.ends[1]])
         return tally
 
     def _drained(self, task: int) -> bool:
-        return self.world.tasks[task].ending.machine.drained
+        return self.ends.end(task).drained
 
     def _totals(self) -> list[tuple[int, int]]:
         """(source, records it has), where they are bounded and were never dealt out anew."""
-        vertices = self.world.scenario.job.vertices
+        vertices = self.context.scenario.job.vertices
         sources = (
-            (task, vertices[vertex].source) for task, vertex in enumerate(self.world.layout.vertex) if vertex not in self._rescaled
+            (task, vertices[vertex].source) for task, vertex in enumerate(self.context.layout.vertex) if vertex not in self._rescaled
         )
         return [(task, source.total) for task, source in sources if source is not None and source.total is not None]
 
     # ------------------------------------------------------------------------------------------ reading the plane
 
     def _counted(self, tasks: Iterable[int]) -> Tally:
-        plane, ledger = self.world.plane, self.ledger
+        plane, ledger = self.context.plane, self.ledger
         tally = Tally.zero(len(ledger.inputs), len(ledger.ahead.read))
         for task in tasks:
             counted = plane.counted(task)
@@ -172,13 +177,13 @@ class Accounts:
 
     def _standing(self, which: np.ndarray) -> Tally:
         """What the plane's tables say."""
-        tasks, channels = self.world.plane.tasks(), self.world.plane.channels()
-        late = np.array([self.world.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
+        tasks, channels = self.context.plane.tasks(), self.context.plane.channels()
+        late = np.array([self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
         return Tally(tasks["served"], late, channels["records_in"], channels["records_out"], which)
 
 
-def _shape(world: World) -> Shape:
-    layout, spec = world.layout, world.spec
+def _shape(context: Context) -> Shape:
+    layout, spec = context.layout, context.spec
     vertex, edge = np.array(layout.vertex, np.int64), np.array(layout.edge, np.int64)
     return Shape(
         tuple(row.name for row in spec.vertices),

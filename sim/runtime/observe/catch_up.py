@@ -9,8 +9,8 @@ from sim.runtime.observe.backlog import due_records
 from sim.storage.work import Work
 
 if TYPE_CHECKING:
-    from sim.runtime.contents import Held
-    from sim.runtime.run.world import World
+    from sim.runtime.contents import TaskSnapshot
+    from sim.runtime.context import Context
 
 __all__ = ["LOOK_NS", "CatchUp"]
 
@@ -23,21 +23,21 @@ LONGEST_NS = 1_000_000_000
 class CatchUp:
     """Of one restart; made before its tasks are started again, while they stand where they failed."""
 
-    def __init__(self, world: World, stats: RecoveryStats, held: dict[int, Held]) -> None:
-        self.world = world
-        self.env = world.env
+    def __init__(self, context: Context, stats: RecoveryStats, held: dict[int, TaskSnapshot]) -> None:
+        self.context = context
+        self.env = context.env
         self.stats = stats
-        begun = world.beginning if stats.number == 1 else None  # how this job instance began
-        served = world.plane.served() if begun is None else begun.served
-        self.sources = [task for task in sorted(held) if not world.layout.task_gates[task]]
+        begun = context.origin if stats.number == 1 else None
+        served = context.plane.served() if begun is None else begun.served
+        self.sources = [task for task in sorted(held) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
-        ends = [task for task in sorted(held) if not world.layout.task_partitions[task]]
+        ends = [task for task in sorted(held) if not context.layout.task_partitions[task]]
         stats.served_again = sum(max(0, int(served[task]) - held[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(held)
         self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
-        readers = [task for task in self.tasks if world.layout.task_gates[task]] or self.sources
+        readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: held[task].position.served for task in readers}
         self._watching = False
 
@@ -70,7 +70,7 @@ class CatchUp:
         return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
 
     def _served(self, task: int) -> int:
-        return self.world.plane.position(task).served
+        return self.context.plane.position(task).served
 
     def _distance(self) -> int:
         """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""
@@ -82,9 +82,9 @@ class CatchUp:
 
     def _in_flight(self) -> int:
         """Records written and not read yet."""
-        positions = [self.world.plane.position(task) for task in self.tasks]
+        positions = [self.context.plane.position(task) for task in self.tasks]
         return sum(int(position.records_in.sum()) - int(position.records_out.sum()) for position in positions)
 
     def _backlog(self, task: int, now: int, emitted: int) -> int:
-        source = self.world.spec.vertices[self.world.layout.vertex[task]].source
+        source = self.context.spec.vertices[self.context.layout.vertex[task]].source
         return 0 if source is None else max(0, due_records(source, now) - emitted)

@@ -5,7 +5,7 @@ A cut is judged in the moment its checkpoint completes, everything else at the e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +20,14 @@ from sim.checkers.violation import Violation
 from sim.runtime.observe.accounts import Accounts
 
 if TYPE_CHECKING:
+    from sim.checkers.files import Kept
+    from sim.checkers.state import Brought
     from sim.plane.seam.layout import Layout
-    from sim.runtime.run.world import World
+    from sim.protocol.coordinator import Coordinator
+    from sim.runtime.committed_output import CommittedOutput
+    from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
+    from sim.runtime.context import Context
+    from sim.runtime.ports import Ends
 
 __all__ = ["Checking"]
 
@@ -29,27 +35,38 @@ CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 
 class Checking:
-    def __init__(self, world: World, *, keep_cuts: bool = False) -> None:
-        self.world = world
+    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends, *, keep_cuts: bool = False) -> None:
+        self.context = context
+        self.contents = contents
+        self.output = output
+        self.ends = ends
         self.keep_cuts = keep_cuts  # of all completed checkpoints, for those who look closer
-        self.cuts = Cuts(list(zip(world.layout.writer, world.layout.reader, strict=True)))
-        self.teller = Teller(world.journal, world.names())
-        self._inputs, self._outputs = _channels(world.layout)
-        self.accounts = Accounts(world, self._inputs, self._outputs, self.teller)
+        self.cuts = Cuts(list(zip(context.layout.writer, context.layout.reader, strict=True)))
+        self.teller = Teller(context.journal, context.names)
+        self._inputs, self._outputs = _channels(context.layout)
+        self.accounts = Accounts(context, contents, ends, self._inputs, self._outputs, self.teller)
         self._found: list[Violation] = []
         self._surpluses: dict[int, Surplus] = {}  # by checkpoint
 
-    def completed(self, checkpoint: int) -> None:
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """A task stands at its cut."""
+        self.accounts.cut(checkpoint, task, part)
+
+    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """The state of a task is frozen."""
+        self.accounts.state.taken(checkpoint, task, snapshot)
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Its metadata is durable: from now on it may be restored."""
         self._fill(self.cuts.of(checkpoint), checkpoint)
-        exactly_once = self.world.scenario.checkpoint.barriers.record.exactly_once
-        found = self.cuts.judged(checkpoint, self.world.env.now, self.teller, exactly_once=exactly_once)
+        exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
+        found = self.cuts.judged(checkpoint, self.context.env.now, self.teller, exactly_once=exactly_once)
         if found is not None:
             self._found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
             self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends[channel], account)
-        self.accounts.completed(checkpoint, self.world.coordinator.machine.retained)
+        self.accounts.completed(checkpoint, retained)
         if not self.keep_cuts:
             self.cuts.forget(lambda number: number <= checkpoint)
 
@@ -57,48 +74,51 @@ class Checking:
         """These tasks have just been started."""
         self.accounts.restarted(checkpoint, tasks, told=checkpoint in self._surpluses)
 
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        """A task has got its state, which stands after so many records, and is about to run."""
+        self.accounts.state.restored(checkpoint, task, brought, stands_after)
+
     def _fill(self, cut: Cut, checkpoint: int) -> None:
         """From what the checkpoint holds: exactly what would be restored."""
-        held = self.world.contents.checkpoints.get(checkpoint, {})
+        held = self.contents.checkpoints.get(checkpoint, {})
         for task, part in held.items():
             into, out = self._inputs[task], self._outputs[task]
             cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
             cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
 
-    def violations(self) -> tuple[Violation, ...]:
-        """At the end of the run, in the order of their times."""
-        world = self.world
-        savepoints = {number for number, row in world.stats.items() if row.savepoint_format}
-        found = [*self._found, *self.accounts.found, *self.accounts.state.found, *broken_promises(world.journal, world.stats, self.teller)]
-        begun_from = 0 if world.beginning is None else world.beginning.snapshot.checkpoint
-        covered, counted_from = world.outside.covered_before, world.outside.counted_from
-        periodic = world.scenario.checkpoint.interval_ns is not None
+    def violations(self, coordinator: Coordinator, kept: Iterable[Kept], *, finished: bool) -> tuple[Violation, ...]:
+        """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
+        context = self.context
+        savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
+        found = [*self._found, *self.accounts.found, *self.accounts.state.found]
+        found.extend(broken_promises(context.journal, context.stats, self.teller))
+        begun_from = context.begun_from
+        covered, counted_from = self.output.covered_before, self.output.counted_from
         found.extend(
             broken_commits(
-                world.commits, world.stats, self.teller,
-                begun_from=begun_from, covered=covered, counted_from=counted_from, checkpointing=periodic,
+                context.commits, context.stats, self.teller,
+                begun_from=begun_from, covered=covered, counted_from=counted_from, checkpointing=context.periodic,
             )
         )  # fmt: skip
-        found.extend(broken_restores(world.journal, self._surpluses, savepoints, self.teller, begun_from))
-        if world.job_status == "FINISHED":
+        found.extend(broken_restores(context.journal, self._surpluses, savepoints, self.teller, begun_from))
+        if finished:
             found.extend(self.accounts.at_the_end())
             owed = self._owed()
-            found.extend(uncommitted(world.commits, owed, world.env.now, self.teller, covered=covered, counted_from=counted_from))
-        retained = world.coordinator.machine.retained
-        done = (number for number, row in world.stats.items() if row.status == "COMPLETED" and number not in savepoints)
+            found.extend(uncommitted(context.commits, owed, context.env.now, self.teller, covered=covered, counted_from=counted_from))
+        done = (number for number, row in context.stats.items() if row.status == "COMPLETED" and number not in savepoints)
         latest = max(done, default=begun_from)
-        limit = world.coordinator.machine.num_retained
-        found.extend(filter(None, [too_many_retained(retained, limit, latest, world.env.now, self.teller)]))
-        found.extend(broken_snapshots(world.files.kept(), world.env.now))
+        too_many = too_many_retained(coordinator.retained, coordinator.num_retained, latest, context.env.now, self.teller)
+        found.extend(filter(None, [too_many]))
+        found.extend(broken_snapshots(kept, context.env.now))
         try:
-            world.plane.check()
+            context.plane.check()
         except AssertionError as error:
-            found.append(Violation(CONSERVED, world.env.now, "the data plane", str(error)))
+            found.append(Violation(CONSERVED, context.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda one: one.time_ns))
 
     def _owed(self) -> dict[int, list[int]]:
         """Of each writer of a transactional sink: the records this job has to commit, by input channel."""
-        commits = {task: self.world.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.world.layout.vertex)}
+        commits = {task: self.context.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.context.layout.vertex)}
         return {task: self._owed_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None}
 
     def _owed_by(self, task: int, holds_back: int) -> list[int]:
@@ -107,11 +127,11 @@ class Checking:
         Whoever goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
         again.  Their output came behind the cut here and belongs to that job.
         """
-        end = self.world.tasks[task].ending.machine
-        read: list[int] = self.world.plane.position(task).records_out.tolist()
+        end = self.ends.end(task)
+        read: list[int] = self.context.plane.position(task).records_out.tolist()
         if end.drained:
             return read
-        if end.stop is not None and (part := self.world.contents.of(end.stop, task)) is not None:
+        if end.stop is not None and (part := self.contents.of(end.stop, task)) is not None:
             read = part.position.records_out.tolist()
         return [max(0, records - holds_back) for records in read]
 

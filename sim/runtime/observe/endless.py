@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sim.metrics.recoveries import RecoveryStats
-    from sim.runtime.run.world import World
+    from sim.runtime.context import Context
 
 __all__ = ["ENDLESS", "endless"]
 
@@ -28,20 +28,21 @@ _CHANGE = {
 _HANGS = "more time does not help, as tasks wait for each other: take aligned barriers"
 
 
-def endless(world: World) -> str | None:
+def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None:
     """None: there is no such row of restarts, or somebody else's doing began it."""
-    done = [row.completed_ns for row in world.stats.values() if row.status == "COMPLETED"]
-    progress_ns = max((*done, *(row.time_ns for row in world.commits if row.committed), world.storage.attempts.down_until_ns), default=0)
-    begun = list(world.recovery.stats.values())
+    done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
+    commits = (row.time_ns for row in context.commits if row.committed)
+    progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
+    begun = list(recoveries)
     restarts = list(_restored(begun))
     found = fruitless([Restarted(row.failed_ns, row.checkpoint, own=_own(origin)) for row, origin in restarts], progress_ns)
     if found is None:
         return None
-    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-found.times :]], world.env.now):
+    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-found.times :]], context.env.now):
         return None
     where = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
     reasons = [origin.what for _, origin in restarts[-found.times :]]
-    hung = any(row.standstill for row in list(world.stats.values())[-found.times :])
+    hung = any(row.standstill for row in list(context.stats.values())[-found.times :])
     why, change = _told(reasons), _HANGS if hung else _changes(reasons)
     return f"{ENDLESS}: {found.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
 

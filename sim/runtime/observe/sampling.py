@@ -13,7 +13,8 @@ from sim.runtime.observe.backlog import due_records, due_time_ns
 from sim.runtime.observe.journeys import Journeys
 
 if TYPE_CHECKING:
-    from sim.runtime.run.world import World
+    from sim.runtime.context import Context
+    from sim.runtime.counters import Counters
 
 __all__ = ["SAMPLE_NS", "Sampler"]
 
@@ -25,37 +26,38 @@ _SECOND = 1_000_000_000
 class Sampler:
     """A process that looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time."""
 
-    def __init__(self, world: World, progress: Callable[[int], None] | None) -> None:
-        self.world = world
+    def __init__(self, context: Context, counters: Counters, progress: Callable[[int], None] | None) -> None:
+        self.context = context
+        self.counters = counters
         self.progress = progress
         self.rows: list[tuple[Any, ...]] = []
-        layout = world.layout
-        vertices = range(len(world.scenario.job.vertices))
+        layout = context.layout
+        vertices = range(len(context.scenario.job.vertices))
         self._tasks = [np.flatnonzero(np.array(layout.vertex) == v) for v in vertices]
         self._in = [_channels(layout.gates[g][2] for t in tasks for g in layout.task_gates[t]) for tasks in self._tasks]
         self._out = [_channels(layout.partitions[p][2] for t in tasks for p in layout.task_partitions[t]) for tasks in self._tasks]
-        self._journeys = Journeys(world.scenario.job, self._tasks, world.env.now, world.plane.served())
+        self._journeys = Journeys(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._local = np.array(layout.local, dtype=bool)
-        world.env.process(self._run())
+        context.env.process(self._run())
 
     def _run(self) -> Generator[simpy.Event, None, None]:
-        before = self.world.counters.rows()
+        before = self.counters.rows()
         while True:
             for _ in range(_LOOKS):
-                yield self.world.env.timeout(SAMPLE_NS // _LOOKS)
-                positions = self.world.plane.served()
-                self._journeys.look(self.world.env.now, positions)
-            after = self.world.counters.rows()
+                yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
+                positions = self.context.plane.served()
+                self._journeys.look(self.context.env.now, positions)
+            after = self.counters.rows()
             self._sample(before, after, positions)
             before = after
             if self.progress is not None:
-                self.progress(self.world.env.now)
+                self.progress(self.context.env.now)
 
     def _sample(self, before: np.ndarray, after: np.ndarray, positions: np.ndarray) -> None:
-        channels = self.world.plane.channels()
-        for v, vertex in enumerate(self.world.scenario.job.vertices):
+        channels = self.context.plane.channels()
+        for v, vertex in enumerate(self.context.scenario.job.vertices):
             done, waiting, behind = self._rates(v, before, after), self._queues(v, channels), self._behind(v, positions)
-            self.rows.append((self.world.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._journeys.mean_ms(v)))
+            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._journeys.mean_ms(v)))
 
     def _rates(self, v: int, before: np.ndarray, after: np.ndarray) -> tuple[float, ...]:
         def gained(column: str) -> float:
@@ -76,7 +78,7 @@ class Sampler:
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""
-        source, now = self.world.spec.vertices[v].source, self.world.env.now
+        source, now = self.context.spec.vertices[v].source, self.context.env.now
         if source is None or not source.segments:
             return 0, 0.0
         due, here = due_records(source, now), emitted[self._tasks[v]]

@@ -17,7 +17,7 @@ from sim.plane.seam.interface import State
 if TYPE_CHECKING:
     from sim.plane.seam.interface import DataPlane
     from sim.plane.seam.layout import Layout
-    from sim.runtime.run.world import World
+    from sim.runtime.context import Context
 
 __all__ = ["Blocked", "circle", "standstill"]
 
@@ -31,10 +31,10 @@ class Blocked(NamedTuple):
     full: int  # its output is full, which holds the missing barrier up: `late`, or a task before it
 
 
-def standstill(world: World) -> str:
+def standstill(context: Context) -> str:
     """Who waits for whom now, in words; empty: no circle."""
-    names = [name for name, _ in world.names()]
-    legs = circle(world.plane, world.layout, flushes=world.spec.buffer_timeout_ns >= 0)
+    names = [name for name, _ in context.names]
+    legs = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0)
     parts = [
         f"'{names[leg.aligning]}' reads no more from '{names[leg.early]}' until the barrier of '{names[leg.late]}' comes,"
         f" and {_held_up(names[leg.late], names[leg.full])} until '{names[after.aligning]}' reads on"

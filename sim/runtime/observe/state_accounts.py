@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sim.checkers.ledger import Ledger
-    from sim.runtime.run.world import World
-    from sim.runtime.task.state_snapshot import StateSnapshot, SubtaskState
+    from sim.runtime.contents import StateSnapshot
+    from sim.runtime.context import Context
 
 __all__ = ["StateAccounts"]
 
@@ -25,11 +25,11 @@ _Part = dict[Kind, tuple[Stamp, int]]
 class StateAccounts:
     """`ledger`: what the tasks have served; `story`: how a checkpoint came about and was restored, for one task."""
 
-    def __init__(self, world: World, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
-        self.world = world
+    def __init__(self, context: Context, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
+        self.context = context
         self.ledger = ledger
-        self.names = world.names()
-        self.instance = 0 if world.beginning is None else world.beginning.instance
+        self.names = context.names
+        self.instance = 0 if context.origin is None else context.origin.instance
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
         self.found: list[Violation] = []
         self._story = story
@@ -42,20 +42,20 @@ class StateAccounts:
         held: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
         self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in held.items() if row[1]}
 
-    def restored(self, checkpoint: int, task: int, state: SubtaskState) -> None:
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """The task has got its state and is about to run."""
-        brought, vertex, index = state.brought, *self.names[task]
+        vertex, index = self.names[task]
         where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
         served = int(self.ledger.of(checkpoint).served[task])
-        if brought and state.stands_after != served:
-            fact = f"its state goes on as after {state.stands_after} records, its checkpoint holds what {served} records did"
-            self.found.append(Violation(RESTORED, self.world.env.now, where, fact, self._story(checkpoint, task)))
+        if brought and stands_after != served:
+            fact = f"its state goes on as after {stands_after} records, its checkpoint holds what {served} records did"
+            self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))
         if checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]:
             self._brought[task] = brought
-            self._judge_dealt(checkpoint, self.world.layout.vertex[task])
+            self._judge_dealt(checkpoint, self.context.layout.vertex[task])
             return
         held = self.parts.get(checkpoint, {}).get(task, {})
-        self.found.extend(unlike(self.world.env.now, where, held, brought, self._story(checkpoint, task)))
+        self.found.extend(unlike(self.context.env.now, where, held, brought, self._story(checkpoint, task)))
 
     def go_on(self, before: StateAccounts, checkpoint: int) -> None:
         """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""
@@ -75,7 +75,7 @@ class StateAccounts:
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""
-        tasks = [task for task, one in enumerate(self.world.layout.vertex) if one == vertex]
+        tasks = [task for task, one in enumerate(self.context.layout.vertex) if one == vertex]
         if not all(task in self._brought for task in tasks):
             return
         (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
@@ -85,4 +85,4 @@ class StateAccounts:
                 for kind, (stamp, _) in part.items():
                     held[kind].append(stamp)
         where = f"{name}, rescaled with checkpoint {checkpoint}"
-        self.found.extend(misdealt_state(self.world.env.now, where, name, held, [self._brought.pop(task) for task in tasks]))
+        self.found.extend(misdealt_state(self.context.env.now, where, name, held, [self._brought.pop(task) for task in tasks]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.checkers.commits import ONCE
 from sim.checkers.violation import Violation, are
-from sim.runtime.task.operator_io import Uncommitted
+from sim.runtime.contents import Uncommitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sim.checkers.story import Teller
     from sim.metrics.commits import CommittedEpoch
     from sim.protocol.committables import Committable
-    from sim.runtime.contents import Held
-    from sim.runtime.run.world import World
+    from sim.runtime.contents import TaskSnapshot
+    from sim.runtime.context import Context
 
 __all__ = ["Transactions"]
 
@@ -36,23 +36,23 @@ class Transaction(NamedTuple):
 class Transactions:
     """Of one job instance."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.names = world.names()
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.names = context.names
         self._held: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
         self._ended = Counter[Transaction]()  # in earlier instances
         self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
         self._owed = Counter[Transaction]()
         self._begun_from = 0
 
-    def cut(self, checkpoint: int, task: int, held: Held) -> None:
+    def cut(self, checkpoint: int, task: int, held: TaskSnapshot) -> None:
         """What the committer of a task holds at its cut, and what its writer holds back."""
         if isinstance(held.committables, Uncommitted) and held.committables.committables:
             self._held.setdefault(checkpoint, {})[task] = [self._transaction(one) for one in held.committables.committables]
         if any(held.held_back):
             self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(held.held_back)
 
-    def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, Held]) -> Iterator[Violation]:
+    def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
         """The job begins with what another one held, dealt out as these parts."""
         kept, dealt = before._kept.get(checkpoint, Counter[str]()), Counter[str]()
         for task, held in parts.items():
@@ -61,7 +61,7 @@ class Transactions:
             if kept[vertex] != dealt[vertex]:
                 where = f"{vertex}, in checkpoint {checkpoint} the job began from"
                 fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
-                yield Violation(ONCE, self.world.env.now, where, fact)
+                yield Violation(ONCE, self.context.env.now, where, fact)
         self._kept[checkpoint] = kept
         self._begun_from = checkpoint
         self._held[checkpoint] = before._held.get(checkpoint, {})
@@ -71,7 +71,7 @@ class Transactions:
     @property
     def ended(self) -> Counter[Transaction]:
         """Committed, or known to be lost, by this job and those before it."""
-        rows = self.world.commits
+        rows = self.context.commits
         return self._ended + Counter(self._transaction(one) for row in rows for one in (*row.committed, *row.lost))
 
     def completed(self, teller: Teller) -> Iterator[Violation]:
@@ -82,7 +82,7 @@ class Transactions:
         for one, times in missing.items():
             where = f"epoch {one.epoch} of {one.vertex}, in checkpoint {self._begun_from} the job began from"
             fact = f"{are(times * one.records, 'record')} lost: nobody commits the transaction that the checkpoint held"
-            yield Violation(ONCE, self.world.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
+            yield Violation(ONCE, self.context.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""

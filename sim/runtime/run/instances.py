@@ -47,9 +47,9 @@ class Chain:
             self.worlds.append(world)
             world.start()
             left_ns = max(0, leg.until_ns - world.env.now)  # none, if the leg before it took longer than it was to
-            world.env.run(until=world.env.timeout(left_ns) | world.failed | world.finished)
+            world.env.run(until=world.env.timeout(left_ns) | world.outcome.failed | world.outcome.finished)
             if number + 1 < len(parts):
-                over = world.failed.triggered or (world.finished.triggered and world.env.now < leg.at_ns)
+                over = world.outcome.failed.triggered or (world.outcome.finished.triggered and world.env.now < leg.at_ns)
                 if (leg.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
                     return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
                 try:
@@ -62,7 +62,7 @@ class Chain:
     def status(self) -> str:
         """Of the last job, unless the next one could not begin."""
         last = self.worlds[-1]
-        return self.stopped or (last.job_status == "RUNNING" and endless(last)) or last.job_status
+        return self.stopped or (last.job_status == "RUNNING" and endless(last.context, last.job.recovery.stats.values())) or last.job_status
 
     def snapshots(self) -> tuple[StoredSnapshot, ...]:
         """What the instances took and nobody subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
@@ -71,13 +71,13 @@ class Chain:
             for world in self.worlds
             if world.beginning is not None
             and world.beginning.claim == "claim"
-            and world.beginning.snapshot.checkpoint not in world.files.store.retained
+            and world.beginning.snapshot.checkpoint not in world.job.files.store.retained
         }
-        return tuple(one for world in self.worlds for one in world.files.held() if (one.instance, one.checkpoint) not in gone)
+        return tuple(one for world in self.worlds for one in world.job.files.held() if (one.instance, one.checkpoint) not in gone)
 
     def exists(self, file: StateFile) -> bool:
         """At the end."""
-        return self.worlds[-1].files.exists(file)
+        return self.worlds[-1].job.files.exists(file)
 
     def file_rows(self) -> list[FileRow]:
         """One per file; the newest instance that named it says how."""
@@ -87,7 +87,7 @@ class Chain:
                 needed_by[file.key] = (*needed_by.get(file.key, ()), snapshot)
         rows: dict[tuple[int, int], FileRow] = {}
         for world in self.worlds:
-            for row in world.files.file_rows():
+            for row in world.job.files.file_rows():
                 before = rows.get(row.file.key)
                 named = row if row.last_used >= 0 or before is None else before._replace(deleted_ns=row.deleted_ns)
                 rows[row.file.key] = named
@@ -100,21 +100,21 @@ class Chain:
 
     def _next(self, world: World, leg: Leg) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
-        world.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+        world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
         snapshot = self._chosen(world, leg.start_from)
-        held, served = world.files.contents(snapshot), world.plane.served()
+        parts, served = world.job.files.parts(snapshot), world.plane.served()
         if leg.scenario.job != world.scenario.job:
-            held, served = rescaled(held, served, world, leg.scenario)
+            parts, served = rescaled(parts, served, world.spec, leg.scenario)
         return Beginning(
             len(self.worlds),
             world.env.now,
             snapshot,
             self.scenario.instances.claim,
-            held,
-            world.files,
+            parts,
+            world.job.files,
             world.storage.files,
-            world.outside,
-            world.faults,
+            world.output,
+            world.job.faults,
             served,
             leg.kind,
             None if world.checking is None else world.checking.accounts,
@@ -123,8 +123,8 @@ class Chain:
     def _chosen(self, world: World, start_from: str) -> StoredSnapshot:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
-        kept = [one for one in world.files.held() if one.is_savepoint == (start_from == "savepoint")]
-        kept += [one for one in world.files.store.retained.values() if one.instance != world.files.store.instance and not kept]
+        kept = [one for one in world.job.files.held() if one.is_savepoint == (start_from == "savepoint")]
+        kept += [one for one in world.job.files.store.retained.values() if one.instance != world.job.files.store.instance and not kept]
         if not kept:
             raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
         snapshot = kept[-1]
@@ -134,13 +134,13 @@ class Chain:
         copied = {"own": own, "job": own if snapshot.is_savepoint else directories.job_directory(snapshot.instance)}.get(
             chain.copied, directories.savepoints if snapshot.is_savepoint else directories.root
         )
-        if not restorable(snapshot, directories, copied=copied, exists=world.files.exists):
+        if not restorable(snapshot, directories, copied=copied, exists=world.job.files.exists):
             raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
         return snapshot
 
 
 def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
-    files, first = world.files, world.files.first_completed
+    files, first = world.job.files, world.job.files.first_completed
     needed = any(one.instance >= begun.instance for one in broken_by(snapshots, directories, begun.snapshot))
     row = RestoreRow(
         begun.instance,

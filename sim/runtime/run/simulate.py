@@ -24,7 +24,6 @@ from sim.runtime.run.result import Result
 from sim.runtime.run.world import World
 
 if TYPE_CHECKING:
-    from sim.checkers.violation import Violation
     from sim.model.scenario import Scenario
     from sim.plane import Engine
     from sim.runtime.run.beginning import Beginning
@@ -52,7 +51,7 @@ def simulate(
 
     def build(part: Scenario, beginning: Beginning | None) -> World:
         world = World(part, engine, check=check, beginning=beginning)
-        parts.append(_Part(world, Sampler(world, progress)))
+        parts.append(_Part(world, Sampler(world.context, world.counters, progress)))
         return world
 
     chain = Chain(scenario, build)
@@ -63,7 +62,7 @@ def simulate(
             error.add_note(f"after {parts[-1].world.env.now / 1e9:.6f} s of simulated time" if parts else "before it began")
             raise
         tables = [part.tables() for part in parts]
-        violations = tuple(found for part in parts for found in part.violations())
+        violations = tuple(found for part in parts for found in part.world.violations())
     result = Result(
         scenario=scenario,
         **{name: _joined([each[name] for each in tables]) for name in tables[0]},
@@ -92,18 +91,15 @@ class _Part:
         world = self.world
         stats = [world.stats[number] for number in sorted(world.stats)]
         for row in (row for row in stats if row.status == "IN_PROGRESS"):
-            row.standstill = standstill(world)
+            row.standstill = standstill(world.context)
         return {
             "checkpoints": checkpoints_table(stats),
-            "subtasks": subtasks_table(stats, world.names()),
-            "tasks": tasks_table(world.counters.rows(), world.names()),
+            "subtasks": subtasks_table(stats, world.names),
+            "tasks": tasks_table(world.counters.rows(), world.names),
             "series": series_table(self.sampler.rows),
-            "commits": commits_table(world.commits, world.names()),
-            "recoveries": recoveries_table(world.recovery.stats.values()),
+            "commits": commits_table(world.commits, world.names),
+            "recoveries": recoveries_table(world.job.recovery.stats.values()),
         }
-
-    def violations(self) -> tuple[Violation, ...]:
-        return () if self.world.checking is None else self.world.checking.violations()
 
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,17 +20,13 @@ from sim.model.scenario import Scenario
 from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import layout
 from sim.plane.seam.spec import Edge, PlaneSpec
-from sim.runtime.contents import Held
+from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.setup.lowering import plane_spec
-from sim.runtime.task.operator_io import Uncommitted
-
-if TYPE_CHECKING:
-    from sim.runtime.run.world import World
 
 __all__ = ["redistributed", "rescaled"]
 
 
-def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, Held]:
+def redistributed(held: Mapping[int, TaskSnapshot], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, TaskSnapshot]:
     """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
     before, after = _Streams(old), _Streams(new)
     for task, part in held.items():
@@ -41,12 +36,14 @@ def redistributed(held: Mapping[int, Held], old: PlaneSpec, new: PlaneSpec, key_
     return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
 
 
-def rescaled(held: Mapping[int, Held], served: np.ndarray, world: World, scenario: Scenario) -> tuple[dict[int, Held], np.ndarray]:
+def rescaled(
+    held: Mapping[int, TaskSnapshot], served: np.ndarray, before: PlaneSpec, scenario: Scenario
+) -> tuple[dict[int, TaskSnapshot], np.ndarray]:
     """What the tasks of this scenario begin with, and where the sources stood that were stopped for it (other tasks: 0)."""
     spec = plane_spec(scenario)
-    dealt = redistributed(held, world.spec, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
+    dealt = redistributed(held, before, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
     stood = np.zeros(len(dealt), np.int64)
-    old, new = layout(world.spec).first_task, layout(spec).first_task
+    old, new = layout(before).first_task, layout(spec).first_task
     for vertex, first, began in zip(spec.vertices, new, old, strict=True):
         if vertex.source is not None:
             stood[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
@@ -66,7 +63,7 @@ class _Streams:
         self.consumed, self.records_out, self.captured, self.written, self.records_in, self.overtaken = np.zeros((6, channels), np.int64)
         self.held_back = np.zeros(channels, np.int64)
 
-    def take(self, task: int, part: Held) -> None:
+    def take(self, task: int, part: TaskSnapshot) -> None:
         into, out, position = self.inputs[task], self.outputs[task], part.position
         self.held_back[into] = part.held_back or 0
         self.served[task], self.late[task] = position.served, position.late
@@ -169,12 +166,12 @@ def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[
     return [table[draw(key, i) * len(table) >> 32] for i in records]
 
 
-def _read_bytes(readers: Iterable[Held], writers: Iterable[Held]) -> int:
+def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]) -> int:
     """In-flight data: input of the former readers, output of the former writers."""
     return sum(int(part.position.captured.sum()) for part in readers) + sum(int(part.position.overtaken.sum()) for part in writers)
 
 
-def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> Held:
+def _share(task: int, held: Mapping[int, TaskSnapshot], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> TaskSnapshot:
     vertex = after.layout.vertex[task]
     own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
     position = after.position(task)
@@ -185,7 +182,7 @@ def _share(task: int, held: Mapping[int, Held], before: _Streams, after: _Stream
     shares = overlap(own, len(new), len(old), key_groups[vertex])
     mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
     dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
-    return Held(
+    return TaskSnapshot(
         position,
         sum(int(part.state_bytes * share) for part, share in mine),
         held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),

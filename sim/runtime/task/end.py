@@ -5,86 +5,96 @@ Decides nothing: when a task may finish is `sim.protocol.finishing`'s.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import assert_never
 
 from sim.metrics.journal import Happening
 from sim.plane.seam.interface import Marker, Notice, Trait
-from sim.protocol import finishing as say
-from sim.protocol import task_vocabulary as task_say
+from sim.protocol import finishing
+from sim.protocol.finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.options import Ending
 from sim.protocol.reasons import FailureReason
-from sim.runtime.by_kind import by_kind
+from sim.protocol.task_vocabulary import GateClosed, InputEnded, TaskEvent
+from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
-
-if TYPE_CHECKING:
-    from sim.runtime.run.world import World
-    from sim.runtime.task.host import TaskHost
+from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.task.operator_io import OperatorIO
+from sim.runtime.task.slot import Slot
 
 __all__ = ["TaskEnding"]
 
 
 class TaskEnding:
-    def __init__(self, world: World, host: TaskHost, rule: say.Finishing) -> None:
-        layout, task = world.layout, host.task
-        self.world = world
-        self.host = host
+    """`tell_barriers`: tells the machine of barriers and snapshots; `ending_of`: the end of another task."""
+
+    def __init__(
+        self, slot: Slot, operator: OperatorIO, in_flight: InFlightData, tell_barriers: Callable[[TaskEvent], None],
+        ending_of: Callable[[int], TaskEnding],
+    ) -> None:  # fmt: skip
+        context, layout, task = slot.context, slot.context.layout, slot.task
+        self.slot = slot
+        self.context = context
+        self.operator = operator
+        self.in_flight = in_flight
+        self.tell_barriers = tell_barriers
+        self.ending_of = ending_of
+        self.replaced = False  # another host has taken the task over
         outputs = sum(len(layout.partitions[p][2]) for p in layout.task_partitions[task])
         self._unheard = sum(len(layout.gates[g][2]) for g in layout.task_gates[task])  # input channels whose data goes on
         self._ending = Ending.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
-        checkpointing = world.scenario.checkpoint.interval_ns is not None
-        self.machine = say.TaskEnd(rule, checkpointing, outputs, bool(self._open_gates))
+        machine = TaskEnd(slot.job.rule, context.periodic, outputs, bool(self._open_gates))
+        self._loop = HostLoop(machine, TaskEnd.on, self.carry_out)
         self._open: set[int] = set()  # snapshots under way; the machine is told of them when the end begins: most end long before
-        self._heard: deque[say.EndEvent] = deque()
-        self._telling = False
-        host.on_abort.append(self._aborted)
+
+    @property
+    def machine(self) -> TaskEnd:
+        return self._loop.machine
 
     # ------------------------------------------------------------------------------------------ what the machine is told
 
     def exhausted(self) -> None:
         """The source has emitted what the plane had for it: the end of its log, or of what is due for now."""
-        source = self.world.scenario.job.vertices[self.world.layout.vertex[self.host.task]].source
-        if source is not None and source.total is not None and self.machine.state is say.EndState.RUNNING:
-            if int(self.world.plane.served()[self.host.task]) >= source.total:
-                self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))
+        source = self.slot.vertex.source
+        if source is not None and source.total is not None and self.machine.state is EndState.RUNNING:
+            if int(self.context.plane.served()[self.slot.task]) >= source.total:
+                self.tell(finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
     def still_takes_part(self, checkpoint: int, stop: Ending | None) -> bool:
         """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it."""
         if self.machine.closing:
-            self.world.coordinator.hear_decline(self.host.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
+            self.slot.job.decline(self.slot.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
             return False
-        if stop is not None and not self.world.layout.task_gates[self.host.task]:
+        if stop is not None and not self.context.layout.task_gates[self.slot.task]:
             self._stop(stop)
         return True
 
     def _stop(self, ending: Ending) -> None:
         """A source's reader is stopped: its data ends here, at a safe point (SourceOperatorStreamTask#triggerStopWithSavepointAsync)."""
-        if self.machine.state is say.EndState.RUNNING:
-            self.host.thread.serve_mails_only()
+        if self.machine.state is EndState.RUNNING:
+            self.slot.thread.serve_mails_only()
             if ending is not Ending.AFTERWARDS:
-                self.tell(say.DataEnded(self.world.env.now, ending))
+                self.tell(finishing.DataEnded(self.slot.now, ending))
 
     def on_notice(self, notice: Notice) -> None:
         """An end of data or of a partition was processed on an input channel."""
-        writer = self.world.tasks[self.world.layout.writer[notice.channel]].ending
+        writer = self.ending_of(self.context.layout.writer[notice.channel])
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
-            way_ns = 0 if self.world.layout.local[notice.channel] else self.world.scenario.cluster.latency_ns
-            self.world.env.call_in(way_ns, lambda: writer.tell(say.OutputRead(self.world.env.now)))
+            way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
+            self.context.env.call_in(way_ns, lambda: writer.tell(finishing.OutputRead(self.slot.now)))
         if notice.series == END_OF_DATA:
             self._unheard -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
                 self._ending = Ending.NO_DRAIN  # to drain, all must
             if not self._unheard:
-                self.tell(say.DataEnded(self.world.env.now, self._ending))
+                self.tell(finishing.DataEnded(self.slot.now, self._ending))
         elif not self.machine.rule.after_finish:
-            self.host.tell(task_say.InputEnded(self.world.env.now, notice.gate))
+            self.tell_barriers(InputEnded(self.slot.now, notice.gate))
         if notice.series == END_OF_PARTITION and notice.last:
             self._open_gates.discard(notice.gate)
-            self.host.tell(task_say.GateClosed(self.world.env.now, notice.gate))
+            self.tell_barriers(GateClosed(self.slot.now, notice.gate))
             if not self._open_gates:
-                self.tell(say.InputsClosed(self.world.env.now))
+                self.tell(finishing.InputsClosed(self.slot.now))
 
     def closed(self, gate: int) -> bool:
         """Whether no channel of the gate is open any more."""
@@ -93,98 +103,80 @@ class TaskEnding:
     @property
     def listens(self) -> bool:
         """Whether completions matter to the end of this task."""
-        return self.machine.state is not say.EndState.RUNNING or self.machine.stop is not None
+        return self.machine.state is not EndState.RUNNING or self.machine.stop is not None
 
-    def snapshot_begun(self, checkpoint: int) -> None:
-        stop = next(one.options.stop for one in self.host.machine.snapshots if one.checkpoint == checkpoint)
+    def snapshot_begun(self, checkpoint: int, stop: Ending | None) -> None:
+        """`stop`: how the data ends, if the job stops with it."""
         self._open.add(checkpoint)
-        if stop is not None or self.machine.state is not say.EndState.RUNNING:
-            self.tell(say.SnapshotBegun(self.world.env.now, checkpoint, stop))
+        if stop is not None or self.machine.state is not EndState.RUNNING:
+            self.tell(finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
         if self.machine.drained:
-            self.world.job_end.snapshot_over(checkpoint, self.host.task)
+            self.slot.job.finished_in(self.slot.task, checkpoint)
 
     def snapshot_ended(self, checkpoint: int) -> None:
         self._open.discard(checkpoint)
         if checkpoint in self.machine.open:
-            self.tell(say.SnapshotEnded(self.world.env.now, checkpoint))
+            self.tell(finishing.SnapshotEnded(self.slot.now, checkpoint))
 
     def completed(self, checkpoint: int) -> None:
         """The task has heard of a completion and done what it asks."""
-        self.tell(say.CompletionHeard(self.world.env.now, checkpoint))
-        if self.machine.stop == checkpoint and self.host.thread.mails_only and self.machine.state is say.EndState.RUNNING:
-            self.tell(say.DataEnded(self.world.env.now, Ending.DRAIN))  # the savepoint first, the end afterwards
+        self.tell(finishing.CompletionHeard(self.slot.now, checkpoint))
+        if self.machine.stop == checkpoint and self.slot.thread.mails_only and self.machine.state is EndState.RUNNING:
+            self.tell(finishing.DataEnded(self.slot.now, Ending.DRAIN))  # the savepoint first, the end afterwards
 
-    def _aborted(self, checkpoint: int) -> None:
+    def aborted(self, checkpoint: int) -> None:
         """The task has heard that a checkpoint is aborted."""
         if self.machine.fails_with(checkpoint):
-            self.world.fail_task(self.host.task, "stop-with-savepoint failed")
+            self.slot.job.fail_task(self.slot.task, "stop-with-savepoint failed")
 
-    def tell(self, event: say.EndEvent) -> None:
-        """One event after the other, as everywhere; a task that was restarted has no end any more."""
-        if self.host.stopped or self.world.tasks[self.host.task] is not self.host:
+    def tell(self, event: EndEvent) -> None:
+        """A task that was restarted has no end any more."""
+        if self.slot.thread.stopped or self.replaced:
             return
-        if self.machine.state is say.EndState.RUNNING and isinstance(event, say.DataEnded | say.InputsClosed):
-            self._heard.extend(say.SnapshotBegun(self.world.env.now, checkpoint) for checkpoint in sorted(self._open - self.machine.open))
-        self._heard.append(event)
-        if self._telling:
-            return
-        self._telling = True
-        while self._heard:
-            self.machine, commands = self.machine.on(self._heard[0])
-            for command in commands:
-                self.carry_out(command)
-            self._heard.popleft()
-        self._telling = False
+        if self.machine.state is EndState.RUNNING and isinstance(event, finishing.DataEnded | finishing.InputsClosed):
+            for checkpoint in sorted(self._open - self.machine.open):
+                self._loop.tell(finishing.SnapshotBegun(self.slot.now, checkpoint))
+        self._loop.tell(event)
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
-    @by_kind
-    def carry_out(self, command: say.EndCommand) -> None:
-        raise TypeError(f"no task carries out {command}")
+    def carry_out(self, command: EndCommand) -> None:
+        """Do what a command says, or have it done in time."""
+        match command:
+            case finishing.FinishOperators():
+                self.operator.end_input(lambda: self.tell(finishing.OperatorsFinished(self.slot.now)))
+            case finishing.ForwardEndOfData():
+                self._note(Happening.END_OF_DATA, command.ending.value)
+                self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))
+            case finishing.ReportEndOfData():
+                self._report(self.slot.job.data_ended)
+            case finishing.CloseOperators():
+                self._close_operators()
+            case finishing.ForwardEndOfPartition():
+                self.context.plane.forward(self.slot.task, Marker(1, Trait.FINAL, END_OF_PARTITION))
+            case finishing.ReportFinished():
+                self._note(Happening.TASK_FINISHED)
+                self.in_flight.writer.leave(self.slot.task)
+                self._report(self.slot.job.task_finished)
+            case _:
+                assert_never(command)
 
     def _note(self, happening: Happening, detail: str = "") -> None:
-        self.world.journal.note(self.world.env.now, happening, task=self.host.task, detail=detail)
+        self.context.journal.note(self.slot.now, happening, task=self.slot.task, detail=detail)
 
-    @carry_out.register
-    def _finish_operators(self, _: say.FinishOperators) -> None:
-        def finished() -> None:
-            self.tell(say.OperatorsFinished(self.world.env.now))
-
-        self.host.operator.end_input(finished)
-
-    @carry_out.register
-    def _forward_end_of_data(self, command: say.ForwardEndOfData) -> None:
-        self._note(Happening.END_OF_DATA, command.ending.value)
-        self.world.plane.forward(self.host.task, Marker(1, Trait.NONE, END_OF_DATA))
-
-    @carry_out.register
-    def _report_end_of_data(self, _: say.ReportEndOfData) -> None:
-        self._report(self.world.job_end.data_ended)
-
-    @carry_out.register
-    def _close_operators(self, _: say.CloseOperators) -> None:
+    def _close_operators(self) -> None:
         def close() -> None:
-            closed = lambda: self.tell(say.OperatorsClosed(self.world.env.now))  # noqa: E731
-            self.world.env.call_in(self.world.scenario.overheads.close_ns, closed)
+            closed = lambda: self.tell(finishing.OperatorsClosed(self.slot.now))  # noqa: E731
+            self.context.env.call_in(self.context.scenario.overheads.close_ns, closed)
 
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
-            self.host.operator.commit_at_finish()
-            self.host.thread.post(close)  # when that is done
+            self.operator.commit_at_finish()
+            self.slot.thread.post(close)  # when that is done
         else:
             close()
 
-    @carry_out.register
-    def _forward_end_of_partition(self, _: say.ForwardEndOfPartition) -> None:
-        self.world.plane.forward(self.host.task, Marker(1, Trait.FINAL, END_OF_PARTITION))
-
-    @carry_out.register
-    def _report_finished(self, _: say.ReportFinished) -> None:
-        self._note(Happening.TASK_FINISHED)
-        self.host.in_flight.writer.leave(self.host.task)
-        self._report(self.world.job_end.task_finished)
-
     def _report(self, arrive: Callable[[int], None]) -> None:
         """Tell the JobManager; of a task that was restarted meanwhile it does not listen."""
-        task, tasks = self.host.task, self.world.tasks
-        self.world.env.call_in(self.world.scenario.overheads.acknowledge_ns, lambda: arrive(task) if tasks[task] is self.host else None)
+        task = self.slot.task
+        self.context.env.call_in(self.context.scenario.overheads.acknowledge_ns, lambda: None if self.replaced else arrive(task))

@@ -7,21 +7,19 @@ Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import simpy
 
 from sim.model.random import draw, stream
-from sim.runtime.task.log_uploads import LogUploads, Part
+from sim.runtime.task.log_uploads import Part
+from sim.runtime.task.slot import Slot
+from sim.runtime.task.state_snapshot import SubtaskState
 from sim.state.changelog import ChangelogBackend
 from sim.state.files import File, FrozenState, Handle
 from sim.storage import FileId, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.work import Work
-
-if TYPE_CHECKING:
-    from sim.runtime.task.host import TaskHost
 
 __all__ = ["LogWriter"]
 
@@ -30,10 +28,14 @@ _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice
 
 
 class LogWriter:
-    def __init__(self, host: TaskHost, backend: ChangelogBackend) -> None:
-        self.host = host
-        self.env = host.env
-        self.storage = host.world.storage
+    """`count_updates`: tells the state how many records were served by now."""
+
+    def __init__(self, slot: Slot, state: SubtaskState, backend: ChangelogBackend, count_updates: Callable[[], None]) -> None:
+        self.slot = slot
+        self.state = state
+        self.env = slot.context.env
+        self.storage = slot.context.storage
+        self.count_updates = count_updates
         self.backend = backend
         self._running: list[simpy.Process] = []
         self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
@@ -93,18 +95,16 @@ class LogWriter:
 
     def _hand_in(self, file: File, done: simpy.Event) -> None:
         """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
-        host, options = self.host.state.host, self.backend.options
-        uploads = self.host.world.log_uploads
-        if host not in uploads:
-            uploads[host] = LogUploads(self.env, self.storage, host, options.upload_threads)
-        uploads[host].hand_in(Part(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
+        options = self.backend.options
+        uploads = self.slot.manager.log_uploads(options.upload_threads)
+        uploads.hand_in(Part(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
 
     def _write(self, file: File, done: simpy.Event) -> Work[None]:
         """Process: what the run begins with, in one stream and without a limit of time."""
         if self.backend.options.batch_delay_ns:
             yield self.env.timeout(self.backend.options.batch_delay_ns)
         try:
-            stored = yield from self.storage.write(file.size_bytes, *self._name(file), host=self.host.state.host)
+            stored = yield from self.storage.write(file.size_bytes, *self._name(file), host=self.slot.manager.number)
         except StorageFailed:
             self._written(file, done, None)
         else:
@@ -119,7 +119,7 @@ class LogWriter:
         self._forget_ended(file)
 
     def _name(self, file: File) -> Name:
-        return "changelog", self.host.state.vertex.name, self.host.state.index, file.name
+        return "changelog", self.state.vertex.name, self.state.index, file.name
 
     def _upload_early(self) -> Work[None]:
         """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""
@@ -140,12 +140,12 @@ class LogWriter:
 
     def _look(self) -> tuple[int, int]:
         """(now, where the log ends)."""
-        self.host.count_updates()
+        self.count_updates()
         return int(self.env.now), self.backend.end_bytes
 
     def _materialise(self) -> Work[None]:
         """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""
-        interval_ns, state = self.backend.options.materialize_ns, self.host.state
+        interval_ns, state = self.backend.options.materialize_ns, self.state
         key = stream(state.seed, "materialize", state.vertex.name, state.index)
         try:
             yield self.env.timeout(draw(key, 0) * interval_ns >> 32)
@@ -157,18 +157,18 @@ class LogWriter:
 
     def _materialise_once(self) -> Work[None]:
         self._materialisations += 1
-        number, state = self._materialisations, self.host.state
+        number, state = self._materialisations, self.state
         frozen = self.env.event()
 
         def freeze() -> None:
-            self.host.count_updates()
+            self.count_updates()
             taken = self.backend.materialise(number)
             if taken.sync_ns:
-                self.host.thread.occupy()
-                self.env.call_in(taken.sync_ns, self.host.thread.vacate)
+                self.slot.thread.occupy()
+                self.env.call_in(taken.sync_ns, self.slot.thread.vacate)
             frozen.succeed(taken)
 
-        self.host.thread.post(freeze)
+        self.slot.thread.post(freeze)
         taken: FrozenState = yield frozen
         handles: list[Handle] = []
         try:

@@ -11,17 +11,13 @@ drop        they are stopped and their files deleted: what is published then lea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sim.model.sink import Flush
 from sim.runtime.background import begin
+from sim.runtime.task.slot import Slot
 from sim.runtime.task.uploads import StagedFile, Uploads
 from sim.storage.ledger import FileId, Name
 from sim.storage.work import Work
-
-if TYPE_CHECKING:
-    from sim.model.sink import Flush
-    from sim.runtime.run.world import World
-    from sim.runtime.task.staging import StagingSpace
 
 __all__ = ["OperatorFiles"]
 
@@ -35,18 +31,20 @@ class _Flush:
 
 
 class OperatorFiles:
-    def __init__(self, world: World, task: int, options: Flush, space: StagingSpace) -> None:
-        self.world = world
+    def __init__(self, slot: Slot, options: Flush) -> None:
+        context, task = slot.context, slot.task
+        self.context = context
+        self.output = slot.output
         self.options = options
-        self.space = space
-        self.host = world.hosts[task]
-        self._name = world.names()[task]
-        self._disk = world.storage.disk(self.host)
-        self._policy = world.scenario.checkpoint.abort_policy
-        self._uploads = Uploads(world.env, world.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
+        self.space = slot.manager.staging
+        self.host = slot.manager.number
+        self._name = context.names[task]
+        self._disk = context.storage.disk(self.host)
+        self._policy = context.scenario.checkpoint.abort_policy
+        self._uploads = Uploads(context.env, context.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
         self._flushes: list[_Flush] = []  # not known to be in a complete checkpoint, oldest first
         self._stopped = False
-        space.when_short.append(self._submit_all)
+        self.space.when_short.append(self._submit_all)
 
     def choose(self, checkpoint: int, read_bytes: int) -> tuple[Name, ...]:
         """The files of this snapshot, by their final names; none if the operator read nothing since the last."""
@@ -66,7 +64,7 @@ class OperatorFiles:
         """Process, on the task thread: one file after the other, straight to storage.  Raises StorageFailed."""
         for file in self._unwritten(checkpoint):
             file.stored = yield from self._upload(file)
-            self.world.outside.stored(file.name, file.stored)
+            self.output.stored(file.name, file.stored)
 
     def stage(self, checkpoint: int) -> Work[None]:
         """Process, on the task thread: one file after the other to the local disk, when there is room.  Raises StorageFailed."""
@@ -128,11 +126,11 @@ class OperatorFiles:
 
     def _upload(self, file: StagedFile) -> Work[FileId]:
         again = (file.attempts,) if file.attempts > 1 else ()  # other nodes, other luck
-        return self.world.storage.write(file.size_bytes, *file.name, *again, host=self.host)
+        return self.context.storage.write(file.size_bytes, *file.name, *again, host=self.host)
 
     def _uploaded(self, file: StagedFile) -> None:
         if file.stored is not None:
-            self.world.outside.stored(file.name, file.stored)
+            self.output.stored(file.name, file.stored)
         self._forget_local(file)
 
     def _submit_all(self) -> None:
@@ -143,12 +141,12 @@ class OperatorFiles:
 
     def _forget_local(self, file: StagedFile) -> None:
         if file.local is not None:
-            begin(self.world.env, self._disk.delete([file.local]), lambda _: None)
+            begin(self.context.env, self._disk.delete([file.local]), lambda _: None)
             self.space.release(file.size_bytes)
             file.local = None
 
     def _drop(self, file: StagedFile) -> None:
         file.dropped = True
         if file.stored is not None:
-            begin(self.world.env, self.world.storage.delete([file.stored], host=self.host), lambda _: None)
+            begin(self.context.env, self.context.storage.delete([file.stored], host=self.host), lambda _: None)
         self._forget_local(file)

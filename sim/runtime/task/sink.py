@@ -6,11 +6,11 @@ task of its own, and the committables of a barrier reach it with the last of the
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Happening
+from sim.model.sink import Commit as CommitOptions
 from sim.protocol.committables import (
     Commit,
     Committable,
@@ -23,24 +23,25 @@ from sim.protocol.committables import (
     TaskClosed,
     WriterEvent,
     WriterInputEnded,
+    WriterRestored,
 )
 from sim.protocol.committer import Committer
 from sim.protocol.writer import Writer
-
-if TYPE_CHECKING:
-    from sim.model.sink import Commit as CommitOptions
-    from sim.runtime.run.world import World
-    from sim.runtime.task.host import TaskHost
-    from sim.storage.ledger import Name
+from sim.runtime.task.slot import Slot
+from sim.storage.ledger import Name
 
 __all__ = ["SinkCommitter", "SinkWriter"]
 
 
 class SinkWriter:
-    def __init__(self, world: World, machine: Writer, vertex: str, chained: SinkCommitter | None) -> None:
-        self.world = world
+    """`committer_of`: the global committer of a vertex."""
+
+    def __init__(
+        self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]
+    ) -> None:
         self.vertex = vertex
         self.machine = machine
+        self.committer_of = committer_of
         self._committer = chained
 
     def end_epoch(self, now: int, checkpoint: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
@@ -52,74 +53,75 @@ class SinkWriter:
 
     def go_on_behind(self, checkpoint: int, written: tuple[int, ...]) -> None:
         """The task was restored from this checkpoint, in which it had written so many records of each input channel."""
-        self.machine = replace(self.machine, last_checkpoint=checkpoint, read=written)
+        self._tell(WriterRestored(checkpoint, written))
 
     def _tell(self, event: WriterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         for command in commands:
-            self._behind().in_transit.append(command.committable)
-
-    def _behind(self) -> SinkCommitter:
-        if self._committer is None:
-            vertices = self.world.scenario.job.vertices
-            name = next(vertex.name for vertex in vertices if vertex.committer_of == self.vertex)
-            self._committer = self.world.tasks[self.world.names().index((name, 0))].operator.committer
-        if self._committer is None:
-            raise LookupError(f"nobody commits what {self.vertex} writes")
-        return self._committer
+            if self._committer is None:
+                self._committer = self.committer_of(self.vertex)
+            self._committer.in_transit.append(command.committable)
 
 
 class SinkCommitter:
-    def __init__(self, world: World, host: TaskHost, options: CommitOptions) -> None:
-        self.world = world
-        self.host = host
+    """`emit`: lets the outputs of records leave whose epochs are committed; `drained`: whether the operators have finished."""
+
+    def __init__(self, slot: Slot, options: CommitOptions, emit: Callable[[int], None], drained: Callable[[], bool]) -> None:
+        self.slot = slot
+        self.context = slot.context
+        self.output = slot.output
+        self.emit = emit
+        self.drained = drained
         self.machine = Committer(options.transaction_timeout_ns)
         self.in_transit: list[Committable] = []  # the barrier behind them is not here yet
         self._commit_ns = options.time_ns
         self._emits = options.emits == "on-commit"
-        host.on_complete.append(lambda checkpoint: self._tell(CompletionNotified(host.env.now, checkpoint)))
+
+    def completed(self, checkpoint: int) -> None:
+        """The task has heard of a completion."""
+        self._tell(CompletionNotified(self.slot.now, checkpoint))
 
     def take_in(self, checkpoint: int | None = None) -> None:
         """All barriers of a checkpoint (None: all data) are here, and what came before them."""
         arrived = tuple(one for one in self.in_transit if checkpoint is None or one.epoch <= checkpoint)
         if arrived:
             self.in_transit = [one for one in self.in_transit if one not in arrived]
-            self._tell(CommittablesReceived(self.host.env.now, arrived))
+            self._tell(CommittablesReceived(self.slot.now, arrived))
 
     def restored(self, checkpoint: int, committables: tuple[Committable, ...]) -> None:
         """Start from a checkpoint (call at a safe point): what it held is committed at once, and again."""
-        self._tell(Restored(self.host.env.now, checkpoint, committables))
+        self._tell(Restored(self.slot.now, checkpoint, committables))
 
     def close(self) -> None:
         """The task ends without waiting for a checkpoint, and commits."""
         self.take_in()
-        self._tell(TaskClosed(self.host.env.now))
+        self._tell(TaskClosed(self.slot.now))
 
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
-        lost = tuple(one for one in reported if not self.world.outside.settled(one))
+        lost = tuple(one for one in reported if not self.output.settled(one))
         commit = next((command for command in commands if isinstance(command, Commit)), None)
         if commit is not None:
             if self._commit_ns:
-                self.host.thread.occupy()
-            self.host.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))
+                self.slot.thread.occupy()
+            self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
     def _committed(self, commit: Commit, lost: tuple[Committable, ...]) -> None:
-        if not self.host.stopped:  # if the task failed meanwhile, the commit is done again after the restore
-            fresh = tuple(one for one in commit.committables if not self.world.outside.has(one))
-            self.world.outside.commit(fresh)
+        if not self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
+            fresh = tuple(one for one in commit.committables if not self.output.has(one))
+            self.output.commit(fresh)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
-            if self._emits and not self.host.ending.machine.drained:  # who reads it has finished and drops it (FinishedDataOutput)
-                self.host.thread.let_go(self.host.operator.served_until(max(one.epoch for one in commit.committables)))
+            if self._emits and not self.drained():  # who reads it has finished and drops it (FinishedDataOutput)
+                self.emit(max(one.epoch for one in commit.committables))
         if self._commit_ns:
-            self.host.thread.vacate()
+            self.slot.thread.vacate()
 
     def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
-        world, now, task = self.world, self.host.env.now, self.host.task
-        world.outside.throw_away(lost)
+        context, now, task = self.context, self.slot.now, self.slot.task
+        self.output.throw_away(lost)
         shown, gone = (tuple(self._stats(one) for one in some) for some in (committed, lost))
         for happening, number in (
             (Happening.TRANSACTION_LOST, sum(one.records for one in gone)),
@@ -127,10 +129,10 @@ class SinkCommitter:
             (Happening.FILE_MISSING, sum(one.missing for one in shown)),
         ):
             if number:
-                world.journal.note(now, happening, checkpoint, task, number)
-        trigger_ns = world.stats[checkpoint].trigger_ns if checkpoint in world.stats else -1
-        world.commits.append(CommitStats(checkpoint, now, task, trigger_ns, shown, gone, again))
+                context.journal.note(now, happening, checkpoint, task, number)
+        trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
+        context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, shown, gone, again))
 
     def _stats(self, one: Committable) -> CommittedEpoch:
-        missing = self.world.outside.missing(one.files)
+        missing = self.output.missing(one.files)
         return CommittedEpoch(one.writer, one.epoch, one.inputs, one.opened_ns, one.size_bytes, one.files, missing)

@@ -7,19 +7,19 @@ Keyed state and operator state of a subtask go one after the other through the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import simpy
 
-from sim.checkers.state import Brought, Kind, Stamp
+from sim.checkers.state import Brought, Kind
 from sim.model.job import Snapshot, Vertex
 from sim.model.key_groups import key_groups
 from sim.model.random import chance, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
+from sim.runtime.contents import StateSnapshot
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
 from sim.state.files import File, FrozenState, Handle, KeyedPart, WriteStep
@@ -27,39 +27,26 @@ from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
-if TYPE_CHECKING:
-    from sim.runtime.task.log_writer import LogWriter
-
-__all__ = ["StateSnapshot", "SubtaskState"]
+__all__ = ["SubtaskState"]
 
 _NOTHING = FrozenState()
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 
-@dataclass(slots=True)
-class StateSnapshot:
-    """What one subtask stores for one checkpoint; complete when both parts are written."""
+class StateLog(Protocol):
+    """What uploads the changelog of a subtask."""
 
-    type: SnapshotType
-    keyed: FrozenState
-    operator_bytes: int
-    handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
-    operator: list[Handle] = field(default_factory=list)
-    logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
-    local: FileId | None = None  # the copy on the disk of its task manager
-    stamp: Stamp | None = None  # whose state it is, for those who check restores
+    def start(self) -> None: ...
 
-    @property
-    def full_bytes(self) -> int:
-        return self.keyed.full_bytes + self.operator_bytes
+    def stop(self) -> None: ...
 
-    @property
-    def written_bytes(self) -> int:
-        return self.keyed.written_bytes + self.operator_bytes
+    def claim(self, files: Iterable[File]) -> None:
+        """A snapshot needs these, until it says `forget`."""
 
-    @property
-    def all_handles(self) -> list[Handle]:
-        return [*self.handles, *self.operator]
+    def forget(self, files: Iterable[File]) -> None: ...
+
+    def wait(self, file: File) -> Work[Handle]:
+        """Process: until a file is durable.  Raises StorageFailed."""
 
 
 class SubtaskState:
@@ -87,7 +74,7 @@ class SubtaskState:
         self._updates = 0  # entries rewritten so far
         self.stands_after = 0  # records served, as far as it was told
         self._types: dict[int, SnapshotType] = {}
-        self.log: LogWriter | None = None  # what uploads the changelog, if there is one
+        self.log: StateLog | None = None  # what uploads the changelog, if there is one
         self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self.brought: list[Brought] = []  # what it was restored from

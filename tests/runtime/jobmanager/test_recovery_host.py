@@ -104,7 +104,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
         worlds.append(world)
     (calm, hit), (calm_rows, hit_rows) = worlds, [world.counters.rows() for world in worlds]
 
-    assert 2 == len(hit.recovery.stats)
+    assert 2 == len(hit.job.recovery.stats)
     for column in ("written", "consumed", "records_in", "records_out"):
         assert calm.plane.channels()[column].tolist() == hit.plane.channels()[column].tolist()
     assert calm.plane.served().tolist() == hit.plane.served().tolist()

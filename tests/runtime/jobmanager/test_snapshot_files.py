@@ -29,16 +29,16 @@ def test_what_is_subsumed_is_deleted(retained):
     world = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
     kept = sorted(completed(world))[-retained:]
 
-    assert kept == [one.checkpoint for one in world.files.held()]
+    assert kept == [one.checkpoint for one in world.job.files.held()]
     assert set(kept) == {checkpoint for checkpoint, kind in there(world) if kind == "_metadata"}
     assert set(kept) <= {checkpoint for checkpoint, _ in there(world)} <= {*kept, max(world.stats)}
-    assert all(world.files.exists(file) for one in world.files.held() for file in one.files)
+    assert all(world.job.files.exists(file) for one in world.job.files.held() for file in one.files)
 
 
 def test_channel_state_belongs_to_its_checkpoint():
     """One file per group of subtasks; it goes with the directory."""
     world = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
-    (latest,) = world.files.held()
+    (latest,) = world.job.files.held()
     stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.complete]
 
     assert stored
@@ -62,13 +62,13 @@ def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     """They become durable when nobody waits for them any more; those of the checkpoint under way stay."""
     world = World(scenario(chain(1), seconds=1), ENGINE)
     world.start()
-    while not world.files.store.pending:
+    while not world.job.files.store.pending:
         world.env.step()
-    numbers = (min(world.files.store.pending), 999)
+    numbers = (min(world.job.files.store.pending), 999)
     stored = [world.storage.files.create(("_metadata", number), 0, world.env.now) for number in numbers]
     for number, file in zip(numbers, stored, strict=True):
         world.storage.files.close(file, world.env.now)
-        world.files.metadata(number, file.id)
+        world.job.files.metadata(number, file.id)
     world.env.run(until=world.env.now + MS)
 
     assert [True, False] == [world.storage.files.exists(file.id) for file in stored]
@@ -108,7 +108,7 @@ def test_deleting_takes_several_files_at_a_time():
     world = World(deleting(100 * MS), ENGINE)
     files = [world.storage.files.create(("x", i), 0, 0) for i in range(9)]
     ended = []
-    world.files._delete([file.id for file in files], lambda: ended.append(world.env.now))
+    world.job.files._delete([file.id for file in files], lambda: ended.append(world.env.now))
     world.env.run(until=SECOND)
 
     assert [300 * MS] == ended

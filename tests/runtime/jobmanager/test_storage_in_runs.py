@@ -41,7 +41,7 @@ def test_checkpoints_complete_on_every_kind(name, kind):
     here = world(KINDS[name], kind=kind)
 
     assert len(completed(here)) > 4
-    assert () == here.checking.violations()
+    assert () == here.violations()
     assert 0 < sum(stored.complete for stored in here.storage.files)
 
 
@@ -56,7 +56,7 @@ def test_an_outage_fails_checkpoints_and_they_come_back(name, kind):
     assert all(SECOND < row.failed_ns < 2_500 * MS for row in failed)
     assert {row.number for row in failed} & set(range(1, 6))
     assert max(completed(here)) > max(row.number for row in failed)
-    assert () == here.checking.violations()
+    assert () == here.violations()
 
 
 def test_patience_survives_an_outage():
@@ -88,7 +88,7 @@ def test_metadata_is_written_under_the_lock():
     assert len(done) > 4
     assert all(500 * MS <= later.completed_ns - earlier.completed_ns for earlier, later in pairwise(done))
     assert all(earlier.completed_ns <= later.latest_ack_ns for earlier, later in pairwise(done))
-    assert () == here.checking.violations()
+    assert () == here.violations()
 
 
 def test_a_checkpoint_does_not_expire_while_another_one_has_the_lock():

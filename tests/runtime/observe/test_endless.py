@@ -87,11 +87,8 @@ FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints 
 
 def told(rows, now_ns=0):
     """What is said of these restarts."""
-    world = SimpleNamespace(
-        stats={}, commits=[], recovery=SimpleNamespace(stats=dict(enumerate(rows))), env=SimpleNamespace(now=now_ns),
-        storage=SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0)),
-    )  # fmt: skip
-    return endless(world)
+    storage = SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0))
+    return endless(SimpleNamespace(stats={}, commits=[], env=SimpleNamespace(now=now_ns), storage=storage), rows)
 
 
 def restart(n, what=FLUSH, kind="task", checkpoint=3):

@@ -113,7 +113,7 @@ def hung():
     world = World(scenario, "interpreted")
     world.start()
     world.env.run(until=world.env.timeout(1_000_000_000))
-    names = [name for name, _ in world.names()]
+    names = [name for name, _ in world.names]
     ends = {(names[w], names[r]): c for c, (w, r) in enumerate(zip(world.layout.writer, world.layout.reader, strict=True))}
     return world.layout, Still(world.plane), names.index, ends
 

@@ -6,16 +6,16 @@ import pytest
 
 from sim.checkers.commits import ONCE
 from sim.protocol.committables import Committable
+from sim.runtime.contents import Uncommitted
 from sim.runtime.observe.transactions import Transactions
-from sim.runtime.task.operator_io import Uncommitted
 
 NAMES = [("sink", 0), ("sink", 1)]
 TELLER = SimpleNamespace(story=lambda _: ())
 
 
 def account():
-    world = SimpleNamespace(names=lambda: NAMES, commits=[], env=SimpleNamespace(now=7))
-    return Transactions(world)
+    context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7))
+    return Transactions(context)
 
 
 def committable(writer=0, epoch=3, opened_ns=0, records=10):
@@ -34,7 +34,7 @@ def begun_from(before, checkpoint=3, parts=None):
 
 
 def commit(transactions, *committed, lost=()):
-    transactions.world.commits.append(SimpleNamespace(committed=committed, lost=lost))
+    transactions.context.commits.append(SimpleNamespace(committed=committed, lost=lost))
 
 
 def test_what_nobody_commits_is_told():

@@ -201,8 +201,8 @@ def test_forced_edges_carry_aligned_barriers(ship, also, forced):
         for channel, captured_bytes in enumerate(cut.captured.tolist()):
             captured[world.layout.edge[channel]] += captured_bytes
 
-    assert [(0, forced)] == world.outputs(0)
-    assert [(1, False)] == world.outputs(2)
+    assert [(0, forced)] == world.context.outputs(0)
+    assert [(1, False)] == world.context.outputs(2)
     assert forced == (captured[0] == 0)
     assert captured[1] > 0
     assert [row.status for row in world.stats.values()].count("COMPLETED") >= 2, "a capture must not keep back a barrier"

@@ -25,7 +25,7 @@ def latest(base, engine="interpreted"):
     world = World(base, engine)
     world.start()
     world.env.run(until=world.env.timeout(2 * SECOND))
-    return world, world.contents.checkpoints[world.coordinator.machine.latest_completed]
+    return world, world.contents.checkpoints[world.job.coordinator.machine.latest_completed]
 
 
 def dealt(base, **parallelism):

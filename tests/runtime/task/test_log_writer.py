@@ -134,7 +134,7 @@ def test_subtasks_of_a_task_manager_share_a_file():
         one.env.run(until=base.run.duration_ns)
         files[placement] = len(logs(one)) / len([stats for stats in one.stats.values() if stats.status == "COMPLETED"])
         sizes[placement] = sum(size for _, size in logs(one))
-        named = {file.size_bytes for snapshot in one.files.held() for file in snapshot.files}
+        named = {file.size_bytes for snapshot in one.job.files.held() for file in snapshot.files}
 
         assert named <= {size for _, size in logs(one)}
     assert files["isolated"] > 1.5 * files["single"]
@@ -170,7 +170,7 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
     one.start()
     one.env.run(until=base.run.duration_ns)
 
-    assert [("native", "COMPLETED")] == [(one.files.type_of(number), row.status) for number, row in one.stats.items()]
+    assert [("native", "COMPLETED")] == [(one.job.files.type_of(number), row.status) for number, row in one.stats.items()]
 
 
 @pytest.mark.parametrize("interval", [None, S])

@@ -33,12 +33,12 @@ def ran(base, *, meanwhile=lambda world: None):
     world = World(base, ENGINE)
     world.start()
     meanwhile(world)
-    world.env.run(until=world.env.timeout(base.run.duration_ns) | world.failed)
+    world.env.run(until=world.env.timeout(base.run.duration_ns) | world.outcome.failed)
     return world
 
 
 def sink_of(world, checkpoint):
-    return world.stats[checkpoint].of(next(t for t, (name, _) in enumerate(world.names()) if name == "sink"))
+    return world.stats[checkpoint].of(next(t for t, (name, _) in enumerate(world.names) if name == "sink"))
 
 
 def committed(world):
@@ -71,7 +71,7 @@ def test_a_share_of_what_was_read_is_flushed():
     """Half of the bytes read since the last flush, in two files; the odd byte goes to the last."""
     world = ran(sinking(Flush(share=Fraction(1, 2), files=2)))
     sizes = {n: [file.size_bytes for file in world.storage.files if file.name[:1] == ("flush",) and file.name[3] == n] for n in world.stats}
-    read = int(world.plane.position(next(t for t, (name, _) in enumerate(world.names()) if name == "sink")).consumed.sum())
+    read = int(world.plane.position(next(t for t, (name, _) in enumerate(world.names) if name == "sink")).consumed.sum())
 
     assert all(0 <= large - small <= 1 for small, large in sizes.values())
     assert sum(map(sum, sizes.values())) <= read / 2 < sum(map(sum, sizes.values())) + 200 * 100 * 0.4
@@ -97,7 +97,7 @@ def test_the_files_of_the_end_are_written_once(way):
 
     assert len(set(kept)) == len(kept)
     assert set(kept) == {name for one in committed(world) for name in one.files}
-    assert {0} == {space.used_bytes for space in world.staging.values()}
+    assert {0} == {space.used_bytes for space in (manager.staging for manager in world.tasks.managers.values())}
 
 
 def test_local_room_is_given_back_when_files_are_durable():
@@ -105,7 +105,7 @@ def test_local_room_is_given_back_when_files_are_durable():
     world = ran(sinking(Flush(60_000, files=3), operator_io="async"))
     left = [file for file in world.storage.files if file.disk and file.deleted_ns is None]
 
-    assert {60_000} == {space.most_bytes for space in world.staging.values() if space.most_bytes}
+    assert {60_000} == {space.most_bytes for space in (manager.staging for manager in world.tasks.managers.values()) if space.most_bytes}
     assert [] == left
 
 
@@ -114,7 +114,7 @@ def test_without_local_room_a_flush_waits_for_uploads():
     world = ran(sinking(Flush(60_000, files=3), operator_io="async", staging_bytes=40_000))
 
     assert 22 * MS == sink_of(world, 2).pre_barrier_ns
-    assert {40_000} == {space.most_bytes for space in world.staging.values() if space.most_bytes}
+    assert {40_000} == {space.most_bytes for space in (manager.staging for manager in world.tasks.managers.values()) if space.most_bytes}
 
 
 def test_a_task_that_stops_gives_its_uploads_up():
@@ -129,7 +129,7 @@ def test_a_task_that_stops_gives_its_uploads_up():
     world.env.run(until=now + 300 * MS)
 
     assert {(False, now)} == {(file.complete, file.given_up_ns) for file in uploads()}
-    assert {0} == {space.used_bytes for space in world.staging.values()}
+    assert {0} == {space.used_bytes for space in (manager.staging for manager in world.tasks.managers.values())}
 
 
 def test_an_abort_that_drops_leaves_nothing():
@@ -180,7 +180,7 @@ def test_a_failed_flush_leaves_the_thread():
     """The exception ends the work that held the thread: the restart waits for its delay and the overheads, not for the watchdog."""
     storage, restart = replace(STORAGE, retry=ONCE), Restart("fixed-delay", 100 * MS)
     world = ran(sinking(Flush(60_000, files=3), storage=storage, restart=restart), meanwhile=outage(830 * MS, 100 * MS))
-    (failure,) = world.recovery.stats.values()
+    (failure,) = world.job.recovery.stats.values()
 
     assert "task" == failure.kind
     assert failure.detected_ns == failure.cancelled_ns
@@ -202,7 +202,7 @@ def test_output_is_visible_a_commit_after_the_completion(committer):
     commit = next(one for one in world.commits if one.checkpoint == 2)
 
     assert world.stats[2].completed_ns + 31 * MS == commit.time_ns
-    assert world.names()[commit.task][0] == ("sink" if committer == "chained" else "committer")
+    assert world.names[commit.task][0] == ("sink" if committer == "chained" else "committer")
 
 
 def test_a_lost_notification_delays_and_loses_nothing():
@@ -282,7 +282,7 @@ def test_a_commit_that_is_cut_short_is_done_again(committer):
 
     assert ([2], 2) == ([one.epoch for one in again.committed], again.checkpoint)
     assert sorted({one.epoch for one in committed(world)}) == [one.epoch for one in committed(world)]
-    assert () == world.checking.violations()
+    assert () == world.violations()
 
 
 def test_the_committer_reads_barriers_and_no_records():
@@ -291,4 +291,4 @@ def test_the_committer_reads_barriers_and_no_records():
     tasks = world.plane.tasks()
 
     assert 0 == tasks[-1]["served"]
-    assert (True,) == tuple(forced for _, forced in world.outputs(len(tasks) - 2))
+    assert (True,) == tuple(forced for _, forced in world.context.outputs(len(tasks) - 2))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sim.model.cluster import Storage
 from sim.model.job import Snapshot, State, Vertex
-from sim.runtime.task.state_snapshot import StateSnapshot, SubtaskState
+from sim.runtime.contents import StateSnapshot
+from sim.runtime.task.state_snapshot import SubtaskState
 from sim.storage.filesystem import CheckpointStorage
 
 MS = 1_000_000

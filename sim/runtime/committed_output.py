@@ -14,13 +14,13 @@ from sim.storage.ledger import FileId, Name
 if TYPE_CHECKING:
     from sim.protocol.committables import Committable
 
-__all__ = ["Outside"]
+__all__ = ["CommittedOutput"]
 
 _Transaction = tuple[str, int, int, int]
 """Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""
 
 
-class Outside:
+class CommittedOutput:
     def __init__(self, storage: CheckpointStorage, names: Sequence[tuple[str, int]]) -> None:
         self.storage = storage
         self.names = names  # (vertex, subtask index) of each task
@@ -56,7 +56,7 @@ class Outside:
             if one.epoch > self.counted_from:
                 self.covered[one.writer] = [end for _, end in one.inputs]
 
-    def go_on(self, before: Outside, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
+    def go_on(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
         """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
 
         With other numbers of tasks or channels, what lies before the beginning counts as committed.

@@ -9,9 +9,9 @@ from sim.model.job import Job
 from sim.model.sink import Commit
 from sim.model.storage import Storage
 from sim.protocol.committables import Committable
-from sim.runtime.jobmanager.outside import Outside
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Uncommitted
 from sim.runtime.run.simulate import simulate
-from sim.runtime.task.operator_io import Uncommitted
 from sim.storage.filesystem import CheckpointStorage
 from tests.laws.small_jobs import MS, chain, scenario
 
@@ -20,7 +20,7 @@ RENUMBERED = [("map", 0), ("map", 1), ("sink", 0), ("sink", 1)]
 
 
 def outside(names=NAMES):
-    return Outside(CheckpointStorage(simpy.Environment(), Storage(), seed=1), names)
+    return CommittedOutput(CheckpointStorage(simpy.Environment(), Storage(), seed=1), names)
 
 
 def committable(writer, epoch, opened_ns=0):

@@ -1,0 +1,69 @@
+"""What every host of one job instance may know: its scenario, its clock, its data plane, its storage, and the records of what happened.
+
+Nothing here is replaced while the instance runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sim.metrics.commits import CommitStats
+from sim.metrics.journal import Journal
+from sim.metrics.stats import CheckpointStats
+from sim.model.scenario import Scenario
+from sim.plane.seam.interface import DataPlane
+from sim.plane.seam.layout import Layout
+from sim.plane.seam.spec import PlaneSpec
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.storage.filesystem import CheckpointStorage
+
+__all__ = ["Context", "Origin"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The snapshot a job instance begins from."""
+
+    instance: int  # number of the instance that begins
+    at_ns: int
+    checkpoint: int
+    served: np.ndarray  # records served by each task when the instance before it ended
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    scenario: Scenario
+    spec: PlaneSpec
+    layout: Layout
+    plane: DataPlane
+    env: TwoPlaneEnvironment
+    storage: CheckpointStorage
+    hosts: Sequence[int]  # task manager of each task
+    names: Sequence[tuple[str, int]]  # vertex and subtask index of each task
+    forced: frozenset[int] = frozenset()  # edges whose barriers are forced to be aligned
+    origin: Origin | None = None  # None: the job's first instance, which begins with nothing
+    journal: Journal = field(default_factory=Journal)
+    stats: dict[int, CheckpointStats] = field(default_factory=dict)  # by checkpoint
+    commits: list[CommitStats] = field(default_factory=list)
+
+    @property
+    def begun_from(self) -> int:
+        """The checkpoint the instance begins from; 0: none."""
+        return 0 if self.origin is None else self.origin.checkpoint
+
+    def gate_edge(self, task: int, gate: int) -> int:
+        """The edge of a gate, given by its position among the task's gates."""
+        return self.layout.gates[self.layout.task_gates[task][gate]][1]
+
+    def outputs(self, task: int) -> list[tuple[int, bool]]:
+        """(edge, whether it forces barriers to be aligned) of each output of a task."""
+        edges = [self.layout.partitions[p][1] for p in self.layout.task_partitions[task]]
+        return [(edge, edge in self.forced) for edge in edges]
+
+    @property
+    def periodic(self) -> bool:
+        """Whether the job takes checkpoints by itself."""
+        return self.scenario.checkpoint.interval_ns is not None

@@ -1,0 +1,58 @@
+"""One event after the other: what a command brings about is heard when all commands before it are carried out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+__all__ = ["HostLoop"]
+
+M = TypeVar("M")
+E = TypeVar("E")
+C = TypeVar("C")
+
+
+def _ignore(_: object) -> None:
+    """Nobody minds."""
+
+
+class HostLoop(Generic[M, E, C]):
+    """Feeds a machine.  `on`: its method of that name; `carry_out`: of the host; `late`: hears what comes when all is over."""
+
+    __slots__ = ("_carry_out", "_events", "_late", "_on", "machine", "over")
+
+    def __init__(
+        self,
+        machine: M,
+        on: Callable[[M, E], tuple[M, Sequence[C]]],
+        carry_out: Callable[[C], None],
+        late: Callable[[E], None] = _ignore,
+    ) -> None:
+        self.machine = machine
+        self.over = False  # set it, and nothing is carried out any more
+        self._on = on
+        self._carry_out = carry_out
+        self._late = late
+        self._events: deque[E] = deque()  # the first one is being heard
+
+    @property
+    def busy(self) -> bool:
+        """Commands are being carried out."""
+        return bool(self._events)
+
+    def tell(self, event: E) -> None:
+        if self.over:
+            self._late(event)
+            return
+        events = self._events
+        events.append(event)
+        if len(events) > 1:
+            return
+        while events and not self.over:
+            self.machine, commands = self._on(self.machine, events[0])
+            for command in commands:
+                if self.over:
+                    break
+                self._carry_out(command)
+            events.popleft()

@@ -1,0 +1,91 @@
+"""The JobManager of one job instance: its hosts, and the way tasks get to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.finishing import FINISHING, Finishing
+from sim.protocol.reasons import FailureReason
+from sim.protocol.vocabulary import CoordinatorEvent
+from sim.runtime.contents import Contents
+from sim.runtime.context import Context
+from sim.runtime.counters import Counters
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.runtime.jobmanager.faults import Faults
+from sim.runtime.jobmanager.job_end import JobEnd
+from sim.runtime.jobmanager.reachability import Reachability
+from sim.runtime.jobmanager.recovery_host import RecoveryHost
+from sim.runtime.jobmanager.restore import Cluster
+from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
+from sim.runtime.jobmanager.warm_up import WarmUp
+from sim.runtime.outcome import Outcome
+from sim.runtime.ports import Checks, TasksPort
+from sim.runtime.speed import Speed
+from sim.state.files import Handle
+
+__all__ = ["JobManager"]
+
+
+class JobManager:
+    """`before`: the faults of the job instance before this one."""
+
+    def __init__(
+        self, context: Context, tasks: TasksPort, contents: Contents, outcome: Outcome, counters: Counters, speed: Speed,
+        checks: Checks | None, before: Faults | None,
+    ) -> None:  # fmt: skip
+        scenario = context.scenario
+        machine = Coordinator.configured(scenario.checkpoint, num_retained=scenario.checkpoint.num_retained, restored=context.begun_from)
+        reachability = Reachability(context.env, context.hosts)
+        self.files = SnapshotFiles(context, contents)
+        self.job_end = JobEnd(context, FINISHING[scenario.checkpoint.finish], outcome, self._tell_coordinator)
+        self.coordinator = CoordinatorHost(
+            context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
+        )
+        warm_up = WarmUp(context.env, scenario.restart, speed)
+        cluster = Cluster(context, contents, self.files, tasks, self.job_end, counters, warm_up, checks)
+        self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
+        self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
+
+    # ------------------------------------------------------------------------------------------ what tasks ask and say
+
+    @property
+    def rule(self) -> Finishing:
+        return self.job_end.rule
+
+    @property
+    def latest_completed(self) -> int:
+        return self.coordinator.machine.latest_completed
+
+    def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
+        self.files.offer(checkpoint, task, handles)
+        self.coordinator.hear_acknowledgement(task, checkpoint)
+
+    def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
+        self.coordinator.hear_decline(task, checkpoint, reason)
+
+    def abandon(self, handles: Iterable[Handle]) -> None:
+        self.files.abandon(handles)
+
+    def fail_task(self, task: int, reason: str) -> None:
+        self.recovery.fail_tasks([task], reason)
+
+    def task_runs(self, task: int) -> None:
+        self.recovery.task_runs(task)
+
+    def finished_in(self, task: int, checkpoint: int) -> None:
+        self.job_end.finished_in(task, checkpoint)
+
+    def data_ended(self, task: int) -> None:
+        self.job_end.data_ended(task)
+
+    def task_finished(self, task: int) -> None:
+        self.job_end.task_finished(task)
+
+    # ------------------------------------------------------------------------------------------ among its hosts
+
+    def _tell_coordinator(self, event: CoordinatorEvent) -> None:
+        self.coordinator.tell(event)
+
+    def _fail_job(self, reason: str, task: int | None) -> None:
+        self.recovery.fail_job(reason, task)

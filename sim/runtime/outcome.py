@@ -1,0 +1,26 @@
+"""How a job comes to its end: finished, or failed for good."""
+
+from __future__ import annotations
+
+import simpy
+
+__all__ = ["Outcome"]
+
+
+class Outcome:
+    def __init__(self, env: simpy.Environment) -> None:
+        self.status = "RUNNING"
+        self.failed = env.event()
+        self.finished = env.event()
+
+    def fail(self, reason: str) -> None:
+        """The job fails; nothing restarts it."""
+        self.status = f"FAILED: {reason}"
+        if not self.failed.triggered:
+            self.failed.succeed()
+
+    def finish(self) -> None:
+        """All tasks have finished."""
+        self.status = "FINISHED"
+        if not self.finished.triggered:
+            self.finished.succeed()

@@ -1,0 +1,129 @@
+"""What hosts know of each other.  Only the wiring in `run` knows who stands behind a port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from sim.checkers.state import Brought
+from sim.protocol.finishing import Finishing, TaskEnd
+from sim.protocol.options import BarrierOptions
+from sim.protocol.reasons import FailureReason
+from sim.runtime.contents import StateSnapshot, TaskSnapshot
+from sim.state.files import Handle
+from sim.storage.work import Work
+
+__all__ = ["Checks", "Ends", "JobManagerPort", "TaskPort", "TasksPort"]
+
+
+class JobManagerPort(Protocol):
+    """The JobManager as tasks see it.  What a task says takes its time to get there."""
+
+    @property
+    def rule(self) -> Finishing:
+        """How the job ends."""
+
+    @property
+    def latest_completed(self) -> int:
+        """The newest checkpoint that may be restored; 0: none."""
+
+    def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
+        """The task's part of a checkpoint is durable; `handles`: the files it names."""
+
+    def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None: ...
+
+    def abandon(self, handles: Iterable[Handle]) -> None:
+        """A task gave its snapshot up: the files written for it so far are deleted."""
+
+    def fail_task(self, task: int, reason: str) -> None:
+        """An exception ends the task."""
+
+    def task_runs(self, task: int) -> None:
+        """A restored task has its state and its recovered input."""
+
+    def finished_in(self, task: int, checkpoint: int) -> None:
+        """The task takes part in a checkpoint, and its operators have finished."""
+
+    def data_ended(self, task: int) -> None: ...
+
+    def task_finished(self, task: int) -> None: ...
+
+
+class TaskPort(Protocol):
+    """A task as the JobManager sees it."""
+
+    running: bool  # neither initializing nor stopped
+
+    @property
+    def task(self) -> int: ...
+
+    @property
+    def stopped(self) -> bool: ...
+
+    @property
+    def occupied(self) -> bool:
+        """Its thread is at work for the control plane."""
+
+    def trigger(self, checkpoint: int, options: BarrierOptions) -> None: ...
+
+    def notify_complete(self, checkpoint: int) -> None: ...
+
+    def notify_aborted(self, checkpoint: int, latest_completed: int) -> None: ...
+
+    def suspend(self, for_ns: int) -> None:
+        """The thread does nothing for so long, from its next mail on."""
+
+    def stop(self) -> None:
+        """The task fails or is cancelled."""
+
+    def free(self) -> None:
+        """The process of a stopped task is gone: its thread is at work no more."""
+
+    def when_freed(self, then: Callable[[], None]) -> None:
+        """Call `then` when the thread of a stopped task is at work no more."""
+
+    def download(self, checkpoint: int, part: TaskSnapshot) -> Work[int]:
+        """Process: its state; returns the bytes read.  Raises StorageFailed."""
+
+    def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
+        """Its state is there: the thread begins."""
+
+
+class Ends(Protocol):
+    """How each task comes to its end."""
+
+    def end(self, task: int) -> TaskEnd: ...
+
+    def __len__(self) -> int: ...
+
+
+class TasksPort(Protocol):
+    """All tasks of the job, by number."""
+
+    def __getitem__(self, task: int) -> TaskPort: ...
+
+    def __iter__(self) -> Iterator[TaskPort]: ...
+
+    def __len__(self) -> int: ...
+
+    def renew(self, task: int) -> None:
+        """A restarted task begins with nothing but what it is given."""
+
+
+class Checks(Protocol):
+    """Who watches whether the run keeps what checkpoints promise."""
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """A task stands at its cut."""
+
+    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """The state of a task is frozen."""
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """The metadata of a checkpoint is durable: from now on it may be restored."""
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """These tasks have just been started."""
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        """A task has got its state, which stands after so many records, and is about to run."""

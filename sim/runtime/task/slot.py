@@ -1,0 +1,31 @@
+"""The slot a task runs in: what all parts of one attempt of a task share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.model.job import Vertex
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Contents
+from sim.runtime.context import Context
+from sim.runtime.ports import JobManagerPort
+from sim.runtime.task.task_manager import TaskManager
+from sim.runtime.task.thread import TaskThread
+
+__all__ = ["Slot"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    context: Context
+    task: int
+    vertex: Vertex
+    thread: TaskThread
+    manager: TaskManager
+    job: JobManagerPort
+    contents: Contents
+    output: CommittedOutput
+
+    @property
+    def now(self) -> int:
+        return self.context.env.now

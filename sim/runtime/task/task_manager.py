@@ -1,0 +1,26 @@
+"""What the tasks of one task manager share: room for staged files, uploads of changelogs, the compaction of state."""
+
+from __future__ import annotations
+
+from sim.runtime.context import Context
+from sim.runtime.task.log_uploads import LogUploads
+from sim.runtime.task.staging import StagingSpace
+from sim.state.compaction import CompactionThread
+
+__all__ = ["TaskManager"]
+
+
+class TaskManager:
+    def __init__(self, context: Context, number: int) -> None:
+        options = context.scenario.checkpoint
+        self.context = context
+        self.number = number
+        self.staging = StagingSpace(context.env, options.staging_bytes, waits=options.staging_full == "block")
+        self.compaction = CompactionThread()
+        self._log_uploads: LogUploads | None = None
+
+    def log_uploads(self, threads: int) -> LogUploads:
+        """`threads`: as many as the subtask allows that asks first."""
+        if self._log_uploads is None:
+            self._log_uploads = LogUploads(self.context.env, self.context.storage, self.number, threads)
+        return self._log_uploads

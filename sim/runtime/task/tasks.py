@@ -1,0 +1,116 @@
+"""All tasks of a job instance: each is made of its parts here, at the start and after every restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sim.protocol.finishing import TaskEnd
+from sim.protocol.phases import async_operate
+from sim.protocol.strategies import strategy
+from sim.protocol.task import TaskCheckpointing
+from sim.runtime.barriers_in_transit import BarriersInTransit
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Contents
+from sim.runtime.context import Context
+from sim.runtime.ports import Checks, JobManagerPort
+from sim.runtime.speed import Speed
+from sim.runtime.task.channel_state import ChannelStateWriter
+from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.host import TaskHost
+from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.task.sink import SinkCommitter
+from sim.runtime.task.slot import Slot
+from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.task_manager import TaskManager
+from sim.runtime.task.thread import TaskThread
+from sim.storage import FileId
+
+__all__ = ["Tasks"]
+
+
+class Tasks:
+    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, speed: Speed) -> None:
+        self.context = context
+        self.contents = contents
+        self.output = output
+        self.speed = speed
+        self.transit = BarriersInTransit()
+        self.managers = {host: TaskManager(context, host) for host in sorted(set(context.hosts))}
+        self._job: JobManagerPort
+        self._checks: Checks | None = None
+        self._writers: list[ChannelStateWriter] = []
+        self._hosts: list[TaskHost] = []
+
+    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, FileId, int], None], checks: Checks | None) -> None:
+        """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, id, bytes."""
+        self._job, self._checks = job, checks
+        self._writers = self._channel_state_writers(keep_file)
+        self._hosts = [self._made(task) for task in range(len(self.context.layout.vertex))]
+
+    def __getitem__(self, task: int) -> TaskHost:
+        return self._hosts[task]
+
+    def __iter__(self) -> Iterator[TaskHost]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def end(self, task: int) -> TaskEnd:
+        return self._hosts[task].ending.machine
+
+    def renew(self, task: int) -> None:
+        """A restarted task begins with nothing but what it is given."""
+        self._writers[task].join(task)
+        self._hosts[task].ending.replaced = True
+        self._hosts[task] = self._made(task)
+        self._hosts[task].running = False
+
+    # ------------------------------------------------------------------------------------------ one task
+
+    def _made(self, task: int) -> TaskHost:
+        context, options = self.context, self.context.scenario.checkpoint
+        chosen, gates = strategy(options.barriers), len(context.layout.task_gates[task])
+        phases = async_operate(chosen.phases) if options.operator_io == "async" else None
+        machine = TaskCheckpointing.configured(chosen, gates, phases)
+        vertex = context.scenario.job.vertices[context.layout.vertex[task]]
+        manager = self.managers[context.hosts[task]]
+        slot = Slot(context, task, vertex, TaskThread(context.plane, task), manager, self._job, self.contents, self.output)
+        state = self._state(slot)
+        in_flight = InFlightData(context.plane, self._writers[task], task)
+        return TaskHost(slot, machine, state, in_flight, self.transit, self._ending_of, self._committer_of, self._checks)
+
+    def _state(self, slot: Slot) -> SubtaskState:
+        run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
+        slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
+        index = self.context.layout.subtask[slot.task]
+        state = SubtaskState(slot.vertex, index, run.seed, options, slot.manager.number, slow, slot.manager.compaction)
+        if (checks := self._checks) is not None:
+            state.on_taken = lambda checkpoint, snapshot: checks.taken(checkpoint, slot.task, snapshot)
+        return state
+
+    def _ending_of(self, task: int) -> TaskEnding:
+        return self._hosts[task].ending
+
+    def _committer_of(self, vertex: str) -> SinkCommitter:
+        """The global committer of what a vertex writes."""
+        name = next(row.name for row in self.context.scenario.job.vertices if row.committer_of == vertex)
+        committer = self._hosts[self.context.names.index((name, 0))].operator.committer
+        if committer is None:
+            raise LookupError(f"nobody commits what {vertex} writes")
+        return committer
+
+    def _channel_state_writers(self, keep_file: Callable[[int, FileId, int], None]) -> list[ChannelStateWriter]:
+        """The writer of each task: groups of subtasks of one task manager share one (max-subtasks-per-channel-state-file)."""
+        context, size = self.context, self.context.scenario.checkpoint.subtasks_per_channel_state_file
+        on_host: dict[int, list[int]] = {}
+        for task, host in enumerate(context.hosts):
+            on_host.setdefault(host, []).append(task)
+        writer_of: dict[int, ChannelStateWriter] = {}
+        for host, members in on_host.items():
+            for first in range(0, len(members), size):
+                group = members[first : first + size]
+                writer = ChannelStateWriter(context.env, context.storage, group, host)
+                writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
+                writer_of |= dict.fromkeys(group, writer)
+        return [writer_of[task] for task in range(len(context.layout.vertex))]

@@ -1,0 +1,44 @@
+"""The loop of a host: events in the order they come, commands in the order of their machine."""
+
+from sim.runtime.host_loop import HostLoop
+
+
+def counting(seen, event):
+    """A machine that remembers its events; each number asks for itself twice."""
+    return (*seen, event), (f"{event}a", f"{event}b")
+
+
+def test_what_a_command_brings_about_is_heard_after_its_commands():
+    """Event 2 is told while the first command of event 1 is carried out."""
+    done = []
+
+    def carry_out(command):
+        done.append(command)
+        if command == "1a":
+            loop.tell(2)
+            assert loop.busy
+            assert loop.machine == (1,), "it has not been heard yet"
+
+    loop = HostLoop((), counting, carry_out)
+    loop.tell(1)
+
+    assert ["1a", "1b", "2a", "2b"] == done
+    assert (1, 2) == loop.machine
+    assert not loop.busy
+
+
+def test_nothing_is_carried_out_when_all_is_over():
+    """Neither the commands that are left nor the events that wait; what comes later is heard elsewhere."""
+    done, late = [], []
+
+    def carry_out(command):
+        done.append(command)
+        loop.tell(2)
+        loop.over = True
+
+    loop = HostLoop((), counting, carry_out, late.append)
+    loop.tell(1)
+    loop.tell(3)
+
+    assert (["1a"], [3]) == (done, late)
+    assert (1,) == loop.machine
