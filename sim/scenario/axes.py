@@ -33,7 +33,11 @@ class Axis:
 
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
     """The axes in the order of the file."""
-    found = [Axis(path, dotted(path), tuple(_label(value) for value in _at(plain, path))) for path in _sweeps(document, ())]
+    found = []
+    for path, values in _sweeps(document, ()):
+        found.append(Axis(path, dotted(path), tuple(_label(value) for value in _at(plain, path))))
+        for inner, _ in _sweeps(list(values), path):
+            reading.wrong(inner, f"is a list within a value of the axis {dotted(path)}: write that value once for each of them")
     found.sort(key=lambda axis: _position(plain, axis.path))
     if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
         axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in found)
@@ -57,9 +61,10 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
-def _sweeps(node: Any, path: Path) -> Iterator[Path]:
+def _sweeps(node: Any, path: Path) -> Iterator[tuple[Path, Sweep]]:
+    """Where they stand, and their values; those within values of others are left out."""
     if isinstance(node, Sweep):
-        yield path
+        yield path, node
     elif isinstance(node, BaseModel):
         for name, info in type(node).model_fields.items():
             yield from _sweeps(getattr(node, name), (*path, info.alias or name))

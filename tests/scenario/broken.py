@@ -158,6 +158,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "mapping for a scalar": (but(("5 s}", "{at: 5 s}}")), ("s:6:14: checkpoint.interval: a duration was expected: write '30 s'",)),
     "input as text": (but(("{a: hash}", "a")), ("s:5:7: job.b.input: expected a mapping, not 'a'",)),
     "empty axis": (but(("5 s}", "[]}")), ("s:6:14: checkpoint.interval: is empty",)),
+    "axis within an axis": (but(("5 s}", "5 s, barriers: [aligned, {aligned-timeout: [1 s, 2 s]}]}")), (
+        "s:6:50: checkpoint.barriers[1].aligned-timeout: is a list within a value of the axis checkpoint.barriers: write that value once for each",)),
     "axis that repeats itself": (but(("5 s}", "[5 s, 5000 ms]}")), ("s:6:14: checkpoint.interval: value 2 of this axis repeats value 1",)),
     "mistake inside an axis": (but(("5 s}", "[5 s, 10]}")), ("s:6:30: checkpoint.interval[1]: a duration needs a unit, '10' has none",)),
     "axis where none may be": (but(("60 s}", "[60 s, 90 s]}")), ("s:7:7: run.duration: a duration was expected",)),
