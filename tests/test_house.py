@@ -45,6 +45,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 
+# What a folder inside a room may import of the rest of its room.
+INSIDE: dict[str, set[str]] = {
+    "recordings/source": set(),
+    "recordings/infer": {"recordings/source"},
+    "recordings/observe": {"recordings/source", "recordings/infer"},
+    "sweep/file": set(),
+    "sweep/spark": set(),
+}
+
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/kernel/jit.py",),
@@ -87,6 +96,21 @@ def test_imports_point_one_way():
         for path in modules()
         for line, name in imports(path)
         if name.startswith("sim.") and name.split(".")[1] not in MAY_IMPORT.get(room(path), set()) | {room(path)}
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", INSIDE)
+def test_folders_of_a_room_point_one_way(folder):
+    """A folder imports itself, other rooms, and of its own room what the table allows."""
+    here = folder.split("/")[0]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {folder} must not import {name}"
+        for path in sorted((SIM / folder).rglob("*.py"))
+        for line, name in imports(path)
+        if f"{name}.".startswith(f"sim.{here}.")
+        and not any(f"{name}.".startswith(f"sim.{allowed.replace('/', '.')}.") for allowed in {folder, *INSIDE[folder]})
     ]
 
     assert wrong == []

@@ -18,7 +18,7 @@ from sim.advice.settings import TIMEOUT_NS, Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import SETTLED_NS, UNDISTURBED, Bench
 from sim.advice.unknowns import Unknown, unknowns
-from sim.analysis.stored import Section
+from sim.analysis.section import Section
 from sim.analysis.theory import daly, renewal, young
 from sim.cells.plan import baseline
 from sim.model.scenario import Scenario

@@ -17,7 +17,7 @@ from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
 from sim.advice.unknowns import Unknown, plausible
-from sim.analysis.stored import Section
+from sim.analysis.section import Section
 from sim.analysis.words import NONE
 from sim.scenario import ScenarioError
 from sim.sweep.file.design import Point

@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
+from sim.analysis.section import Section
 from sim.analysis.summary import Tables
 from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
 
-__all__ = ["Section", "stored"]
-
-
-class Section(NamedTuple):
-    """One table of a terminal."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
+__all__ = ["stored"]
 
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:

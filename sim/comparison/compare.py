@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.consequences import Consequences, consequences, consequences_sentence, consequences_texts
-from sim.analysis.stored import Section, stored
+from sim.analysis.section import Section
+from sim.analysis.stored import stored
 from sim.analysis.strategies import Strategy, table, texts
 from sim.analysis.verdict import verdict
 from sim.analysis.words import ms_text

@@ -1,32 +1,19 @@
-"""What a sweep file wants to know (`answer:`), told from the results: tables and a sentence."""
+"""The answer to the question of a sweep file (`answer:`), from its results: tables and a sentence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
 from sim.analysis.answers import Best, Limit, best, differences, means
 from sim.analysis.effects import effects
 from sim.analysis.measure import text
-from sim.analysis.stored import Section
+from sim.analysis.section import Section
+from sim.sweep.file.question import Question
 
-__all__ = ["Question", "groups", "sections", "sentence"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """`settings` are compared, everything else that was varied is what they are compared in; each value of `by` has its own answer."""
-
-    settings: tuple[str, ...]
-    show: tuple[str, ...]
-    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
-    least: str = ""
-    limits: tuple[Limit, ...] = ()
-    against: tuple[tuple[str, str], ...] = ()
-    by: str = ""
+__all__ = ["groups", "sections", "sentence"]
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[Section]:

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from sim.analysis.answers import Limit
-from sim.sweep.answer import Question, sections, sentence
+from sim.sweep.answer import sections, sentence
+from sim.sweep.file.question import Question
 
 DURATION = {"10 s": 9.0, "30 s": 4.0}
 

@@ -15,10 +15,9 @@ from sim.scenario.axes import MAX_CELLS
 from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
-from sim.sweep.answer import Question
 from sim.sweep.file.design import Point, combinations, override, sampled, text_of, together
 from sim.sweep.file.document import Precision, Sweep
-from sim.sweep.file.question import question
+from sim.sweep.file.question import Question, question
 from sim.sweep.file.windows import Window, windows
 
 __all__ = ["Definition", "define"]

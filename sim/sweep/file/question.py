@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sim.analysis.answers import Limit
 from sim.analysis.measure import MeasureError, limit
 from sim.cells.columns import MEASURED
 from sim.scenario.text.problems import Path, Reading, did_you_mean
-from sim.sweep.answer import Question
 from sim.sweep.file.design import text_of
 from sim.sweep.file.document import Answer
 
-__all__ = ["question"]
+__all__ = ["Question", "question"]
 
 _HERE = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`settings` are compared, everything else that was varied is what they are compared in; each value of `by` has its own answer."""
+
+    settings: tuple[str, ...]
+    show: tuple[str, ...]
+    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
+    least: str = ""
+    limits: tuple[Limit, ...] = ()
+    against: tuple[tuple[str, str], ...] = ()
+    by: str = ""
 
 
 def question(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 from sim.foreign import shown
@@ -143,13 +144,19 @@ class RestJob:
             )
             for vertex in self.job.vertices
         }  # fmt: skip
-        ordered: dict[str, RestVertex] = {}
-        while len(ordered) < len(known):
-            ready = [v for v in known.values() if v.name not in ordered and all(edge.upstream in ordered for edge in v.inputs)]
-            if not ready:
-                raise RecordingError(f"{self.snapshot.source}: the job has a cycle (an iteration), which is not modelled")
-            ordered |= {vertex.name: vertex for vertex in ready}
-        return tuple(ordered.values())
+        by_name = {vertex.name: vertex for vertex in known.values()}
+        places = {name: place for place, name in enumerate(by_name)}
+        sorter = TopologicalSorter({vertex.name: [edge.upstream for edge in vertex.inputs] for vertex in known.values()})
+        try:
+            sorter.prepare()
+        except CycleError:
+            raise RecordingError(f"{self.snapshot.source}: the job has a cycle (an iteration), which is not modelled") from None
+        ordered: list[RestVertex] = []
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready(), key=places.__getitem__)
+            ordered += [by_name[name] for name in ready]
+            sorter.done(*ready)
+        return tuple(ordered)
 
     def _plan(self) -> Plan:
         plan = self.snapshot.of_job("/plan")
