@@ -1,11 +1,11 @@
 """Sweeps whose processes are killed at random moments: does any process stay behind, and is a byte of the rows different in the end?
 
-    python -m benchmarks.kills [--count 1000] [--seed 1] [--cells 60] [--master local[2]]
+    python -m benchmarks.kills [--count 1000] [--seed 1] [--cells 60] [--minutes 60] [--master local[2]]
 
 A sweep of tiny cells runs as the command does, in a fork of this process, which has loaded and compiled everything.  After a while that
 is drawn, the command, one of its workers, or the whole process group gets a signal that is drawn.  After each, every process of
 the sweep must be gone within five seconds, or the sweep must go on.  It is called again until it is complete; then its rows are compared
-with those of a sweep that nobody disturbed, and it begins anew.
+with those of a sweep that nobody disturbed, and it begins anew.  After so many minutes no sweep is disturbed any more, whatever the count.
 
 200 kills of 24 cells (two cores, shared by ten): 292 calls, 100 sweeps that came to their end with the same bytes, the last process gone
 after 0.08 s at most.
@@ -14,6 +14,7 @@ after 0.08 s at most.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import shutil
@@ -58,8 +59,10 @@ class Outcome:
         )
 
 
-def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, master: str | None = None) -> Outcome:
-    """So many, and the sweep that is under way to its end."""
+def kills(
+    count: int, folder: Path, *, seed: int = 1, cells: int = 60, seconds: float = math.inf, master: str | None = None
+) -> Outcome:
+    """So many, or fewer if time is up, and the sweep that is under way to its end."""
     from sim.plane import warm
 
     warm()
@@ -69,12 +72,12 @@ def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, master: s
     begun = time.monotonic()
     if _wait(_call([*words, "--jobs", "2", "--out", str(calm)], told)) != 0:
         raise RuntimeError(f"the undisturbed sweep failed: {told.read_text()}")
+    ends = begun + seconds
     usual_s = max(time.monotonic() - begun, 1.0) + (0 if master is None else 20)
     chance, outcome = random.Random(seed), Outcome()
-    while outcome.kills.total() < count or out.exists():
+    while (disturbed := outcome.kills.total() < count and time.monotonic() < ends) or out.exists():
         outcome.calls += 1
         command = _call([*words, *where, "--out", str(out)], told)
-        disturbed = outcome.kills.total() < count
         code = _disturb(command, chance, usual_s, outcome) if disturbed else _wait(command)
         _judge(code, told.read_text(), command, outcome)
         if code == 0:
@@ -192,10 +195,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cells", type=int, default=60)
+    parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--master")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ckptsim-kills-") as place:
-        outcome = kills(asked.count, Path(place), seed=asked.seed, cells=asked.cells, master=asked.master)
+        outcome = kills(asked.count, Path(place), seed=asked.seed, cells=asked.cells, seconds=asked.minutes * 60, master=asked.master)
     print(outcome)
     sys.exit(bool(outcome.wrong))
 
