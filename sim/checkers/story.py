@@ -12,8 +12,8 @@ __all__ = ["CUTS", "Teller"]
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
 CUTS = frozenset({
-    Happening.FIRST_BARRIER, Happening.LAST_BARRIER, Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.OUTPUT_CONVERTED,
-    Happening.INPUT_PRIORITISED, Happening.INPUT_CAPTURED, Happening.CHANNEL_STATE_WRITTEN,
+    Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.OUTPUT_CONVERTED, Happening.INPUT_PRIORITISED,
+    Happening.CHANNEL_STATE_WRITTEN,
 })  # fmt: skip
 """What a task does that decides which data belongs to its snapshot."""
 SENTENCES: dict[Happening, str] = {

@@ -92,7 +92,7 @@ def _state_sizes(job: Job) -> list[int]:
 def _storage(scenario: Scenario) -> list[str]:
     storage = scenario.storage
     return _chosen({
-        "flat" if storage.kind is None else storage.kind.shown: True,
+        "flat" if storage.kind is None else storage.kind.title: True,
         "slow files": storage.slow_probability > 0,
         "slow nodes": storage.dfs is not None and storage.dfs.slow is not None,
         "merged files": storage.merging is not None,

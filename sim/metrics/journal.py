@@ -13,13 +13,10 @@ class Happening(StrEnum):
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
     REFUSED = "refused"  # a trigger that never got an id
-    FIRST_BARRIER = "first barrier"  # number: start delay
-    LAST_BARRIER = "last barrier"  # number: alignment duration
     SNAPSHOT_BEGUN = "snapshot begun"  # all phases follow in this task; number: 1 if unaligned
     BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
     OUTPUT_CONVERTED = "output converted"  # number: bytes of output captured
     INPUT_PRIORITISED = "input prioritised"
-    INPUT_CAPTURED = "input captured"  # number: bytes of input captured
     SYNC_FINISHED = "sync finished"
     INPUTS_RESUMED = "inputs resumed"
     STATE_WRITTEN = "state written"  # number: bytes

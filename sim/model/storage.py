@@ -138,7 +138,7 @@ class StorageKind:
 
     name: str  # its key in `storage:`
     options: type
-    shown: str  # in sentences
+    title: str  # in sentences
     appends: bool = True  # to files: small ones can be merged
 
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 __all__ = [
-    "Commit",
+    "CommitEpochs",
     "Committable",
     "CommittablesReceived",
     "CommitterCommand",
@@ -119,7 +119,7 @@ class TaskClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitEpochs:
     """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
 
     checkpoint: int  # 0: none is complete that holds them
@@ -136,4 +136,4 @@ class ReportLost:
 
 
 CommitterEvent = CommittablesReceived | CompletionNotified | Restored | TaskClosed
-CommitterCommand = Commit | ReportLost
+CommitterCommand = CommitEpochs | ReportLost

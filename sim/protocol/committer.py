@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.protocol.committables import (
-    Commit,
+    CommitEpochs,
     Committable,
     CommittablesReceived,
     CommitterCommand,
@@ -47,7 +47,7 @@ class Committer:
             case Restored():
                 return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)
             case TaskClosed():
-                return changed(self, committables=()), (Commit(0, self.committables),) if self.committables else ()
+                return changed(self, committables=()), (CommitEpochs(0, self.committables),) if self.committables else ()
 
 
 def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
@@ -59,7 +59,7 @@ def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) 
     waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
     after = changed(committer, committables=waiting, last_completed=checkpoint)
     report = (ReportLost(checkpoint, lost),) if lost else ()
-    return after, (*report, Commit(checkpoint, kept, again)) if kept else report
+    return after, (*report, CommitEpochs(checkpoint, kept, again)) if kept else report
 
 
 def _ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sim.protocol.committables import Commit, Committable, CommittablesReceived, CompletionNotified, ReportLost, Restored
+from sim.protocol.committables import CommitEpochs, Committable, CommittablesReceived, CompletionNotified, ReportLost, Restored
 from sim.protocol.committer import Committer
 
 
@@ -71,7 +71,7 @@ class Laws(RuleBasedStateMachine):
                 assert all(self.now - committable.opened_ns > self.timeout_ns for committable in command.committables)
                 self.lost |= set(names)
             else:
-                assert isinstance(command, Commit)
+                assert isinstance(command, CommitEpochs)
                 assert sorted(names, key=lambda name: (name[1], name[0])) == names, "in their order"
                 assert isinstance(event, Restored) == command.again
                 self.visible |= set(names)

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.protocol.committables import (
-    Commit,
+    CommitEpochs,
     Committable,
     CommittablesReceived,
     CompletionNotified,
@@ -113,7 +113,7 @@ def test_a_completion_commits_what_it_covers():
     first, second = committable(1), committable(2)
     committer, commands = feed(holding(first, second), CompletionNotified(3, 1))
 
-    assert [Commit(1, (first,))] == commands
+    assert [CommitEpochs(1, (first,))] == commands
     assert (second,) == committer.committables
 
 
@@ -122,7 +122,7 @@ def test_commits_coalesce():
     late, early = committable(2), committable(1, writer=1)
     _, commands = feed(holding(late, early, committable(4)), CompletionNotified(3, 3))
 
-    assert [Commit(3, (early, late))] == commands
+    assert [CommitEpochs(3, (early, late))] == commands
 
 
 def test_a_notification_told_twice_or_late_commits_nothing():
@@ -143,7 +143,7 @@ def test_what_a_snapshot_held_is_committed_again():
     first, second = committable(1), committable(2)
     committer, commands = feed(holding(committable(5)), Restored(9, 2, (second, first)), CompletionNotified(9, 2))
 
-    assert [Commit(2, (first, second), again=True)] == commands
+    assert [CommitEpochs(2, (first, second), again=True)] == commands
     assert () == committer.committables
 
 
@@ -151,7 +151,7 @@ def test_a_restored_committer_hears_of_later_checkpoints():
     """Ids go on increasing after a restart."""
     _, commands = feed(Committer(), Restored(9, 2, ()), CommittablesReceived(10, (committable(4),)), CompletionNotified(11, 4))
 
-    assert [Commit(4, (committable(4),))] == commands
+    assert [CommitEpochs(4, (committable(4),))] == commands
 
 
 def test_a_transaction_open_for_too_long_is_lost():
@@ -159,13 +159,13 @@ def test_a_transaction_open_for_too_long_is_lost():
     old, young = committable(1, opened_ns=0), committable(2, opened_ns=30 * S)
     _, commands = feed(holding(old, young, timeout_ns=60 * S), CompletionNotified(61 * S, 2))
 
-    assert [ReportLost(2, (old,)), Commit(2, (young,))] == commands
+    assert [ReportLost(2, (old,)), CommitEpochs(2, (young,))] == commands
 
 
 def test_a_transaction_just_young_enough_is_kept():
     _, commands = feed(holding(committable(1), timeout_ns=60 * S), CompletionNotified(60 * S, 1))
 
-    assert [Commit(1, (committable(1),))] == commands
+    assert [CommitEpochs(1, (committable(1),))] == commands
 
 
 def test_a_complete_checkpoint_gets_no_committables():
@@ -180,5 +180,5 @@ def test_a_task_that_waits_for_nothing_commits_at_its_end():
     """No checkpoint holds it: commit-at-finish, known to be wrong."""
     committer, commands = feed(holding(committable(3), committable(2)), TaskClosed(9), TaskClosed(10))
 
-    assert [Commit(0, (committable(2), committable(3)))] == commands
+    assert [CommitEpochs(0, (committable(2), committable(3)))] == commands
     assert () == committer.committables

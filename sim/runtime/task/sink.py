@@ -12,7 +12,7 @@ from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Happening
 from sim.model.sink import Commit as CommitOptions
 from sim.protocol.committables import (
-    Commit,
+    CommitEpochs,
     Committable,
     CommittablesReceived,
     CommitterEvent,
@@ -101,7 +101,7 @@ class SinkCommitter:
         self.machine, commands = self.machine.on(event)
         reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
         lost = tuple(one for one in reported if not self.output.settled(one))
-        commit = next((command for command in commands if isinstance(command, Commit)), None)
+        commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
             if self._commit_ns:
                 self.slot.thread.occupy()
@@ -109,7 +109,7 @@ class SinkCommitter:
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
-    def _committed(self, commit: Commit, lost: tuple[Committable, ...]) -> None:
+    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...]) -> None:
         if not self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
             fresh = tuple(one for one in commit.committables if not self.output.has(one))
             self.output.commit(fresh)

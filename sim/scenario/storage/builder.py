@@ -75,6 +75,6 @@ def _merging(given: doc.Storage, page: StoragePage | None, reading: Reading) -> 
             max_space_amplification=merging.max_space_amplification,
         )  # fmt: skip
     if options is not None and page is not None and not (kind := STORAGES[page.name]).appends:
-        article = "an" if kind.shown[0] in "aeiou" else "a"
-        reading.wrong(here, f"needs files that can be appended to: {article} {kind.shown} has none")
+        article = "an" if kind.title[0] in "aeiou" else "a"
+        reading.wrong(here, f"needs files that can be appended to: {article} {kind.title} has none")
     return options
