@@ -140,7 +140,7 @@ def test_a_write_whose_file_is_given_up_goes_on_to_its_end():
 
     assert {"write": 120} == lab.ended
     assert lab.env.now < 300 * MS
-    assert [False] == [stored.whole for stored in lab.storage.files]
+    assert [False] == [stored.complete for stored in lab.storage.files]
 
 
 def test_latency_has_a_tail():

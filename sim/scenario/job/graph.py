@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
@@ -47,35 +49,31 @@ def check_graph(plain: Any, reading: Reading) -> None:
 
 def topological(inputs: dict[str, list[str]]) -> list[str]:
     """Upstream first; otherwise in the order of the file.  Vertices of a cycle and behind it are left out."""
-    position = {name: i for i, name in enumerate(inputs)}
-    missing = {name: sum(up in position for up in upstreams) for name, upstreams in inputs.items()}
-    readers: dict[str, list[str]] = {name: [] for name in inputs}
-    for name, upstreams in inputs.items():
-        for upstream in upstreams:
-            readers.get(upstream, []).append(name)
-    names, order = list(inputs), []
-    ready = [position[name] for name, count in missing.items() if count == 0]
-    while ready:
-        name = names[heappop(ready)]
-        order.append(name)
-        for reader in readers[name]:
-            missing[reader] -= 1
-            if missing[reader] == 0:
-                heappush(ready, position[reader])
-    return order
+    sorter, names = _sorter(inputs), list(inputs)
+    position = {name: i for i, name in enumerate(names)}
+    with suppress(CycleError):
+        sorter.prepare()
+    order: list[str] = []
+    ready: list[int] = []
+    while True:
+        for name in sorter.get_ready():
+            heappush(ready, position[name])
+        if not ready:
+            return order
+        order.append(names[heappop(ready)])
+        sorter.done(order[-1])
+
+
+def _sorter(inputs: dict[str, list[str]]) -> TopologicalSorter[str]:
+    return TopologicalSorter({name: [upstream for upstream in upstreams if upstream in inputs] for name, upstreams in inputs.items()})
 
 
 def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
-    """The vertices of one cycle in the direction of the records."""
-    ordered = set(topological(inputs))
-    stuck = {name: None for name in inputs if name not in ordered}
-    if not stuck:
-        return None
-    trail = {next(iter(stuck)): 0}
-    while True:  # upstream of a stuck vertex there is a stuck one: the walk closes
-        name = next(up for up in inputs[next(reversed(trail))] if up in stuck)
-        if name in trail:
-            cycle = list(reversed(list(trail)[trail[name] :]))
-            first = cycle.index(min(cycle, key=list(inputs).index))
-            return cycle[first:] + cycle[:first]
-        trail[name] = len(trail)
+    """The vertices of one cycle in the direction of the records, the first of the file first."""
+    try:
+        _sorter(inputs).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][1:]
+        first = cycle.index(min(cycle, key=list(inputs).index))
+        return cycle[first:] + cycle[:first]
+    return None

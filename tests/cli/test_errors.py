@@ -1,0 +1,47 @@
+"""The errors that say themselves what is wrong are named by where they live: a name that leads nowhere would be a traceback."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import sim
+from sim.cli.errors import NAMED, Code, UserError
+from sim.foreign import Readable
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_name_is_an_error(name):
+    """The class stands where its name says."""
+    module, _, kind = name.rpartition(".")
+    error = getattr(importlib.import_module(module), kind)
+
+    assert issubclass(error, Exception)
+    assert name == f"{error.__module__}.{error.__qualname__}"
+    assert NAMED[name] in set(Code)
+
+
+# Errors of one part of a file or question: who reads the whole says where they stand.
+TOLD_WITH_THEIR_PLACE = {"TraceError", "QuantityError", "MeasureError", "AskedError"}
+
+
+def subclasses(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def test_every_error_for_users_has_an_exit_code():
+    """A readable error without one would end as a mistake of ours, with a traceback."""
+    for info in pkgutil.walk_packages(sim.__path__, "sim."):
+        if "__main__" not in info.name and "spark" not in info.name:
+            importlib.import_module(info.name)
+    readable = [one for one in subclasses(Readable) if one.__module__.startswith("sim.")]
+    without = [
+        one.__qualname__
+        for one in readable
+        if not issubclass(one, UserError) and not any(f"{kind.__module__}.{kind.__qualname__}" in NAMED for kind in one.__mro__)
+    ]
+
+    assert len(readable) > 5
+    assert sorted(TOLD_WITH_THEIR_PLACE) == sorted(without)
