@@ -9,13 +9,13 @@ from sim.plane.reference.parts import Buffer, Slice
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Captures"]
 
 
 class Captures:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def begin(self, task: Task, number: int) -> None:

@@ -12,7 +12,7 @@ from sim.plane.seam.interface import Marker
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Partition, Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["check"]
 
@@ -21,7 +21,7 @@ def equal(story: str, expected: int, actual: int) -> None:
     assert expected == actual, f"{story}: expected {expected}, found {actual}"
 
 
-def check(plane: ReferencePlane) -> None:
+def check(plane: Plane) -> None:
     """Raise AssertionError with the story of the first violation."""
     for channel in plane.all_channels:
         check_bytes(plane, channel)
@@ -40,7 +40,7 @@ def name(channel: Channel) -> str:
     return f"channel {channel.number} ({channel.edge.name}, task {channel.writer.number} to {channel.reader.number})"
 
 
-def under_way(plane: ReferencePlane, channel: Channel) -> list[Slice]:
+def under_way(plane: Plane, channel: Channel) -> list[Slice]:
     return [element for owner, element, _ in plane.messages("arrive") if owner is channel and isinstance(element, Slice)]
 
 
@@ -48,7 +48,7 @@ def received(channel: Channel) -> list[Slice]:
     return [element for element in channel.received if isinstance(element, Slice)]
 
 
-def check_bytes(plane: ReferencePlane, channel: Channel) -> None:
+def check_bytes(plane: Plane, channel: Channel) -> None:
     """B2, and every byte stands in exactly one place."""
     who = name(channel)
     offsets = (channel.written, channel.sent, channel.arrived, channel.taken, channel.consumed)
@@ -80,7 +80,7 @@ def check_records(channel: Channel) -> None:
         equal(f"{name(channel)}: bytes of the record being written", part, begun)
 
 
-def check_credits(plane: ReferencePlane, channel: Channel) -> None:
+def check_credits(plane: Plane, channel: Channel) -> None:
     """Every free buffer of the receiver is a credit somewhere; every buffer of its own is somewhere."""
     who = name(channel)
     coming = sum(n for owner, kind, n in plane.messages("told") if owner is channel and kind == "credit")
@@ -99,7 +99,7 @@ def in_use(channel: Channel) -> list[Slice]:
     return received(channel) + reading + [data for data in channel.pinned_slices if data.recycled]
 
 
-def check_gate(plane: ReferencePlane, gate: Gate) -> None:
+def check_gate(plane: Plane, gate: Gate) -> None:
     """Floating buffers are idle or lent to one channel; who has something to poll stands in the lists once."""
     who = f"gate {gate.number} of task {gate.task.number}"
     remote = [channel for channel in gate.channels if not channel.local]
@@ -134,7 +134,7 @@ def check_pool(partition: Partition) -> None:
         equal(f"{who}: segments of {name(channel)}", len(held), channel.count)
 
 
-def check_task(plane: ReferencePlane, task: Task) -> None:
+def check_task(plane: Plane, task: Task) -> None:
     """T12, S7: time is spent once, watched markers are those in the queues."""
     who = f"task {task.number}"
     equal(f"{who}: ns accounted for", plane.now - plane.spec.begin_ns, sum(spent(task, plane.now)))

@@ -8,7 +8,7 @@ from sim.plane.reference.parts import Slice
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Gate
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
     from sim.plane.seam.interface import Debloating, Marker
 
 __all__ = ["Debloat", "round_half_even"]
@@ -24,7 +24,7 @@ def round_half_even(value: int) -> int:
 
 
 class Debloat:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def polled(self, gate: Gate, element: Slice | Marker) -> None:

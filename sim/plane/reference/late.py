@@ -9,13 +9,13 @@ from sim.plane.seam.interface import Kind, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["LateOutputs"]
 
 
 class LateOutputs:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def add(self, task: Task) -> None:

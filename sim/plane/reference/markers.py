@@ -9,13 +9,13 @@ from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marke
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Markers"]
 
 
 class Markers:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def forward(self, task: Task, marker: Marker, edge: int | None) -> int:

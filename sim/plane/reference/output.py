@@ -10,13 +10,13 @@ from sim.plane.seam.interface import Ship, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Partition, Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Output"]
 
 
 class Output:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def plan(self, task: Task, k: int) -> None:

@@ -9,13 +9,13 @@ from sim.plane.seam.interface import BARRIERS, Kind, Marker, State, Trait
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Receiving"]
 
 
 class Receiving:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def arrive(self, channel: Channel, element: Slice | Marker, backlog: int) -> None:

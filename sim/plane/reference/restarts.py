@@ -13,7 +13,7 @@ from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import Kind, Position, State
 
 if TYPE_CHECKING:
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Restarts"]
 
@@ -41,7 +41,7 @@ def renew(old: Any, fresh: Any) -> None:
 
 
 class Restarts:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def halt(self, task: Task) -> None:

@@ -9,13 +9,13 @@ from sim.plane.seam.interface import Kind, Marker, Trait
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Sending"]
 
 
 class Sending:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
         self.line_free_at: dict[int, int] = {}  # by host: when its line has sent everything given to it so far (S5)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sim.plane.reference.parts import Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["channel_table", "gate_table", "partition_table", "task_table"]
 
@@ -45,11 +45,11 @@ def task_row(task: Task, now: int) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def task_table(plane: ReferencePlane) -> np.ndarray:
+def task_table(plane: Plane) -> np.ndarray:
     return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))
 
 
-def channel_table(plane: ReferencePlane) -> np.ndarray:
+def channel_table(plane: Plane) -> np.ndarray:
     return table(
         CHANNELS,
         (
@@ -60,9 +60,9 @@ def channel_table(plane: ReferencePlane) -> np.ndarray:
     )  # fmt: skip
 
 
-def partition_table(plane: ReferencePlane) -> np.ndarray:
+def partition_table(plane: Plane) -> np.ndarray:
     return table(PARTITIONS, ((p.task.number, p.edge_number, p.used, p.size, int(p.available)) for p in plane.all_partitions))
 
 
-def gate_table(plane: ReferencePlane) -> np.ndarray:
+def gate_table(plane: Plane) -> np.ndarray:
     return table(GATES, ((g.task.number, g.edge_number, g.idle_floating, g.previous) for g in plane.all_gates))

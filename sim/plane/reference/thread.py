@@ -9,7 +9,7 @@ from sim.plane.seam.interface import Kind, Marker, State
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Identity, Task
-    from sim.plane.reference.plane import ReferencePlane
+    from sim.plane.reference.ports import Plane
 
 __all__ = ["Thread", "due"]
 
@@ -25,7 +25,7 @@ def due(task: Task, i: int) -> int:
 
 
 class Thread:
-    def __init__(self, plane: ReferencePlane) -> None:
+    def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
     def enter(self, task: Task, state: State) -> None:
