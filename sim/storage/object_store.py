@@ -171,7 +171,8 @@ class _Object:
             self._failure = failure
         except simpy.Interrupt:
             return
-        del self._under_way[number]
+        if self._under_way.pop(number, None) is None:
+            return  # stopped in this very instant
         if self._next_end is not None:
             self.store.attempts.fire(self._next_end)
 
