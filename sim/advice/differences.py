@@ -26,7 +26,7 @@ _SHOWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of one quantity; `half_width` of its 95 % confidence interval, infinite for a single run."""
+    """The change of one quantity.  `half_width`: of its 95 % confidence interval, infinite for a single run."""
 
     quantity: str
     today: float
@@ -50,7 +50,7 @@ class Difference:
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
-    """Of what both were run for; a quantity nobody has, e.g. output of sinks that are not transactional, is left out."""
+    """A difference per quantity, over the worlds both settings were run in.  A quantity that no run has is left out."""
     found = []
     for column, quantity, text in _SHOWN:
         at = MEASURED.index(column)

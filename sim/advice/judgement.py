@@ -174,7 +174,7 @@ def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Nam
 
 
 def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
-    """Of every row of settings the one to advise; -1: none is allowed."""
+    """The place of the setting to advise in each row; -1: none is allowed."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
@@ -203,7 +203,7 @@ def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list
 
 
 def _worst(worlds: Mapping[str, _Values]) -> _Values:
-    """Of several worlds: the largest of everything but the number of checkpoints."""
+    """The worst of several worlds: the largest value of each quantity, the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
     found: _Values = table.max(axis=0)
     found[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)

@@ -31,9 +31,9 @@ FIRST = 3
 CLEARLY = 1.15
 """How far a limit must be broken for longer intervals to be given up unseen."""
 COSTLY = 0.003
-"""Of throughput: what a run of minutes cannot give by chance."""
+"""A share of throughput that chance does not take in a run of minutes."""
 SLACK = 0.8
-"""Of what a longer interval is expected to cost: more is given up unseen."""
+"""A longer interval is given up unseen where this part of its expected cost is too much already."""
 
 Run = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """Undisturbed runs, those with a failure -> their rows and all rows before."""

@@ -36,7 +36,7 @@ NOTICED = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Of one unknown; `ends`: value -> the setting advised so far, and what would be advised instead."""
+    """What one unknown does to the advice.  `ends`: a value, the setting advised so far under it, and the setting advised instead."""
 
     name: str
     question: str

@@ -21,7 +21,7 @@ __all__ = ["Unknown", "plausible", "unknowns"]
 
 _MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
-"""Of `checkpoint`: they are what is advised on."""
+"""Keys of `checkpoint` that are settings: the advice is about them."""
 _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
     "size": (Fraction(1, 10), Fraction(10)),  # of state
     "bandwidth": (Fraction(1, 10), Fraction(10)),
@@ -34,7 +34,7 @@ _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
 }
 _ELSE = (Fraction(1, 2), Fraction(2))
 _KEEPS_UP = (Fraction(4, 5), Fraction(19, 20))
-"""Of what a job can serve: what it may be offered and still have no backlog."""
+"""Shares of what a job can serve at most: a source that offers so much leaves no backlog."""
 _SHIPS = ("hash", "rebalance", "forward")
 _PROFILES = ("2.x", "1.20")
 

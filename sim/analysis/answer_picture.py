@@ -96,7 +96,7 @@ def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, l
 
 
 def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
-    """Of the settings whose values are all quantities of one kind the one with most of them; else the first, value by value."""
+    """The setting with most values that are quantities of one kind lies on the axis; if none has any, the first one, value by value."""
     values = {name: list(dict.fromkeys(row[i] for row in rows)) for i, name in enumerate(settings)}
     quantities = {name: places for name in settings if (places := _places(values[name]))}
     if not quantities:

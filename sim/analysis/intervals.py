@@ -10,7 +10,7 @@ __all__ = ["half_width"]
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Of the mean's 95 % confidence interval (Student's t); infinite for fewer than two values."""
+    """Half the width of the 95 % confidence interval of the mean (Student's t); infinite for fewer than two values."""
     from scipy.stats import t
 
     count = len(values)

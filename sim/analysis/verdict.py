@@ -20,7 +20,7 @@ NOISE_THROUGHPUT = 0.015
 
 
 def verdict(strategies: Sequence[Strategy]) -> str:
-    """Of strategies that meet different workloads, the group where the choice matters most."""
+    """What decides between strategies.  Where they meet several workloads: in the one where the choice matters most."""
     groups: dict[str, list[Strategy]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)

@@ -119,7 +119,7 @@ def _restart(recording: Recording) -> list[float]:
 
 
 def _deploy(recording: Recording) -> list[float]:
-    """Of tasks without keyed state: the others say so when they have read it."""
+    """Tasks without keyed state alone: the others log their start when they have read their state."""
     times, starts = _failure_ms(recording), recording.event_table("init_state")
     if times is None or starts.empty:
         return []
@@ -224,7 +224,7 @@ class _Failure(NamedTuple):
 
 
 def _failure_ms(recording: Recording) -> _Failure | None:
-    """Of a job that failed once: the status keeps the last time only."""
+    """The times of a failure, if the job failed once; a status keeps its last time only."""
     failed, times = recording.event_table("fail_injected"), recording.job.timestamps
     restarting, running = times.get("RESTARTING", 0), times.get("RUNNING", 0)
     if len(failed) != 1 or not failed["t"].iloc[0] < restarting <= running:

@@ -16,7 +16,7 @@ __all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _PARTS = {"path_": "median checkpoint: ", "tail_": "slowest tenth: "}
-"""Of the way of the slowest barrier, by prefix."""
+"""Prefix of a column -> which slowest barrier its way belongs to."""
 
 
 def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
@@ -74,7 +74,7 @@ MEANING: dict[str, str] = {
     "cpu_s": "CPU time it took",
     "wall_s": "time it took",
 }
-"""Of every column."""
+"""What each column means."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:

@@ -44,7 +44,7 @@ class Expectation:
     bound: float  # in the column's unit
 
     def value(self, results: Sequence[Result]) -> float:
-        """Of one strategy, over all its replications; NaN if there is nothing to measure."""
+        """The value that one strategy reaches over all its replications; NaN: nothing was measured."""
         import pandas as pd
 
         rows = pd.concat([_rows(result, self.table) for result in results])

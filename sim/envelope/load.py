@@ -25,7 +25,7 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 
 def utilisation(job: Job) -> Fraction | None:
-    """Of the busiest subtask; above 1, sources are held back.  None: a source has no limit of its own."""
+    """How busy the busiest subtask is; above 1, sources are held back.  None: a source has no limit of its own."""
     rates: dict[str, Fraction] = {}
     busiest = Fraction(0)
     for vertex in job.vertices:
@@ -46,7 +46,7 @@ def utilisation(job: Job) -> Fraction | None:
 
 
 def _largest_share(inlet: Input, vertex: Vertex) -> Fraction:
-    """Of an input's records, what the subtask that gets most of them gets."""
+    """The share of an input's records that its busiest reader gets."""
     if inlet.shipping.to_one:
         return Fraction(1)
     if inlet.weights:

@@ -28,7 +28,7 @@ _MOST_NAMED = 5  # features named in one line
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Of a quantity over recordings: median and 90 % quantile of the absolute relative error (`judgement.summary`)."""
+    """Absolute relative errors of a quantity over recordings, as `sim.validation.summary` gives them."""
 
     recordings: int
     median: float
@@ -108,18 +108,18 @@ def _inside(feature: Feature, value: Value, known: Mapping[Value, Evidence]) -> 
 
 
 def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, Evidence]) -> str:
-    return f"{feature.name} {_told(feature, beyond)} ({_recorded(feature, known)})"
+    return f"{feature.name} {_values_text(feature, beyond)} ({_recorded(feature, known)})"
 
 
 def _recorded(feature: Feature, known: Mapping[Value, Evidence]) -> str:
     """'recordings: aligned, unaligned', 'recordings: 1 to 4', 'no recording'."""
     if not known:
         return "no recording"
-    return f"recordings: {_told(feature, list(known))}"
+    return f"recordings: {_values_text(feature, list(known))}"
 
 
-def _told(feature: Feature, values: list[Value]) -> str:
-    """Of numbers the smallest and the largest; of words all."""
+def _values_text(feature: Feature, values: list[Value]) -> str:
+    """Numbers as the smallest and the largest, words as a list of all."""
     numbers = [value for value in values if isinstance(value, int)]
     ends = dict.fromkeys((min(numbers), max(numbers))) if numbers else ()
     return " to ".join(map(feature.shown, ends)) if ends else ", ".join(map(feature.shown, values))

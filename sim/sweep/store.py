@@ -28,7 +28,7 @@ NAMED = 5
 """Files that are named in one line; of others the number is told."""
 
 _CHECKS = ("violations", "violation")
-"""Of an outcome: whether anybody looked is not the cell's doing."""
+"""Columns of an outcome that depend on whether anybody checked the run: they do not count when two outcomes are compared."""
 
 
 class Store:
@@ -42,8 +42,8 @@ class Store:
             remove_partials(place)
         self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
         self._skipped: dict[str, str] = {}  # what lies in `cells` and is not used -> why
-        self._moved: dict[str, str] = {}  # what was set aside, and is not yet told -> why
-        self._told: set[str] = set()
+        self._moved: dict[str, str] = {}  # what was set aside, and is not reported yet -> why
+        self._reported: set[str] = set()
 
     def put(self, rows: Sequence[Row]) -> None:
         """Keep a batch, or NotKeptError."""
@@ -95,9 +95,9 @@ class Store:
         lines = []
         if self._moved:
             lines.append(f"{_some(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again")
-        if new := {name: why for name, why in self._skipped.items() if name not in self._told}:
+        if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
             lines.append(f"skipped in {self._cells}: {_some(new)}")
-        self._told |= new.keys()
+        self._reported |= new.keys()
         self._moved.clear()
         return lines
 

@@ -18,7 +18,7 @@ __all__ = ["labelled_windows", "log_rows", "recording_rows"]
 
 
 def recording_rows(source: Source, copy: Path) -> Iterator[pa.RecordBatch]:
-    """Of a recording, an archive of the history server, saved answers (a folder or a zip of them)."""
+    """Rows of a recording, of an archive of the history server, or of saved answers (a folder or a zip of them)."""
     try:
         rows = read_any(copy).checkpoints_table()
     except RecordingError as error:
@@ -36,7 +36,7 @@ def recording_rows(source: Source, copy: Path) -> Iterator[pa.RecordBatch]:
 
 
 def log_rows(source: Source, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Of one log or the parts it was rotated into.  Each job of a session cluster is a trace of its own."""
+    """Rows of one log, or of the parts it was rotated into.  Each job of a session cluster is a trace of its own."""
     try:
         jobs = read_jobs(parts)
     except RecordingError as error:

@@ -53,7 +53,7 @@ class Choices:
         return recognised(columns)
 
     def names_columns_by_number(self, columns: int) -> bool:
-        """Of a table without a first line of names: counted from 0."""
+        """Whether the user names columns by their number from 0, as in a table without a line of names."""
         return self.time is not None and self.time.isdigit() and int(self.time) < columns
 
     def _own(self, time: str) -> Format:

@@ -112,7 +112,7 @@ def _intervals(texts: pd.DataFrame) -> Parsed:
 
 
 def _kills(texts: pd.DataFrame) -> Parsed:
-    """Of runs side by side, told apart by their interval: files of theirs are named chk<ms>."""
+    """Kills of several runs, which differ in their interval: the files of a run are named chk<ms>."""
     parsed = events(texts, time="kill_epoch_s")
     rows = parsed.tables["failures"].assign(what="kill")
     if "chk_interval_ms" in texts:

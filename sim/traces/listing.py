@@ -76,7 +76,7 @@ def filesystem_of(root: str) -> tuple[Any, str]:
 
 
 def trace_name(path: str) -> str:
-    """Of a file below the folder that is read: its path without the ending, of characters that are safe in any file system."""
+    """The name of the trace in a file: its path without the ending, of characters that are safe in any file system."""
     short = path
     while ending := next((end for end in _ENDINGS if short.lower().endswith(end)), None):
         short = short[: -len(ending)]

@@ -30,7 +30,7 @@ STAGING = "_staging"
 MOST_TASKS = 2000
 """A task costs some 50 ms: files share them beyond."""
 MOST_GAP_S = 86_400
-"""Of arrivals: seconds without any are written one by one up to a day; beyond, the first and the last of them."""
+"""Seconds without arrivals are written one by one up to a day; of a longer gap, its first and its last."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen

@@ -87,7 +87,7 @@ def _place(tables: str, trace: str, base: str) -> str:
 
 
 def _span(rates: Any) -> Any:
-    """Of each trace: begin, end, mean rate, and how far apart its rows usually are."""
+    """A row per trace: begin, end, mean rate, and how far apart its rows usually are."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -110,7 +110,7 @@ def _around(failures: Any, span: Any, length_s: float) -> Any:
 
 
 def _failures(spark: Any, tables: str, span: Any) -> Any:
-    """Of each trace: those of traces in the same folder that it met, while it lasts."""
+    """A row per trace and failure that it met while it lasted: failures stand in traces of the same folder."""
     from pyspark.sql import functions as F  # noqa: N812
 
     folder = F.regexp_replace("trace", "[^/]*$", "")

@@ -79,7 +79,7 @@ def _values(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean(values: pd.DataFrame) -> pd.DataFrame:
-    """Of repetitions, by quantity: the mean of their medians, and from the lowest 10 % to the highest 90 %."""
+    """A row per quantity of repetitions: the mean of their medians, their lowest 10 % and their highest 90 %."""
     return values.groupby("quantity").agg({"observed": "mean", "predicted": "mean", "low": "min", "high": "max"})
 
 

@@ -41,7 +41,7 @@ def of_series(result: Result) -> Iterator[Value]:
 
 
 def _mean(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> float | None:
-    """Of a rate or share of a vertex over the window."""
+    """The mean of a rate or share of a vertex over the window; None: there are no samples."""
     times_ms = 1000 * np.append(0.0, rows["time"].to_numpy(dtype=float))
     counted = np.append(0.0, (rows[column].to_numpy(dtype=float) * np.diff(times_ms)).cumsum())
     return growth(times_ms, counted, window)

@@ -60,7 +60,7 @@ class Flows:
         return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
 
     def share(self, quantity: str) -> float:
-        """Of the time, mean over the subtasks."""
+        """The share of time that a quantity took, mean over the subtasks."""
         elapsed = self.total("elapsed_ms")
         return self.total(quantity) / elapsed if elapsed > 0 else math.nan
 

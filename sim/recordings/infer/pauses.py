@@ -55,7 +55,7 @@ def before_barrier_ms(subtask: Subtask, job: RestJob) -> int:
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
-    """Of the busy time of a vertex, all subtasks together."""
+    """How much of the busy time of a vertex its snapshots took, all subtasks together."""
     within = [
         subtask
         for point, subtask in _snapshots(job, vertex)

@@ -33,7 +33,7 @@ class BudgetError(ValueError):
 
 
 class Budget:
-    """Of one command, for all that it reads."""
+    """The memory that one command may use for all that it reads."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes

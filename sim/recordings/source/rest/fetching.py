@@ -40,7 +40,7 @@ METRICS = (
     "Shuffle.Netty.Input.Buffers.inputQueueLength", "Shuffle.Netty.Input.Buffers.inputQueueSize",
     "Shuffle.Netty.Output.Buffers.outputQueueLength", "Shuffle.Netty.Output.Buffers.outputQueueSize",
 )  # fmt: skip
-"""Of each subtask."""
+"""Metrics that are sampled of each subtask."""
 _WANTED = re.compile(
     rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
     r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs

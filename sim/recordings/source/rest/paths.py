@@ -17,7 +17,7 @@ _NAMED_JOBS = frozenset({"overview"})  # what stands behind /jobs/ and is no job
 
 
 def is_id(text: object) -> bool:
-    """Of a job or of a vertex."""
+    """Whether a text is the id of a job or of a vertex."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 

@@ -63,7 +63,7 @@ def _masked_json(text: str) -> tuple[str, int] | None:
 
 
 class _Mask:
-    """Of all answers; counts what it hides."""
+    """Hides secrets in answers, and counts what it hides."""
 
     def __init__(self) -> None:
         self.count = 0
