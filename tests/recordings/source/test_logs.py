@@ -68,6 +68,15 @@ def test_a_failed_checkpoint(tmp_path, message, reason):
     assert ("FAILED", 40_000, reason) == (point.status, point.duration_ms, point.reason)
 
 
+def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):
+    """Of half an address nobody can tell that it begins with a password."""
+    why = "x" * 170 + " postgresql://me:hunter2-and-more-of-it@db/x"
+    failed = line("10:00:40", f"Discarding checkpoint 7 of job {JOB} because: {why}")
+    point = read_logs([log(tmp_path, line("10:00:00", triggered(7, 10**12)), failed)]).checkpoints[7]
+
+    assert "x" * 170 + " postgresql://******@db/x" == point.reason
+
+
 def test_triggers_that_got_no_id_and_restores_are_counted(tmp_path):
     path = log(
         tmp_path, line("10:00:00", triggered(1, 1)), line("10:00:01", f"Restoring job {JOB} from Checkpoint 1 @ 1 for {JOB} located at x."),

@@ -1,5 +1,6 @@
 """One HTTP endpoint: patience where it helps, one clear line where it does not."""
 
+import json
 import re
 import shutil
 import socket
@@ -68,6 +69,22 @@ def test_what_no_patience_mends_is_told_at_once(fake, pauses, fault, told):
 
     assert told in refusal(Client(fake.url, pause=pauses.append))
     assert [] == pauses
+
+
+def test_a_reason_is_cut_after_its_secrets_are_hidden(fake, pauses):
+    """It is printed, and saved with what is missing."""
+    reason = "x" * 100 + " postgresql://me:" + "hunter2-" * 20 + "@db/x"
+
+    def refuse(handler, *_):
+        body = json.dumps({"errors": [f"java.sql.SQLException: {reason}\n\tat x"]}).encode()
+        handler.send_response(400)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    fake.answer = refuse
+
+    assert "HTTP 400: " + "x" * 100 + " postgresql://******@db/x" in refusal(Client(fake.url, pause=pauses.append))
 
 
 def test_damaged_json_is_told_as_that(fake, pauses):

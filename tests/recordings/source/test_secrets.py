@@ -124,6 +124,12 @@ def test_a_scenario_without_secrets_is_the_same(name):
     assert infer_scenario(snapshot) == infer_scenario(masked_snapshot)
 
 
+def test_what_is_cut_off_ends_before_a_word():
+    """Of half an address nobody can tell that it begins with a password."""
+    assert "x " * 49_995 + "..." == masked_text("x " * 49_995 + "postgresql://me:hunter2@db/x")
+    assert "..." == masked_text("postgresql://me:" + "x" * 10**6)
+
+
 def test_no_text_takes_long():
     """Whatever it repeats."""
     texts = [

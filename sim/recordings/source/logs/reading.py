@@ -162,7 +162,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
         case _ if point.status == "IN_PROGRESS":  # one failure is told by several lines, the first of them at once
-            point.status, point.reason = "FAILED", masked_text((fields.get("why") or kind)[:200])
+            point.status, point.reason = "FAILED", masked_text(fields.get("why") or kind)[:200]
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
 
 

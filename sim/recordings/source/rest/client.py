@@ -23,6 +23,7 @@ from sim.foreign import shown
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.connection import HTTPInTime, HTTPSInTime, RedirectError, WithinServer
+from sim.recordings.source.rest.secrets import masked_text
 
 __all__ = ["LARGEST_BYTES", "Client", "RestError"]
 
@@ -207,4 +208,4 @@ def _flink_reason(error: HTTPError) -> str:
         first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
     except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
         return ""
-    return shown(first.rpartition("Exception: ")[2], LONGEST)
+    return shown(masked_text(first.rpartition("Exception: ")[2]), LONGEST)

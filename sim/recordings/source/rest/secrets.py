@@ -7,6 +7,7 @@ hides neither the parameters of a job, nor what stands inside of other values: o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,7 @@ from sim.recordings.source.rest.snapshot import Snapshot
 __all__ = ["HIDDEN", "is_secret", "masked", "masked_text"]
 
 _LONGEST = 100_000  # characters of one text; what follows is left out
+_LAST_WORD = re.compile(r"(?<!\S)\S*\Z")
 _NAMES = ("key", "name", "option", "property")
 """In an object that has a `value`: what is called so."""
 _MOST_SUBTASKS = 5  # digits
@@ -46,7 +48,8 @@ def masked_text(text: str) -> str:
 
 @lru_cache(1 << 14)
 def _masked_text(text: str) -> tuple[str, int]:
-    text = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+    if len(text) > _LONGEST:
+        text = _LAST_WORD.sub("...", text[:_LONGEST])  # an address that is cut off does not show that it begins with a password
     return _masked_json(text) or without_secrets(text)
 
 
