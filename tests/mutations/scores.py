@@ -81,7 +81,7 @@ def page() -> str:
         "*Before* was drawn before tests were written for what it showed; *after* is another draw, so that no test was written for it.",
         "Equivalent changes are those of `equivalent.toml`.  A survivor may still fall to a test that was not asked:",
         "only those of the rooms and of `laws` are, the nearest first, for some seconds.",
-        "For some of the survivors below tests have been written since.",
+        "A failure counts as noticed only if the same tests pass without the change.",
         "",
         "`make mutants SAMPLE=100 SEED=7` tries a draw of every room and writes nothing.",
         "Which test runs which line is recorded once, in `.mutants/`, where outcomes are kept too.",
