@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sim.folder_lock import LOCK, locked
 from sim.runtime.run.result import Result
 
 
@@ -202,6 +203,18 @@ def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
     assert [] == [path for path in out.rglob("*") if path.name.endswith(".tmp")]
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)
+
+
+def test_two_commands_do_not_share_a_folder(ckptsim, tiny, tmp_path):
+    """The second one says who is there, in one line, and touches nothing."""
+    out = tmp_path / "out"
+    out.mkdir()
+    with locked(out, print):
+        done = ckptsim("run", tiny, "--out", out, "--engine", "interpreted")
+        assert [LOCK] == [path.name for path in out.iterdir()]
+
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert f"another command writes to {out} (process {os.getpid()} on " in done.stderr.splitlines()[-1]
 
 
 def wait_until(happened, seconds=60):
