@@ -64,6 +64,10 @@ class TaskPort(Protocol):
     def occupied(self) -> bool:
         """Its thread is at work for the control plane."""
 
+    @property
+    def storing(self) -> bool:
+        """Buffers of it are kept until they are in storage."""
+
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None: ...
 
     def notify_complete(self, checkpoint: int) -> None: ...

@@ -24,6 +24,7 @@ __all__ = ["Outcome", "differences", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
+LIFTED_PATIENCE = 20  # ... for one without limits, which may wait for slow storage for minutes
 MOST_CPU_S = 60  # of one world
 
 
@@ -108,8 +109,8 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
 
 def _held_up(scenario: Scenario, result: Result, patience: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
-    free = simulate(_longer(lifted(scenario), patience))
-    return _judged(scenario, free).kind == "" and exceeded(scenario, result, free)
+    free = simulate(_longer(lifted(scenario), LIFTED_PATIENCE if patience > 1 else patience))
+    return (_judged(scenario, free).kind == "" or _hangs(free)) and exceeded(scenario, result, free)
 
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:

@@ -234,5 +234,5 @@ class CoordinatorHost:
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         if command.reason is FailureReason.CHECKPOINT_EXPIRED:
-            stats.standstill = standstill(self.context)
+            stats.standstill = standstill(self.context, self.tasks)
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)

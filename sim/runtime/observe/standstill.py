@@ -7,7 +7,7 @@ let through, nothing moves any more.  Real Flink 2.3 stands still alike, also af
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from sim.plane.seam.interface import DataPlane
     from sim.plane.seam.layout import Layout
     from sim.runtime.context import Context
+    from sim.runtime.ports import TaskPort
 
 __all__ = ["Blocked", "circle", "standstill"]
+
+Tasks = frozenset[int]
 
 
 class Blocked(NamedTuple):
@@ -31,10 +34,13 @@ class Blocked(NamedTuple):
     full: int  # its output is full, which holds the missing barrier up: `late`, or a task before it
 
 
-def standstill(context: Context) -> str:
+def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """Who waits for whom now, in words; empty: no circle."""
     names = [name for name, _ in context.names]
-    legs = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0)
+    lags = [vertex.lag for vertex in context.spec.vertices]
+    held = frozenset(task for task, vertex in enumerate(context.layout.vertex) if (lag := lags[vertex]) is not None and not lag.times)
+    storing = frozenset(task.task for task in tasks if task.storing)
+    legs = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, held=held, storing=storing)
     parts = [
         f"'{names[leg.aligning]}' reads no more from '{names[leg.early]}' until the barrier of '{names[leg.late]}' comes,"
         f" and {_held_up(names[leg.late], names[leg.full])} until '{names[after.aligning]}' reads on"
@@ -47,12 +53,15 @@ def _held_up(late: str, full: str) -> str:
     return f"'{late}' cannot send it, as its output is full" if late == full else f"it cannot come, as the output of '{full}' is full"
 
 
-def circle(plane: DataPlane, layout: Layout, *, flushes: bool = True) -> Sequence[Blocked]:
+def circle(
+    plane: DataPlane, layout: Layout, *, flushes: bool = True, held: Tasks = frozenset(), storing: Tasks = frozenset()
+) -> Sequence[Blocked]:
     """The alignments that wait for each other, in order: each for the next one, the last for the first.
 
-    `flushes`: buffers are sent before they are full, after a time.
+    `flushes`: buffers are sent before they are full, after a time.  `held`: tasks whose late outputs wait for a checkpoint to complete.
+    `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
-    look = _Look(plane, layout, flushes=flushes)
+    look = _Look(plane, layout, flushes=flushes, held=held, storing=storing)
     stuck = look.stuck()
     legs: list[Blocked] = []
     early = -1  # not known of the first one yet
@@ -72,9 +81,10 @@ def circle(plane: DataPlane, layout: Layout, *, flushes: bool = True) -> Sequenc
 class _Look:
     """The plane at one instant."""
 
-    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool) -> None:
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, held: Tasks, storing: Tasks) -> None:
         channels = plane.channels()
         self._plane, self._layout = plane, layout
+        self._held, self._storing = held, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
         leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
@@ -116,10 +126,12 @@ class _Look:
             task = self._layout.reader[channel]
 
     def _waits(self, task: int, others: frozenset[int]) -> bool:
+        if task in self._storing:
+            return False
         if self._state[task] != State.IDLE:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
-        if any(self._coming[c] for c in open_) or self._plane.position(task).late:
+        if any(self._coming[c] for c in open_) or (task not in self._held and self._plane.position(task).late):
             return False  # there is something to do
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)

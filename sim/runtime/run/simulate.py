@@ -91,7 +91,7 @@ class _Part:
         world = self.world
         stats = [world.stats[number] for number in sorted(world.stats)]
         for row in (row for row in stats if row.status == "IN_PROGRESS"):
-            row.standstill = standstill(world.context)
+            row.standstill = standstill(world.context, world.tasks)
         return {
             "checkpoints": checkpoints_table(stats),
             "subtasks": subtasks_table(stats, world.names),

@@ -77,6 +77,10 @@ class TaskHost:
     def occupied(self) -> bool:
         return self.thread.occupied
 
+    @property
+    def storing(self) -> bool:
+        return self.in_flight.writing
+
     # ------------------------------------------------------------------------------------------ what the machine is told
 
     def on_notice(self, notice: Notice) -> None:

@@ -53,6 +53,11 @@ class InFlightData:
         self._store_input(checkpoint)
         self._release_if_written(checkpoint)
 
+    @property
+    def writing(self) -> bool:
+        """Whether pinned buffers are under way to storage."""
+        return any(part.writes for part in self._parts.values())
+
     def capturing(self, checkpoint: int) -> bool:
         """Whether input may still be added."""
         return checkpoint in self._parts and self._parts[checkpoint].capturing

@@ -259,9 +259,14 @@ class SubtaskState:
             self.slow(1 / (1 - self.options.savepoint_cpu))
         try:
             yield from _both(storage.env, in_parallel(storage.env, works, step.threads), step.work_ns)
-        finally:
+        except GeneratorExit:
+            raise  # the run is over, and so is its plane
+        except BaseException:
             if slowed:
                 self.slow(Fraction(1))
+            raise
+        if slowed:
+            self.slow(Fraction(1))
 
     def _write(
         self, storage: CheckpointStorage, handles: list[Handle], file: File, name: tuple[str | int, ...], merge: int | None,

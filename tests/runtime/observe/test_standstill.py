@@ -6,6 +6,7 @@ also after three expired ones; with one of the two edges, or none, all completed
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,6 +70,21 @@ def test_a_barrier_can_be_held_up_further_back():
     result = ran(*behind, "job.s0.source.records-per-subtask=200")
 
     assert [BEHIND_ANOTHER] * 3 == result.checkpoints["x_standstill"].tolist()
+
+
+def test_outputs_that_wait_for_a_checkpoint_hold_nobody_up():
+    """Whoever emits on commit waits for the late barrier like everybody else."""
+    (scenario,) = load(WORLD.with_name("late-output-in-a-circle.yaml")).scenarios
+    told = simulate(scenario).checkpoints["x_standstill"]
+
+    assert {CIRCLE.replace("m3", "k0")} == set(told)
+
+
+def test_what_is_being_stored_is_only_slow():
+    """Captured buffers are on their way when the checkpoint expires: nobody knows what comes of it."""
+    slow, slower = (ran(f"storage.bandwidth={rate}", "storage.inline-threshold=0 B") for rate in ("30 kB/s", "1 kB/s"))
+
+    assert [CIRCLE, ""] == [result.checkpoints["x_standstill"][0] for result in (slow, slower)]
 
 
 def test_what_is_only_slow_does_not_hang():
@@ -147,6 +163,23 @@ def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
     plane.tasks()["state"][task(vertex)] = State.BUSY
 
     assert [] == circle(plane, layout)
+
+
+@pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
+def test_no_circle_while_storage_has_buffers_of_one_of_its_tasks(hung, vertex):
+    """They come back when they are written, and somebody goes on."""
+    layout, plane, task, _ = hung
+
+    assert [] == circle(plane, layout, storing=frozenset({task(vertex)}))
+
+
+def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung):
+    """Answers to requests come by themselves; what is emitted on commit comes with a checkpoint, and none completes."""
+    layout, plane, task, _ = hung
+    plane.position = lambda _: SimpleNamespace(late=3)
+
+    assert [] == circle(plane, layout)
+    assert 1 == len(circle(plane, layout, held=frozenset({task("m3")})))
 
 
 def test_a_local_reader_keeps_buffers_of_its_writer(hung):

@@ -58,7 +58,9 @@ def test_buffers_are_released_after_the_write(desk):
     desk.until(7)
 
     assert [("capture", TASK, 1)] == desk.plane.verbs
+    assert desk.data.writing
     desk.until(9)
+    assert not desk.data.writing
     assert desk.releases > 0
     assert [] == desk.closed_ms
     desk.until(20)

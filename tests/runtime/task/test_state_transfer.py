@@ -145,6 +145,19 @@ def test_a_cancelled_savepoint_slows_nobody():
     assert [2, 1] == told
 
 
+def test_a_savepoint_under_way_at_the_end_of_a_run_slows_nobody_any_more():
+    """Its process is thrown away after the plane, which hears of nothing then: a traceback was printed."""
+    told, files = [], storage()
+    one = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=told.append)
+    one.begin(1, "canonical")
+    one.take(1, 0, 0)
+    writing = one.write(files, "keyed", 1)
+    next(writing)
+    writing.close()
+
+    assert [2] == told
+
+
 # -------------------------------------------------------------------------------------------------- restore
 
 
