@@ -14,11 +14,11 @@ import pytest
 
 from docs.house import ROOT
 
-PLACES = ("sim",)
+PLACES = ("sim", "tests", "benchmarks")
 """What the rules hold for."""
 
 MAX_WORDS = 30
-"""Of one sentence."""
+"""In a sentence."""
 
 # Words that stand for anything, hence for nothing.  Word -> the kind of name that says what the value is.
 BANNED = {
@@ -54,11 +54,15 @@ BANNED = {
 NOUNS = {
     ("sim/plane", "HELD"): "a state of a task in the written rules: the control plane holds it",
     ("sim/plane", "words"): "words of memory: the compiled world is one array of them",
+    ("benchmarks", "taken"): "bytes taken from a channel, as the plane's table of channels counts them",
 }
 
 # Rule -> rooms where it is still broken.  The lists only shrink: a room in a list that keeps the rule fails the test.
 ROOMS_TO_DO: dict[str, set[str]] = {
     "names": {
+        "benchmarks",
+        "benchmarks/flink",
+        "benchmarks/published",
         "sim",
         "sim/advice",
         "sim/analysis",
@@ -72,8 +76,28 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "sim/sweep",
         "sim/traces",
         "sim/validation",
+        "tests",
+        "tests/advice",
+        "tests/analysis",
+        "tests/calibration",
+        "tests/cells",
+        "tests/cli",
+        "tests/comparison",
+        "tests/envelope",
+        "tests/model",
+        "tests/mutations",
+        "tests/plane",
+        "tests/recordings",
+        "tests/runtime",
+        "tests/scenario",
+        "tests/sweep",
+        "tests/traces",
+        "tests/validation",
     },
     "openings": {
+        "benchmarks",
+        "benchmarks/flink",
+        "benchmarks/published",
         "sim/advice",
         "sim/analysis",
         "sim/calibration",
@@ -89,8 +113,23 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "sim/sweep",
         "sim/traces",
         "sim/validation",
+        "tests/advice",
+        "tests/analysis",
+        "tests/calibration",
+        "tests/cells",
+        "tests/comparison",
+        "tests/mutations",
+        "tests/plane",
+        "tests/recordings",
+        "tests/runtime",
+        "tests/scenario",
+        "tests/sweep",
+        "tests/traces",
+        "tests/validation",
     },
     "sentences": {
+        "benchmarks",
+        "benchmarks/published",
         "sim/advice",
         "sim/analysis",
         "sim/calibration",
@@ -102,6 +141,8 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "sim/sweep",
         "sim/traces",
         "sim/validation",
+        "tests/plane",
+        "tests/runtime",
     },
 }
 

@@ -162,7 +162,7 @@ class Coordinator:
     def _leader_lost(self, event: LeaderLost) -> _Answer:
         """As the scheduler stops, but no task hears of what is aborted."""
         after, commands = self._scheduler_stopped(SchedulerStopped(event.now))
-        return changed(after, leader=self.leader + 1), tuple(one for one in commands if not isinstance(one, NotifyAborted))
+        return changed(after, leader=self.leader + 1), tuple(command for command in commands if not isinstance(command, NotifyAborted))
 
     def hears(self, leader: int) -> bool:
         """Whether a message arrives that set out to this leader."""

@@ -8,7 +8,7 @@ from benchmarks.advice import PAIRS, RECORDINGS, told
 @pytest.mark.slow
 def test_the_other_recording_knows_better():
     """Barriers of a join whose one side is slow: unaligned ones are advised, for their checkpoints are short, there and here."""
-    pair = next(one for one in PAIRS if one.today == "join-fastslow-aligned")
+    pair = next(candidate for candidate in PAIRS if candidate.today == "join-fastslow-aligned")
     lines, is_right = told(pair, RECORDINGS)
 
     assert is_right

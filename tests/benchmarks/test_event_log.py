@@ -45,5 +45,5 @@ def test_counts(log):
 
 @pytest.mark.parametrize(("between", "idle"), [((), 1 - 9 / 15), ((2.0, 6.0), 1 - 5 / 8), ((8.0, 10.0), 0.0)])
 def test_idle_slots(log, between, idle):
-    """Of the executors that were there at the time; an attempt that is lost is no work."""
+    """Slots of the executors that were there at the time count; an attempt that is lost is no work."""
     assert idle == pytest.approx(log.idle_share(*between))

@@ -30,11 +30,11 @@ def test_a_run_without_a_completed_checkpoint_is_infinitely_wrong():
 def test_the_scenarios_differ_in_the_changelog_only(job):
     """Fifty subtasks on thirteen task managers, checkpoints without a pause, and a bar for every published quantity."""
     off, on = sim.load(SCENARIOS / f"changelog-{job}.yaml").scenarios
-    states = [one.job.vertices[1].state for one in (off, on)]
+    states = [scenario.job.vertices[1].state for scenario in (off, on)]
 
     assert [True, False] == [state.changelog is None for state in states]
-    assert {4} == {one.cluster.slots for one in (off, on)}
-    assert {10_000_000} == {one.checkpoint.interval_ns for one in (off, on)}
+    assert {4} == {scenario.cluster.slots for scenario in (off, on)}
+    assert {10_000_000} == {scenario.checkpoint.interval_ns for scenario in (off, on)}
     assert set(published().quantity) == set(BARS)
 
 

@@ -17,11 +17,11 @@ def test_the_failure_costs_an_interval_but_five_seconds():
 
 def test_without_the_failure_there_is_nothing_to_recover_from():
     """The scenario's one fault is what the recovery is measured of."""
-    one = scenario(20_000, 40_000, 10_000)
+    made = scenario(20_000, 40_000, 10_000)
 
-    assert [10_000_000_000] == [one.checkpoint.interval_ns]
-    assert [(30_000_000_000, (3 * 10_000_000_000 + one.overheads.first_trigger_ns - 5_000_000_000,))] == [
-        (fault.what.lasts_ns, fault.when.at_ns) for fault in one.faults
+    assert [10_000_000_000] == [made.checkpoint.interval_ns]
+    assert [(30_000_000_000, (3 * 10_000_000_000 + made.overheads.first_trigger_ns - 5_000_000_000,))] == [
+        (fault.what.lasts_ns, fault.when.at_ns) for fault in made.faults
     ]
 
 

@@ -74,11 +74,11 @@ def test_seven_cells_are_published():
 def errors():
     """Relative error of each cell."""
     seen = published()
-    told = [simulated(Cell(row.mode, row.sleep)) for row in seen.itertuples()]
+    ours = [simulated(Cell(row.mode, row.sleep)) for row in seen.itertuples()]
 
-    assert [] == disagreements(seen, told)  # every ordering is right
+    assert [] == disagreements(seen, ours)  # every ordering is right
 
-    return {f"{row.mode} {row.sleep}": one / row.ms - 1 for row, one in zip(seen.itertuples(), told, strict=True)}
+    return {f"{row.mode} {row.sleep}": ms / row.ms - 1 for row, ms in zip(seen.itertuples(), ours, strict=True)}
 
 
 @pytest.mark.slow
@@ -107,9 +107,9 @@ def test_the_cell_where_queues_stay_unequal(errors):
 @pytest.mark.slow
 def test_what_flink_27251_and_overdraft_buffers_change():
     """The last column comes down to tens of milliseconds with the first, and to the sink's record with both."""
-    told = {name: simulated(one) for name, one in after()}
+    ms = {name: simulated(cell) for name, cell in after()}
 
-    assert told["UNALIGNED_1 as published"] > 4000
-    assert 30 < told["UNALIGNED_1, FLINK-27251"] < 100
-    assert told["UNALIGNED_1, both"] < 25  # one record of the sink, and as much of calls
-    assert told["UNALIGNED, overdraft 10"] < 25
+    assert ms["UNALIGNED_1 as published"] > 4000
+    assert 30 < ms["UNALIGNED_1, FLINK-27251"] < 100
+    assert ms["UNALIGNED_1, both"] < 25  # one record of the sink, and as much of calls
+    assert ms["UNALIGNED, overdraft 10"] < 25

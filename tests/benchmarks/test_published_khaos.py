@@ -30,18 +30,18 @@ def test_a_lag_that_is_gone_stays_visible_for_thirty_to_sixty_seconds():
 
 def test_a_consumer_that_begins_shows_half_its_rate():
     """The first sample counts as if one had gone before it; from the second on the rate is that of all that is kept."""
-    shown = consumed_rate(np.full(120, 10.0))
+    rate = consumed_rate(np.full(120, 10.0))
 
-    assert pytest.approx([10 / 31, 150 / 45, 10 * 29 / 59, 10, 10]) == shown[[0, 14, 28, 29, 100]]
+    assert pytest.approx([10 / 31, 150 / 45, 10 * 29 / 59, 10, 10]) == rate[[0, 14, 28, 29, 100]]
 
 
 def test_the_monitor_sees_consumers_one_after_the_other():
     """The mean is over those seen, the total too: a sum grows while they come back."""
-    shown, monitor = np.full(10, 6.0), Monitor(consumers=3, first_s=1, last_s=5)
+    counts, monitor = np.full(10, 6.0), Monitor(consumers=3, first_s=1, last_s=5)
 
-    assert [0, 6, 6, 12, 12, 18] == monitor.total(shown)[:6].tolist()
-    assert np.isnan(monitor.mean(shown)[0])
-    assert [6] * 9 == monitor.mean(shown)[1:].tolist()
+    assert [0, 6, 6, 12, 12, 18] == monitor.total(counts)[:6].tolist()
+    assert np.isnan(monitor.mean(counts)[0])
+    assert [6] * 9 == monitor.mean(counts)[1:].tolist()
 
 
 # ---------------------------------------------------------------------------------------------- the rule
@@ -49,21 +49,21 @@ def test_the_monitor_sees_consumers_one_after_the_other():
 
 def test_recovered_is_what_stays_normal():
     """From the first missing second to the first of eleven normal ones; a short dip below the limit does not count."""
-    shown = pd.Series(10.0, index=range(-300, 120))
-    shown.loc[2:16] = np.nan
-    shown.loc[17:60] = 500.0
-    shown.loc[30:35] = 10.0
+    lag = pd.Series(10.0, index=range(-300, 120))
+    lag.loc[2:16] = np.nan
+    lag.loc[17:60] = 500.0
+    lag.loc[30:35] = 10.0
 
-    assert 59 == recovery_s(shown, Rule())
-    assert 15 == recovery_s(shown, Rule(above=1000))
-    assert np.isnan(recovery_s(shown.loc[:65], Rule())), "not long enough"
+    assert 59 == recovery_s(lag, Rule())
+    assert 15 == recovery_s(lag, Rule(above=1000))
+    assert np.isnan(recovery_s(lag.loc[:65], Rule())), "not long enough"
     assert np.isnan(recovery_s(pd.Series(10.0, index=range(-300, 100)), Rule())), "nothing failed"
 
 
 @pytest.mark.parametrize(("job", "run", "most"), [("iot", 1, 0.06), ("iot", 2, 0.03), ("ysb", 1, 0.02)])
 def test_the_rule_finds_the_published_times_in_the_recorded_series(job, run, most):
     """Mean difference; one in two is below 2 %.  iot, run 1: the authors' values at 10 and 30 s are of another series for five of them."""
-    errors = [abs(recorded_s(one) / one.published_s - 1) for one in failures(job, run) if not np.isnan(one.published_s)]
+    errors = [abs(recorded_s(failure) / failure.published_s - 1) for failure in failures(job, run) if not np.isnan(failure.published_s)]
 
     assert np.mean(errors) < most
     assert np.median(errors) < 0.02
@@ -72,9 +72,9 @@ def test_the_rule_finds_the_published_times_in_the_recorded_series(job, run, mos
 def test_recoveries_end_in_steps_of_thirty_seconds():
     """Six seconds after a multiple of 30 s since the consumers were seen again, give or take one, in four of five: Kafka's samples."""
     steps = []
-    for one in [*failures("iot", 1), *failures("iot", 2), *failures("ysb")]:
-        end_s = recorded_s(one) + 2
-        steps.append((end_s - outage_s(one) - 1 - 6 + 15) % 30 - 15)
+    for failure in [*failures("iot", 1), *failures("iot", 2), *failures("ysb")]:
+        end_s = recorded_s(failure) + 2
+        steps.append((end_s - outage_s(failure) - 1 - 6 + 15) % 30 - 15)
 
     assert 139 == len(steps)
     assert np.mean(np.abs(steps) <= 2) > 0.8
@@ -85,19 +85,19 @@ def test_recoveries_end_in_steps_of_thirty_seconds():
 
 @pytest.fixture(scope="module")
 def some_failure():
-    return next(one for one in failures("iot") if one.interval_s == 60 and 15_000 < one.rate < 16_000)
+    return next(failure for failure in failures("iot") if failure.interval_s == 60 and 15_000 < failure.rate < 16_000)
 
 
 def test_a_window_begins_six_minutes_before_the_kill_in_the_real_load(some_failure):
     """At a two-hundredth, a twelfth for each consumer; killed a second before a checkpoint."""
-    one = scenario(some_failure, NUMBERS["iot"])
-    (source, _), (fault,) = one.job.vertices, one.faults
+    made = scenario(some_failure, NUMBERS["iot"])
+    (source, _), (fault,) = made.job.vertices, made.faults
     offered = load("iot").loc[some_failure.kill_epoch_s - 359]
 
     assert offered / 2400 == pytest.approx(float(source.source.rates[0].per_second), rel=1e-3)
     assert (359_000_000_000,) == fault.when.at_ns
     assert 0 == 360 % some_failure.interval_s
-    assert (15_900_000_000, 18_000_000_000) == (one.restart.replacement_ns, one.restart.warm_up_ns)
+    assert (15_900_000_000, 18_000_000_000) == (made.restart.replacement_ns, made.restart.warm_up_ns)
 
 
 @pytest.mark.slow
@@ -114,9 +114,9 @@ def test_the_simulated_recovery_is_the_backlogs_arithmetic_at_any_scale(some_fai
 def test_nobody_waited_for_the_heartbeat(some_failure):
     """A TaskManager that ends is missed at once; one that fell silent would cost 34 s more outage, and the recovery after it."""
     noticed, silent = (
-        window(some_failure, NUMBERS["iot"], more=more)["lag"] for more in ((), ("faults=[{task-manager: 0, at: 359 s, silent: true}]",))
+        window(some_failure, NUMBERS["iot"], more=extra)["lag"] for extra in ((), ("faults=[{task-manager: 0, at: 359 s, silent: true}]",))
     )
-    first_seen = [int(shown.loc[0:][shown.isna()].index[-1]) + 1 for shown in (noticed, silent)]
+    first_seen = [int(lag.loc[0:][lag.isna()].index[-1]) + 1 for lag in (noticed, silent)]
 
     assert outage_s(some_failure) + 1 == pytest.approx(first_seen[0], abs=2)
     assert 50 < first_seen[1] < 56
@@ -129,19 +129,19 @@ def test_nobody_waited_for_the_heartbeat(some_failure):
 def test_a_fit_finds_the_numbers_it_was_made_with():
     """Recovery times of the arithmetic give back a capacity within 2 %."""
     true = replace(NUMBERS["ysb"], capacity=138_000, lost_s=10)
-    found = fit(failures("ysb"), lambda one: expected_s(one, true))
+    found = fit(failures("ysb"), lambda failure: expected_s(failure, true))
 
     assert true.capacity == pytest.approx(found.capacity, rel=0.02)
 
 
 def test_more_load_a_longer_interval_and_a_cold_start_take_longer():
-    one = next(one for one in failures("ysb") if one.interval_s == 60 and one.rate > 80_000)
-    base, numbers = caught_up_s(one, NUMBERS["ysb"]), NUMBERS["ysb"]
+    failure = next(failure for failure in failures("ysb") if failure.interval_s == 60 and failure.rate > 80_000)
+    base, numbers = caught_up_s(failure, NUMBERS["ysb"]), NUMBERS["ysb"]
 
-    assert base < caught_up_s(one, replace(numbers, lost_s=19))
-    assert base < caught_up_s(one, replace(numbers, capacity=125_000))
-    assert base < caught_up_s(replace(one, interval_s=120), numbers)
-    assert formula_s(one, 70, 140_000) < formula_s(replace(one, rate=one.rate + 1000), 70, 140_000)
+    assert base < caught_up_s(failure, replace(numbers, lost_s=19))
+    assert base < caught_up_s(failure, replace(numbers, capacity=125_000))
+    assert base < caught_up_s(replace(failure, interval_s=120), numbers)
+    assert formula_s(failure, 70, 140_000) < formula_s(replace(failure, rate=failure.rate + 1000), 70, 140_000)
 
 
 # ---------------------------------------------------------------------------------------------- the bars
@@ -155,9 +155,9 @@ def test_recovery_times_of_the_yahoo_benchmark():
     assert khaos.mean_error(table, "simulated") < khaos.BARS["ysb"]
     assert khaos.mean_error(table, "left_out") < khaos.LEFT_OUT_BAR
     assert khaos.mean_error(table, "left_out") < khaos.mean_error(table, "formula_left_out")
-    simulated, told = khaos.p99_lag(table), p99_lag("ysb")
+    simulated, recorded = khaos.p99_lag(table), p99_lag("ysb")
 
-    assert sorted(told, key=lambda interval: told[interval]) == sorted(simulated, key=lambda interval: simulated[interval])
+    assert sorted(recorded, key=lambda interval: recorded[interval]) == sorted(simulated, key=lambda interval: simulated[interval])
 
 
 @pytest.mark.slow

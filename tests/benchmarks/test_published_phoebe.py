@@ -31,8 +31,8 @@ def test_it_scales_with_the_service_time():
     """
 
     def alone(service_ns: int) -> float:
-        one = scenario(4, 1, service_ns)
-        return savepoint_s(replace(one, checkpoint=replace(one.checkpoint, interval_ns=None)))
+        made = scenario(4, 1, service_ns)
+        return savepoint_s(replace(made, checkpoint=replace(made.checkpoint, interval_ns=None)))
 
     assert 3 == pytest.approx(alone(9_000_000) / alone(3_000_000), rel=0.15)
 
@@ -53,11 +53,11 @@ def test_durations_by_parallelism():
     assert SERVICE_NS == fit_ns(rows)
     rows = predicted(rows)
     table = by_parallelism(rows)
-    many = table[table.savepoints >= 3]
+    measured = table[table.savepoints >= 3]
 
     assert 49 == len(rows)
     assert [True, True] == [abs(rows.predicted.quantile(q) / rows.seconds.quantile(q) - 1) < 0.25 for q in (0.5, 0.9)]
-    assert many.error.abs().max() < 0.60
-    assert many.error.abs().median() < 0.25
+    assert measured.error.abs().max() < 0.60
+    assert measured.error.abs().median() < 0.25
     assert rows.seconds.corr(rows.predicted, "spearman") > 0.5
     assert FITTED in table.index

@@ -42,13 +42,13 @@ def test_the_block_is_exchanged_and_nothing_else(sweeps, capsys):
     assert 0 == answers.main(["--jobs", "1"])
 
     page = (sweeps / "often.md").read_text()
-    told = capsys.readouterr().out
-    assert "How often?\n\nOn the mean over all worlds" in told
+    printed = capsys.readouterr().out
+    assert "How often?\n\nOn the mean over all worlds" in printed
     assert re.fullmatch(
         r"# How often\n\nOften\.\n\n<!-- answer -->\n```\n(.*)\n```\n"
         r"`ckptsim sweep scenarios/sweeps/often\.yaml`: 6 cells, \d+\.\d minutes of CPU\.\n<!-- /answer -->\n\nThe end\.\n",
         page, re.DOTALL,
-    ).group(1) == told.strip("\n")  # fmt: skip
+    ).group(1) == printed.strip("\n")  # fmt: skip
     assert "cells have a row" not in page
 
 

@@ -16,12 +16,12 @@ CHEAPEST = "khaos-iot-at-rest"
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_can_be_planned(file: Path):
     """All its scenarios are valid and their traces are there; it says what it asks, warns of nothing, and has a question."""
-    asked = define(file)
+    sweep = define(file)
 
-    assert asked.text.rstrip().partition("\n")[0].endswith("?")
-    assert () == asked.warnings
-    assert asked.question is not None
-    assert len(distinct(with_baselines(cells(asked.scenarios)))) > 1
+    assert sweep.text.rstrip().partition("\n")[0].endswith("?")
+    assert () == sweep.warnings
+    assert sweep.question is not None
+    assert len(distinct(with_baselines(cells(sweep.scenarios)))) > 1
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -17,10 +17,10 @@ def test_copies_follow_each_other_in_time(tmp_path, one_file, names):
     rows = repeat(trace, tmp_path / "raw", 3, one_file=one_file)
 
     files = sorted((tmp_path / "raw").iterdir())
-    told = "".join(gzip.decompress(file.read_bytes()).decode() for file in files).splitlines()
+    lines = "".join(gzip.decompress(file.read_bytes()).decode() for file in files).splitlines()
     assert (6, names) == (rows, len(files))
-    assert names == told.count("epoch_s,rate")
-    assert ["10,1", "12,2", "13,1", "15,2", "16,1", "18,2"] == [line for line in told if line != "epoch_s,rate"]
+    assert names == lines.count("epoch_s,rate")
+    assert ["10,1", "12,2", "13,1", "15,2", "16,1", "18,2"] == [line for line in lines if line != "epoch_s,rate"]
 
 
 def test_memory_is_that_of_the_role():

@@ -100,7 +100,7 @@ def _call(arguments: Sequence[str]) -> int:
 
 
 def _cpu_s(child: int) -> float:
-    """Of a running child."""
+    """CPU seconds of a running child."""
     try:
         fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
     except OSError:

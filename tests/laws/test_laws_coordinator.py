@@ -62,7 +62,7 @@ def pending_at_triggers(world):
     """How many earlier checkpoints still held a place when each was decided on."""
     for number, row in world.stats.items():
         earlier = [world.stats[n] for n in world.stats if n < number]
-        yield sum(ended_ns(one) is None or ended_ns(one) > row.trigger_ns for one in earlier)
+        yield sum(ended_ns(end) is None or ended_ns(end) > row.trigger_ns for end in earlier)
 
 
 @quick
@@ -167,7 +167,7 @@ def test_law_21_a_success_forgives():
     base = scenario(chain(1, rate=30, sink_ns=MS), seconds=6, interval_ms=100)
     unlucky = replace(base, storage=replace(base.storage, slow_probability=0.1, slow_factor=100))
     statuses = [row.status for row in run(with_options(unlucky, timeout_ns=60 * MS), ENGINE).stats.values()]
-    longest = max(len(run_of) for run_of in "".join("x" if one == "FAILED" else " " for one in statuses).split())
+    longest = max(len(run_of) for run_of in "".join("x" if status == "FAILED" else " " for status in statuses).split())
     tolerating = run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest), ENGINE)
 
     assert statuses.count("FAILED") > longest, "with successes in between"

@@ -37,13 +37,13 @@ def test_law_41_another_seed_is_another_run():
 def test_law_41_unused_component_changes_nothing():
     """A vertex nobody feeds leaves the others' draws and times alone."""
     base = scenario(chain())
-    more = replace(
+    extended = replace(
         base, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))), checkpoint=replace(base.checkpoint, interval_ns=None)
     )
     alone = replace(base, checkpoint=replace(base.checkpoint, interval_ns=None))
     n = len(run(alone).names)
 
-    assert run(alone).plane.tasks()["digest"].tolist() == run(more).plane.tasks()["digest"].tolist()[:n]
+    assert run(alone).plane.tasks()["digest"].tolist() == run(extended).plane.tasks()["digest"].tolist()[:n]
 
 
 def test_law_41_draws_are_functions_of_their_index():

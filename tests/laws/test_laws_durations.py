@@ -121,7 +121,7 @@ def _scaled(base, k):
 
 def _mean_over_seeds(base, column, table=0):
     seeds = [replace(base, run=replace(base.run, seed=seed)) for seed in range(1, 31)]
-    return mean(_tables(run(one))[table][column].iloc[1:].mean() for one in seeds)
+    return mean(_tables(run(seed))[table][column].iloc[1:].mean() for seed in seeds)
 
 
 def _saturated(**network):

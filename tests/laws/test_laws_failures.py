@@ -30,7 +30,7 @@ def faults(draw):
     """Up to four of any kind, within two seconds."""
     tasks = st.just(Kill())
     what = draw(st.lists(tasks | tasks | st.just(TaskManagerLost()) | st.just(JobManagerDown(60 * MS)), min_size=1, max_size=4))
-    return tuple(Fault(one, When((draw(st.integers(5, 2000)) * MS,))) for one in what)
+    return tuple(Fault(kind, When((draw(st.integers(5, 2000)) * MS,))) for kind in what)
 
 
 def failing(base, plan, seconds=4):
@@ -104,7 +104,7 @@ def bounded(base, total=40):
 @given(scenarios(st.sampled_from([ALIGNED, UNALIGNED])), faults())
 def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     """Written, read, and the index of every draw: equal to the byte on every channel; nothing is left in flight."""
-    calm, hit = (run(failing(bounded(world_of), some, seconds=25), ENGINE) for some in ((), plan))
+    calm, hit = (run(failing(bounded(world_of), faults, seconds=25), ENGINE) for faults in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     if (ends[0]["consumed"] < ends[0]["written"]).any() or calm.job_status != "FINISHED":
         return  # a slow job: it has not ended
@@ -134,7 +134,7 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     """The sink's snapshot holds records behind the barrier of the quick path; its source emits them again after the restore."""
     base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), total=300)
     plan = (Fault(Kill("stage", 0), When((at_ms * MS,))),)
-    calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), plan))
+    calm, hit = (run(failing(base, faults, seconds=12), ENGINE) for faults in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     sink = len(hit.tasks) - 1
     read = [int(world.plane.served()[sink]) for world in (calm, hit)]
@@ -147,7 +147,7 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
 def test_law_12_exactly_once_reads_none_twice():
     """The same job, aligned: its sink ends where it ends without a failure."""
     base = bounded(scenario(fast_and_slow(), ALIGNED, interval_ms=300), total=300)
-    calm, hit = (run(failing(base, some, seconds=12), ENGINE) for some in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),)))
+    calm, hit = (run(failing(base, faults, seconds=12), ENGINE) for faults in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),)))
     read = [world.plane.served().tolist() for world in (calm, hit)]
 
     assert read[0] == read[1]

@@ -238,14 +238,14 @@ def test_law_33_nothing_follows_the_end(world_of):
 @given(scenarios(), st.integers(11, 1900), st.sampled_from(["drain", "no-drain"]), st.lists(st.integers(1, 1900), max_size=2))
 def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     """With data in flight, checkpoints under way, tasks that fail: nothing is lost or taken twice, a savepoint that completes ends it."""
-    asked = replace(
+    requested = replace(
         world_of,
         checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND),
         actions=(Action(at_ms * MS, "native", stop),),
         faults=tuple(Fault(Kill(), When((ms * MS,))) for ms in kills),
         restart=Restart("fixed-delay", delay_ns=50 * MS),
     )
-    world = to_the_end(asked, 20)
+    world = to_the_end(requested, 20)
     stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
 
     if world_of.checkpoint.barriers.kind != "at-least-once":

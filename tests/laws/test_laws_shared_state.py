@@ -215,9 +215,9 @@ class Chain(RuleBasedStateMachine):
         return commands
 
     def retained_here(self):
-        return {n: one for n, one in self.store.retained.items() if one.instance == self.instance}
+        return {n: snapshot for n, snapshot in self.store.retained.items() if snapshot.instance == self.instance}
 
-    def held(self):
+    def restorable(self):
         """Every snapshot somebody may still want to restore."""
         return [*self.store.retained.values(), *self.store.savepoints, *filter(None, [self.store.unclaimed])]
 
@@ -233,7 +233,7 @@ class Law36(Chain):
     def nothing_needed_is_deleted(self):
         """Files of retained checkpoints, of acknowledgements of pending ones, of savepoints, of what was not claimed."""
         if hasattr(self, "storage"):
-            needed = [file for one in (*self.held(), *self.store.pending.values()) for file in one.files]
+            needed = [file for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files]
 
             assert [] == [file for file in needed if file.key not in self.storage]
 
@@ -251,12 +251,12 @@ class Law36(Chain):
         mine = {key for key in self.storage if key[0] == self.instance}
         if self.claim == "claim" and self.origin is not None:
             mine |= {file.key for file in self.origin.files} & set(self.storage)
-        wanted = {file.key for file, checkpoints in self.named.items() if max(checkpoints) >= lowest}
-        wanted |= {file.key for one in (*self.held(), *self.store.pending.values()) for file in one.files}
-        if self.origin is not None and self.origin.type == "native" and any(file.key in wanted for file in self.origin.files):
-            wanted |= {file.key for file in self.origin.files}  # one directory, kept or deleted as a whole
+        needed = {file.key for file, checkpoints in self.named.items() if max(checkpoints) >= lowest}
+        needed |= {file.key for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files}
+        if self.origin is not None and self.origin.type == "native" and any(file.key in needed for file in self.origin.files):
+            needed |= {file.key for file in self.origin.files}  # one directory, kept or deleted as a whole
 
-        assert mine <= wanted | self.lost
+        assert mine <= needed | self.lost
 
 
 class Law37(Chain):
@@ -297,7 +297,7 @@ class Law40(Chain):
     def lose(self, data):
         """What each snapshot would restore, with and without one file."""
         lost = data.draw(st.sampled_from(sorted(self.storage)))
-        for snapshot in self.held():
+        for snapshot in self.restorable():
             for directories in EVERYWHERE:
                 before = restorable(snapshot, directories, exists=lambda file: file.key in self.storage)
                 after = restorable(snapshot, directories, exists=lambda file: file.key in self.storage and file.key != lost)

@@ -63,11 +63,11 @@ def bounded(base, seconds):
 
 def output(world):
     """Per writer and input channel: the records that became visible, one by one, as often as they did."""
-    shown: dict[tuple[int, int], list[int]] = {}
-    for one in (one for commit in world.commits for one in commit.committed):
-        for channel, (begin, end) in enumerate(one.inputs):
-            shown.setdefault((one.writer, channel), []).extend(range(begin, end))
-    return {place: sorted(records) for place, records in shown.items() if records}
+    visible: dict[tuple[int, int], list[int]] = {}
+    for epoch in (epoch for commit in world.commits for epoch in commit.committed):
+        for channel, (begin, end) in enumerate(epoch.inputs):
+            visible.setdefault((epoch.writer, channel), []).extend(range(begin, end))
+    return {place: sorted(records) for place, records in visible.items() if records}
 
 
 victims = st.one_of(
@@ -85,11 +85,11 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
     calm = bounded(unreliable(kind, **options | {"timeout_ns": 10_000 * MS}), 12)
     faults = tuple(Fault(what, When((at * MS,))) for what, at in plan)
     restart = Restart("fixed-delay", 100 * MS)
-    one, other = run(calm, ENGINE), run(replace(calm, faults=faults, restart=restart), ENGINE)
+    undisturbed, disturbed = run(calm, ENGINE), run(replace(calm, faults=faults, restart=restart), ENGINE)
 
-    assert ["FINISHED", "FINISHED"] == [one.job_status, other.job_status]
-    assert output(one) == output(other)
-    assert () == other.violations()
+    assert ["FINISHED", "FINISHED"] == [undisturbed.job_status, disturbed.job_status]
+    assert output(undisturbed) == output(disturbed)
+    assert () == disturbed.violations()
 
 
 @pytest.mark.parametrize("finish", ["flink", "naive"])
@@ -99,7 +99,7 @@ def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, o
     """CommitterOperator#endInput: no final checkpoint follows, so all of it is committed there and then."""
     calm = bounded(unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS), 12)
     jobs = [replace(calm, checkpoint=replace(calm.checkpoint, interval_ns=interval)) for interval in (400 * MS, None)]
-    with_some, without = (run(one, ENGINE) for one in jobs)
+    with_some, without = (run(job, ENGINE) for job in jobs)
 
     assert "FINISHED" == without.job_status
     assert [] == list(without.stats)
@@ -121,9 +121,9 @@ def test_law_15_a_commit_follows_the_completion_of_its_checkpoint(kind, options)
         assert "COMPLETED" == row.status
         assert row.acknowledged == row.tasks
         assert at[Happening.COMPLETED, commit.checkpoint] < commit.time_ns
-        for one in commit.committed:
-            assert seen.get(one.writer, 0) < one.epoch <= commit.checkpoint
-            seen[one.writer] = one.epoch
+        for part in commit.committed:
+            assert seen.get(part.writer, 0) < part.epoch <= commit.checkpoint
+            seen[part.writer] = part.epoch
 
 
 @quick
@@ -131,10 +131,10 @@ def test_law_15_a_commit_follows_the_completion_of_its_checkpoint(kind, options)
 def test_law_16_what_an_aborted_epoch_wrote_is_committed_once_with_the_next(kind, options):
     """The records of each channel are committed without a gap and without an overlap, whatever is aborted between."""
     world = run(unreliable(kind, **options), ENGINE)
-    epochs = [one for commit in world.commits for one in commit.committed]
+    epochs = [part for commit in world.commits for part in commit.committed]
 
-    for writer in {one.writer for one in epochs}:
-        mine = [one for one in epochs if one.writer == writer]
+    for writer in {part.writer for part in epochs}:
+        mine = [part for part in epochs if part.writer == writer]
 
         assert all(begin == 0 for begin, _ in mine[0].inputs)
         assert all(earlier.inputs[c][1] == later.inputs[c][0] for earlier, later in pairwise(mine) for c in range(len(later.inputs)))
@@ -147,7 +147,7 @@ def test_law_16_there_is_something_to_carry_over(policy, committer):
     world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy=policy), ENGINE)
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
 
-    assert aborted & {one.epoch for commit in world.commits for one in commit.committed}
+    assert aborted & {part.epoch for commit in world.commits for part in commit.committed}
 
 
 @quick
@@ -156,7 +156,7 @@ def test_law_17_every_committed_file_exists_in_full(kind, options):
     """Whatever was aborted meanwhile: the uploads survive, or are done again before the next acknowledgement."""
     world = run(unreliable(kind, **options), ENGINE)
 
-    assert 0 == sum(one.missing for commit in world.commits for one in commit.committed)
+    assert 0 == sum(part.missing for commit in world.commits for part in commit.committed)
     assert () == world.violations()
 
 
@@ -164,8 +164,8 @@ def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
     """A slow file outlives its checkpoint's timeout and the next checkpoint's own files, which other threads write meanwhile."""
     world = run(unreliable(ALIGNED, operator_io="async", upload_threads=3, slow_factor=40, timeout_ns=600 * MS), ENGINE)
 
-    assert max(len({one.epoch for one in commit.committed}) for commit in world.commits) > 1
-    assert 0 == sum(one.missing for commit in world.commits for one in commit.committed)
+    assert max(len({part.epoch for part in commit.committed}) for commit in world.commits) > 1
+    assert 0 == sum(part.missing for commit in world.commits for part in commit.committed)
 
 
 @pytest.mark.parametrize("committer", ["chained", "global"])
@@ -173,11 +173,11 @@ def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
     """Their names travelled before the barrier and are published with the next completion; and the checkers say so."""
     world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy="drop"), ENGINE)
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
-    epochs = [one for commit in world.commits for one in commit.committed]
+    epochs = [part for commit in world.commits for part in commit.committed]
 
-    assert aborted & {one.epoch for one in epochs}
-    assert all(one.missing == (len(one.files) if one.epoch in aborted else 0) for one in epochs)
-    assert {"every file of committed output exists in full when it is committed"} == {one.law for one in world.violations()}
+    assert aborted & {part.epoch for part in epochs}
+    assert all(part.missing == (len(part.files) if part.epoch in aborted else 0) for part in epochs)
+    assert {"every file of committed output exists in full when it is committed"} == {violation.law for violation in world.violations()}
 
 
 @quick
@@ -186,21 +186,21 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
     """Infinite disks and storage: before the barrier or behind it, the same journal, the same output, the same data."""
     base = replace(scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE)
     variant = replace(base, checkpoint=replace(base.checkpoint, operator_io="async", abort_policy=policy))
-    one, other = run(base, ENGINE), run(variant, ENGINE)
+    first, second = run(base, ENGINE), run(variant, ENGINE)
 
-    assert list(one.journal) == list(other.journal)
-    assert one.stats == other.stats
-    assert one.commits == other.commits
-    assert one.plane.tasks().tolist() == other.plane.tasks().tolist()
-    assert completed(one)
+    assert list(first.journal) == list(second.journal)
+    assert first.stats == second.stats
+    assert first.commits == second.commits
+    assert first.plane.tasks().tolist() == second.plane.tasks().tolist()
+    assert completed(first)
 
 
 def test_law_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
     base = scenario(sinking(chain(2, rate=200), Commit()))
-    one, other = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
-    sinks = [t for t, (name, _) in enumerate(one.names) if name == "sink"]
+    first, second = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
+    sinks = [t for t, (name, _) in enumerate(first.names) if name == "sink"]
 
-    assert all(one.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)
-    assert all(other.stats[2].of(t).pre_barrier_ns == 0 for t in sinks)
-    assert all(other.stats[2].of(t).async_ns > 60 * MS for t in sinks)
+    assert all(first.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)
+    assert all(second.stats[2].of(t).pre_barrier_ns == 0 for t in sinks)
+    assert all(second.stats[2].of(t).async_ns > 60 * MS for t in sinks)

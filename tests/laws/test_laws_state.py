@@ -22,11 +22,11 @@ ROCKS = State(20_000, "rocksdb", Fraction(1, 2), 20, LSM)
 HEAP = replace(ROCKS, backend="hashmap")
 
 
-def world(state, options, kind=ALIGNED, **more):
+def world(state, options, kind=ALIGNED, **fields):
     """Two subtasks with 10 kB of state each, 400 records/s, files from 1 B on."""
     job = chain(2, rate=400, sink_ns=MS // 2)
     job = replace(job, vertices=tuple(v if v.state is None else replace(v, state=state) for v in job.vertices))
-    base = scenario(job, kind, **more)
+    base = scenario(job, kind, **fields)
     return replace(base, checkpoint=replace(base.checkpoint, state=options))
 
 
@@ -90,12 +90,12 @@ def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
     base = world(replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, format_),)))
     kept = done.job.files.held()
-    (savepoint,) = [one for one in kept if one.is_savepoint]
+    (savepoint,) = [snapshot for snapshot in kept if snapshot.is_savepoint]
 
     assert {savepoint.checkpoint} == {file.checkpoint for file in savepoint.files}
     assert {"savepoint"} == {file.scope for file in savepoint.files}
     assert sum(file.size_bytes for file in savepoint.files) >= 20_000
-    others = [file for one in kept if not one.is_savepoint for file in one.files]
+    others = [file for snapshot in kept if not snapshot.is_savepoint for file in snapshot.files]
     assert others
     assert savepoint.checkpoint not in {file.checkpoint for file in others}
 
@@ -106,7 +106,7 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))  # no compaction: a table stays what it is
     base = world(state, StateOptions(incremental=True, savepoints_keep_base=keeps), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, "native"),)))
-    savepoint = next(one.checkpoint for one in done.job.files.held() if one.is_savepoint)
+    savepoint = next(snapshot.checkpoint for snapshot in done.job.files.held() if snapshot.is_savepoint)
     after = [row for number, row, _ in with_state(done) if number == savepoint + 1]
 
     assert len(after) == 2
@@ -174,13 +174,13 @@ def test_law_28_all_times_scale_with_any_state(k, state):
     def slow(v, k):
         if v.state is None:
             return v
-        one, lsm = v.state, v.state.lsm
+        state, lsm = v.state, v.state.lsm
         lsm = replace(
             lsm, flush_bytes_per_second=10_000_000 // k, link_ns=lsm.link_ns * k,
             compaction_bytes_per_second=lsm.compaction_bytes_per_second // k,
         )  # fmt: skip
-        rate = None if one.serialize_bytes_per_second is None else one.serialize_bytes_per_second // k
-        return replace(v, state=replace(one, lsm=lsm, sync_ns=one.sync_ns * k, serialize_bytes_per_second=rate))
+        rate = None if state.serialize_bytes_per_second is None else state.serialize_bytes_per_second // k
+        return replace(v, state=replace(state, lsm=lsm, sync_ns=state.sync_ns * k, serialize_bytes_per_second=rate))
 
     def slowed(base, k):
         return replace(base, job=replace(base.job, vertices=tuple(slow(v, k) for v in base.job.vertices)))
@@ -189,7 +189,7 @@ def test_law_28_all_times_scale_with_any_state(k, state):
     base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)))
     vertices = tuple(v if v.source is None else replace(v, source=Source()) for v in base.job.vertices)
     base = replace(base, job=replace(base.job, vertices=vertices))
-    before, after = (with_state(run(one)) for one in (slowed(_scaled(base, 1), 1), slowed(_scaled(base, k), k)))
+    before, after = (with_state(run(variant)) for variant in (slowed(_scaled(base, 1), 1), slowed(_scaled(base, k), k)))
 
     assert len(before) >= 4
     assert [(row.written_bytes, row.state_bytes) for _, row, _ in before] == [(row.written_bytes, row.state_bytes) for _, row, _ in after]

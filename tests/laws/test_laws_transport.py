@@ -20,7 +20,7 @@ from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
 from tests.plane.worlds import drive, scripts, worlds
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "interpreted"])
-many = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+thorough = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
@@ -84,14 +84,14 @@ class Spy:
 
 
 @ENGINES
-@many
+@thorough
 @given(spec=worlds(), script=scripts())
 def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
     """When one is processed, all bytes written before it have been taken from its channel, and none written after it."""
     drive(Spy(build(spec, engine), spec), spec, script)
 
 
-@many
+@thorough
 @given(worlds(live=True), scripts())
 def test_law_01_records_keep_their_order(spec, script):
     """What a task reads from a source over one edge comes in the order it was emitted, priority markers or not."""
@@ -121,7 +121,7 @@ class Watch:
         self.blocked, self.seen, self.stops = set(), 0, 0
         take_head, be_told = plane.sending.take_head, plane.sending.be_told
 
-        def taken(channel):
+        def take_head_watched(channel):
             credit = channel.credit
             element = take_head(channel)
             self.seen += 1
@@ -133,15 +133,15 @@ class Watch:
                 self.stops += 1
             return element
 
-        def told(channel, kind, n):
+        def be_told_watched(channel, kind, n):
             if kind == "resume":
                 self.blocked.discard(channel.number)
             be_told(channel, kind, n)
 
-        plane.sending.take_head, plane.sending.be_told = taken, told
+        plane.sending.take_head, plane.sending.be_told = take_head_watched, be_told_watched
 
 
-@many
+@thorough
 @given(worlds(), scripts())
 def test_laws_02_and_05_nobody_sends_blocked_or_without_credit(spec, script):
     """After a blocking marker nothing leaves the queue before the resume; data never leaves without credit."""
@@ -248,7 +248,7 @@ def idlers(spy):
 
 
 @ENGINES
-@many
+@thorough
 @given(spec=worlds(), script=scripts())
 def test_law_06_nobody_rests_who_could_work(engine, spec, script):
     """No task is idle with a full buffer on a channel that is not blocked, none is back-pressured by an available output."""
@@ -261,7 +261,7 @@ def test_law_06_nobody_rests_who_could_work(engine, spec, script):
 
 
 @ENGINES
-@many
+@thorough
 @given(spec=worlds(), script=scripts())
 def test_law_07_time_is_spent_once(engine, spec, script):
     """Busy, idle, soft and hard back-pressured time of each task are the wall time, at every moment."""

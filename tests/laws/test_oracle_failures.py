@@ -1,10 +1,10 @@
 """Exact oracles of failures: the waste of checkpoints and failures against Young and Daly, and where the time of a run goes.
 
-One source that never waits: a checkpoint costs it C on its thread, a failure costs what it did since the barrier of the latest completed
+One source that never waits.  A checkpoint costs it C on its thread.  A failure costs what it did since the barrier of the latest completed
 checkpoint, and R until it runs again.  Failures are a Poisson process of mean M between them, the same one for every interval.
 
-After each restart the first trigger comes one interval I later, the k-th at k I; it waits w for the record being served and is complete at
-k I + w + C + d.  A failure X after the restart therefore keeps I + w of work if one completed, and I - C more for each further one; with
+After each restart the first trigger comes one interval I later, the k-th at k I.  It waits w for the record being served and is complete at
+k I + w + C + d.  A failure X after the restart therefore keeps I + w of work if one completed, and I - C more for each further one.  With
 q = exp(-I / M) and a cycle of M + R:
 
     kept = exp(-(w + C + d) / M) ((I + w) q + (I - C) q^2 / (1 - q)),    waste = 1 - kept / (M + R).
@@ -199,5 +199,5 @@ def test_the_time_of_a_run_is_accounted_for():
 
 
 PAUSED = COST / 100 * COST / 2
-"""Of the interval in which a failure falls the thread has been in a checkpoint for so long [s]: half of C, in the share C / I of them.
+"""So long has the thread been in a checkpoint in the interval of a failure [s]: half of C, in the share C / I of them.
 For all others the C of E[lost] was the pause of the checkpoint they go back to, and no work."""

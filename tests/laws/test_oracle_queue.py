@@ -1,8 +1,8 @@
 """An exact oracle of the data plane: a source, K places and a sink are the queue M/M/1/K (Kleinrock, Queueing Systems I, 3.6).
 
-Every record fills a buffer.  The source's service is exponential: while its output is available, records come as a Poisson stream;
-while it is not, none come, and memory of the service under way there is none.  So the source is back-pressured exactly while K
-records are in the system, where K counts the places of its pool that one channel may fill, of the receiver, and the sink's hands.
+Every record fills a buffer.  The source's service is exponential: while its output is available, records come as a Poisson stream.
+While it is not, none come, and memory of the service under way there is none.  So the source is back-pressured exactly while K
+records are in the system.  K counts the places of its pool that one channel may fill, of the receiver, and the sink's hands.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def ran(rho, seed, *, exclusive, floating, max_per_channel, local, seconds):
 
 
 def probability(n, rho, places):
-    """Of n customers in M/M/1/K."""
+    """P(n customers) in M/M/1/K."""
     return rho**n / sum(rho**k for k in range(places + 1))
 
 

@@ -17,8 +17,8 @@ RECORD = 1037  # 1000 of payload; the rest is Flink's
 OPTIONS = {"execution.checkpointing.interval": "2 s", "execution.checkpointing.timeout": "3 min"}
 
 
-def ckptsim(*words, **options):
-    return subprocess.Popen([sys.executable, "-m", "sim", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+def ckptsim(*arguments, **options):
+    return subprocess.Popen([sys.executable, "-m", "sim", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,11 @@ def imported(tmp_path_factory):
     with Cluster(task_managers=2) as flink:
         job = flink.submit(JOB, OPTIONS)
         flink.await_checkpoints(job, 2, within_s=90)
-        words = ["import", flink.url, "--job", job, "--sample", "25 s", "--save", str(answers), "--out", str(scenario)]
-        with ckptsim(*words) as command:
-            told = command.communicate(timeout=120)[1]
+        arguments = ["import", flink.url, "--job", job, "--sample", "25 s", "--save", str(answers), "--out", str(scenario)]
+        with ckptsim(*arguments) as command:
+            messages = command.communicate(timeout=120)[1]
 
-        assert 0 == command.returncode, told
+        assert 0 == command.returncode, messages
     return scenario, answers
 
 
@@ -74,9 +74,9 @@ def test_the_imported_job_runs_as_fast_as_the_real_one(imported):
 def test_a_saved_copy_imports_to_the_same_scenario(imported):
     """To be done elsewhere, without the cluster."""
     with ckptsim("import", str(imported[1])) as command:
-        copied, told = command.communicate(timeout=60)
+        copied, messages = command.communicate(timeout=60)
 
-    assert 0 == command.returncode, told
+    assert 0 == command.returncode, messages
     assert imported[0].read_text() == copied
 
 
@@ -88,9 +88,9 @@ def test_an_endpoint_that_dies_leaves_what_it_answered():
         with ckptsim("import", flink.url, "--sample", "5 min") as command:
             time.sleep(6)
             flink._end()
-            scenario, told = command.communicate(timeout=120)
+            scenario, messages = command.communicate(timeout=120)
 
     assert "UNKNOWN" in scenario
-    assert told.strip()
-    assert "Traceback" not in told
-    assert 0 == command.returncode, told
+    assert messages.strip()
+    assert "Traceback" not in messages
+    assert 0 == command.returncode, messages

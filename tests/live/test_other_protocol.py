@@ -30,7 +30,7 @@ def both(table, protocol, quantity, vertex=""):
 
 @pytest.mark.parametrize("protocol", [ALIGNED, UNALIGNED], ids=lambda protocol: protocol.name)
 def test_durations_come_as_predicted(table, protocol):
-    """Of the protocol it was imported under, and of the one nobody had seen."""
+    """Under the protocol it was imported under, and under the one nobody had seen."""
     predicted, measured = both(table, protocol, "end_to_end_duration")
 
     assert measured == pytest.approx(predicted, rel=DURATION, abs=NOISE_MS)

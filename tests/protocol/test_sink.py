@@ -59,9 +59,9 @@ def test_a_barrier_closes_the_transaction_and_opens_the_next():
 
 def test_a_restored_writer_goes_on_where_its_checkpoint_stood():
     """Records up to there are in other transactions; older checkpoints do not come again."""
-    writer, said = feed(Writer(7, (0, 0), opened_ns=5), WriterRestored(3, (4, 6)), EpochEnded(9, 4, (5, 6), 700))
+    writer, commands = feed(Writer(7, (0, 0), opened_ns=5), WriterRestored(3, (4, 6)), EpochEnded(9, 4, (5, 6), 700))
 
-    assert [HandOver(Committable(7, 4, ((4, 5), (6, 6)), 5, 700))] == said
+    assert [HandOver(Committable(7, 4, ((4, 5), (6, 6)), 5, 700))] == commands
     assert 4 == writer.last_checkpoint
     with pytest.raises(InvalidTransition):
         feed(Writer(7, (0, 0)), WriterRestored(3, (4, 6)), EpochEnded(9, 3, (5, 6), 700))

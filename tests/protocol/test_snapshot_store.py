@@ -78,7 +78,7 @@ def test_a_savepoint_is_the_users():
 
     assert () == commands
     assert [3] == list(store.retained)
-    assert [4] == [one.checkpoint for one in store.savepoints]
+    assert [4] == [snapshot.checkpoint for snapshot in store.savepoints]
     assert "full" == store.type_for("checkpoint")
 
 

@@ -204,8 +204,8 @@ def test_a_rescaled_tree_keeps_none_of_its_tables():
     rocks = made(ROCKS, INCREMENTAL)
     for number in (1, 2, 3):
         rocks.update(10, number * S)
-        taken, handles = take(rocks, number)
-    rocks.restore(3, [part(taken, handles, share=Fraction(1, 2))] * 2, 4 * S)
+        frozen, handles = take(rocks, number)
+    rocks.restore(3, [part(frozen, handles, share=Fraction(1, 2))] * 2, 4 * S)
     after, _ = take(rocks, 4)
 
     assert 3 == len(tables(handles))

@@ -49,7 +49,7 @@ def not_compared(scenario: Scenario) -> list[str]:
     """What `account` leaves out, and why; decided by the scenario alone."""
     if reason := _never_ends(scenario):
         return [reason]
-    resized = {name for one in scenario.rescale for name, _ in one.parallelism}
+    resized = {name for rescale in scenario.rescale for name, _ in rescale.parallelism}
     vertices = scenario.job.vertices
     fractions = [v.name for v in vertices if v.inputs and v.fan_out.denominator != 1]
     left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
@@ -118,8 +118,8 @@ def _behind(spec: PlaneSpec, writers: set[str]) -> set[str]:
 
 
 def _compared(what: str, actual: Counter[Lineage], expected: Counter[Lineage]) -> Iterator[str]:
-    missing, more = expected - actual, actual - expected
-    for words, records in (("too few", missing), ("too many", more)):
+    missing, extra = expected - actual, actual - expected
+    for phrase, records in (("too few", missing), ("too many", extra)):
         if records:
             vertex, index, ordinal = min(records)
-            yield f"{what} {records.total()} records {words}, the first is record {ordinal} of {vertex}[{index}]"
+            yield f"{what} {records.total()} records {phrase}, the first is record {ordinal} of {vertex}[{index}]"

@@ -13,7 +13,7 @@ from tests.worlds.events import movable
 
 __all__ = ["BROKEN", "broken", "suit"]
 
-BROKEN = {f"{one.path}: {one.name}": one for one in INJECTIONS}
+BROKEN = {f"{injection.path}: {injection.name}": injection for injection in INJECTIONS}
 """Each break by its name."""
 
 

@@ -21,7 +21,7 @@ class Draw(Random):
     def pick(self, *options: T) -> T:
         return self.choice(options)
 
-    def some(self, options: Sequence[T], most: int) -> list[T]:
+    def subset(self, options: Sequence[T], most: int) -> list[T]:
         """One to `most` of them, in their order."""
         chosen = self.sample(range(len(options)), min(len(options), self.randint(1, most)))
         return [options[i] for i in sorted(chosen)]

@@ -28,7 +28,7 @@ def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
         return None
     rows = []
     for begin in (100, 1100)[: draw.pick(1, 1, 1, 2)]:
-        names = draw.some(candidates, 2)
+        names = draw.subset(candidates, 2)
         parallelism = {name: draw.randint(1, min(6, job[name].get("max-parallelism", 6))) for name in names}
         rows.append(
             {"at": draw.ms(begin, begin + 1000), "parallelism": parallelism}

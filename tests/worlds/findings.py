@@ -31,7 +31,7 @@ def small_once(document: Document, outcome: Outcome, seed: int) -> str | None:
 
 def small(document: Document, outcome: Outcome, seed: int, run: Run | None = None) -> str:
     """`run`: how a world is judged; default: as every world, with both engines if they differed."""
-    judge = run or (lambda one: run_document(one, compare=outcome.kind in ("differ", "unaccounted")))
+    judge = run or (lambda world: run_document(world, compare=outcome.kind in ("differ", "unaccounted")))
     last = outcome
 
     def holds(candidate: Document) -> bool:

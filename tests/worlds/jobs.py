@@ -53,7 +53,7 @@ def draw_job(draw: Draw, *, bounded: bool) -> Document:
 def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> None:
     parallelism = draw.pick(1, 1, 2, 2, 3, 5)
     rate = draw.pick(40, 100, 250)
-    each = max(1, min(round(rate * draw.uniform(0.2, 2)), 500 // parallelism))
+    records_each = max(1, min(round(rate * draw.uniform(0.2, 2)), 500 // parallelism))
     source: Document = {"record": draw.size_law(draw.pick(*RECORDS))}
     per_subtask = draw.chance(0.6)
     given: Any = f"{rate if per_subtask else rate * parallelism}/s"
@@ -67,11 +67,11 @@ def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> Non
         )
     source["rate-per-subtask" if per_subtask else "rate"] = given
     if bounded and draw.chance(0.7):
-        source["records-per-subtask"] = each
+        source["records-per-subtask"] = records_each
     elif bounded:
-        source["records"] = each * parallelism
+        source["records"] = records_each * parallelism
     sketch.job[name] = {"source": source, "parallelism": parallelism} | draw.section(0.5, service=lambda: draw.pick("0 s", "50 us", "1 ms"))
-    _keep(sketch, name, float(each * parallelism))
+    _keep(sketch, name, float(records_each * parallelism))
 
 
 def _steps(draw: Draw, rate: int) -> list[Document]:
@@ -108,14 +108,14 @@ def _commit(draw: Draw, *, cascades: bool) -> Any:
 
 def _add_reader(draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last: bool = False, read_on: bool = True) -> None:
     """`last`: it reads all that nobody else has read."""
-    upstream = draw.some(sketch.readable(), 3) if not last else list(sketch.unread) or draw.some(sketch.readable(), 2)
+    upstream = draw.subset(sketch.readable(), 3) if not last else list(sketch.unread) or draw.subset(sketch.readable(), 2)
     parallelism = draw.pick(1, 1, 2, 2, 3, 3, 4, 6)
     inputs, records = dict[str, Any](), 0.0
     for up in upstream:
         ship = _ship(draw, sketch, up, parallelism)
         records += sketch.records[up] * (parallelism if ship == "broadcast" else 1)
         inputs[up] = ship
-    work_us = [one for one in SERVICES_US if records / parallelism * one <= MOST_WORK_S * 1e6]
+    work_us = [service_us for service_us in SERVICES_US if records / parallelism * service_us <= MOST_WORK_S * 1e6]
     job_service = draw.duration_law(f"{draw.choice(work_us)} us")
     for up, ship in inputs.items():
         details = draw.section(
@@ -126,13 +126,13 @@ def _add_reader(draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last
         inputs[up] = {"ship": ship} | details if details or draw.chance(0.5) else ship
     vertex: Document = {"input": inputs, "parallelism": parallelism, "service": job_service, "record": draw.size_law(draw.pick(*RECORDS))}
     fan_outs = [1, 1, 0.5, 0.7, 0, 1.5, 2]
-    fan_out = draw.pick(*[one for one in fan_outs if records * one <= MOST_RECORDS / 2])
+    fan_out = draw.pick(*[factor for factor in fan_outs if records * factor <= MOST_RECORDS / 2])
     vertex |= {"fan-out": fan_out} if fan_out != 1 or draw.chance(0.1) else {}
     if len(upstream) > 1 and draw.chance(0.6):
         vertex["combine"] = draw.pick("join", "join", "union")
     vertex |= extra | _details(draw, parallelism)
     sketch.job[name] = vertex
-    sketch.unread = [one for one in sketch.unread if one not in upstream]
+    sketch.unread = [vertex for vertex in sketch.unread if vertex not in upstream]
     if read_on:
         _keep(sketch, name, records * fan_out)
 

@@ -18,7 +18,7 @@ from sim.runtime.run.result import Result
 __all__ = ["LONG_NS", "exceeded", "lifted"]
 
 LONG_NS = 3600 * 10**9
-MANY = 10**6
+UNLIMITED = 10**6
 ROOM = ("B to stage", "B left", "503 Slow Down")
 """What failures say of limits that no time is held against: space, requests per second."""
 SAVED = ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE", "CHANNEL_STATE_SHARED_STREAM_EXCEPTION")
@@ -27,7 +27,7 @@ SAVED = ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAIL
 
 def lifted(scenario: Scenario) -> Scenario:
     """As much time, room and patience as anybody may need; faults and outages stay."""
-    checkpoint = replace(scenario.checkpoint, timeout_ns=LONG_NS, tolerable_failed=MANY, staging_bytes=None)
+    checkpoint = replace(scenario.checkpoint, timeout_ns=LONG_NS, tolerable_failed=UNLIMITED, staging_bytes=None)
     storage = scenario.storage
     store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
     retry = replace(storage.retry, timeout_ns=None)

@@ -26,7 +26,7 @@ from tests.worlds.tally import Tally
 from tests.worlds.trial import Outcome, run_document
 from tests.worlds.wrong import WRONG
 
-__all__ = ["Task", "Told", "first_seed", "plan", "report", "run"]
+__all__ = ["Task", "WorldResult", "first_seed", "plan", "report", "run"]
 
 SOUND = ""
 WRONG_EVERY = 10  # one world in so many has a wrong strategy, or a broken runtime
@@ -40,7 +40,7 @@ class Task(NamedTuple):
     compare: bool = False
 
 
-class Told(NamedTuple):
+class WorldResult(NamedTuple):
     """What one world came to."""
 
     task: Task
@@ -70,53 +70,53 @@ def plan(count: int, first: int = 0) -> list[Task]:
     ]
 
 
-def run(task: Task) -> Told:
+def run(task: Task) -> WorldResult:
     world = document(task.seed, task.wrong)
     with broken(task.wrong):
-        told = Told(task, run_document(world, compare=task.compare and not task.wrong), frozenset(keys_of(world)))
-    return told._replace(small=small_once(world, told.outcome, task.seed) or "") if told.bad else told
+        result = WorldResult(task, run_document(world, compare=task.compare and not task.wrong), frozenset(keys_of(world)))
+    return result._replace(small=small_once(world, result.outcome, task.seed) or "") if result.bad else result
 
 
-def run_all(tasks: list[Task], jobs: int) -> Iterator[Told]:
+def run_all(tasks: list[Task], jobs: int) -> Iterator[WorldResult]:
     """As they end."""
     warm()
-    for _, told in each(_run, tasks, jobs=jobs):
-        yield told
+    for _, result in each(_run, tasks, jobs=jobs):
+        yield result
 
 
-def _run(task: Task, _progress: object) -> Told:
+def _run(task: Task, _progress: object) -> WorldResult:
     return run(task)
 
 
-def report(results: Iterable[Told], count: int, folder: Path) -> int:
+def report(results: Iterable[WorldResult], count: int, folder: Path) -> int:
     """Tell the progress and the sums, also of a run that was stopped; exit code."""
     tally, done, stopped = Tally(), 0, False
     try:
-        for done, told in enumerate(results, 1):
-            tally.add(told)
-            if told.bad:
-                tell(told, folder)
+        for done, result in enumerate(results, 1):
+            tally.add(result)
+            if result.bad:
+                tell(result, folder)
             if done % max(1, count // 20) == 0:
                 found = sum(map(len, tally.findings.values()))
-                say(f"{done} of {count} worlds, {time.monotonic() - tally.began:.0f} s, CPU {tally.cpu_s:.0f} s, {found} findings")
+                print_line(f"{done} of {count} worlds, {time.monotonic() - tally.began:.0f} s, CPU {tally.cpu_s:.0f} s, {found} findings")
     except KeyboardInterrupt:
         stopped = True
-        say(f"stopped after {done} of {count} worlds")
+        print_line(f"stopped after {done} of {count} worlds")
     for line in tally.lines():
-        say(line)
+        print_line(line)
     return 130 if stopped else 1 if tally.findings or tally.missed else 0
 
 
-def tell(told: Told, folder: Path) -> None:
+def tell(result: WorldResult, folder: Path) -> None:
     """One line, and the files."""
-    seed, wrong, outcome = told.task.seed, told.task.wrong, told.outcome
+    seed, wrong, outcome = result.task.seed, result.task.wrong, result.outcome
     path = keep(folder, f"world-{seed}", write(document(seed, wrong), f"{outcome.kind}: {outcome.fact} (seed {seed})"))
-    if told.small:
-        path = keep(folder, f"small-{seed}", told.small)
-    say(f"seed {seed}{f' ({wrong})' if wrong else ''}: {outcome.kind}: {outcome.fact}  [{path}]")
+    if result.small:
+        path = keep(folder, f"small-{seed}", result.small)
+    print_line(f"seed {seed}{f' ({wrong})' if wrong else ''}: {outcome.kind}: {outcome.fact}  [{path}]")
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -131,7 +131,7 @@ def main() -> int:
     if not 0 < chosen.count <= MOST:
         parser.error(f"--count must lie between 1 and {MOST}")
     first = first_seed(datetime.now(UTC)) if chosen.first is None else chosen.first
-    say(f"{chosen.count} worlds from seed {first} (--first {first} runs them again)")
+    print_line(f"{chosen.count} worlds from seed {first} (--first {first} runs them again)")
     return report(run_all(plan(chosen.count, first), chosen.jobs), chosen.count, chosen.folder)
 
 

@@ -33,7 +33,7 @@ def draw_checkpoint(draw: Draw, job: Document) -> Document:
     )  # fmt: skip
     edges = [f"{up} -> {name}" for name, vertex in job.items() for up in vertex.get("input", {})]
     if draw.chance(0.08):
-        options["forced-aligned"] = draw.some(edges, 2)
+        options["forced-aligned"] = draw.subset(edges, 2)
     return options
 
 

@@ -41,7 +41,7 @@ def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu
 
 def _candidates(document: Document) -> Iterator[Document]:
     """One change each; the most promising first."""
-    for key in [one for one in document if (one,) not in NEEDED]:
+    for key in [name for name in document if (name,) not in NEEDED]:
         yield _without(document, (key,))
     for name in reversed(document["job"]):
         if (without := _without_vertex(document, name)) is not None:
@@ -100,7 +100,8 @@ def _without_vertex(document: Document, name: str) -> Document | None:
     options = changed["checkpoint"]
     if "forced-aligned" in options:
         options["forced-aligned"] = [edge for edge in options["forced-aligned"] if name not in edge.split(" -> ")]
-    changed["faults"] = [one for one in changed.get("faults", []) if name not in str(one.get("kill", one.get("slow", ""))).split("[")]
+    targets = [(fault, str(fault.get("kill", fault.get("slow", ""))).split("[")) for fault in changed.get("faults", [])]
+    changed["faults"] = [fault for fault, target in targets if name not in target]
     rescale = changed.get("rescale", [])
     for row in rescale if isinstance(rescale, list) else [rescale]:
         row["parallelism"].pop(name, None)

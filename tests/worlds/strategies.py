@@ -67,8 +67,8 @@ def stop(how: str) -> Change:
 
 def both(*changes: Change) -> Change:
     def change(base: Scenario) -> Scenario:
-        for one in changes:
-            base = one(base)
+        for change in changes:
+            base = change(base)
         return base
 
     return change
@@ -122,5 +122,5 @@ def base() -> Scenario:
     vertices = chain(2, sink_ns=8 * MS, rate=150).vertices
     vertices = tuple(replace(v, source=replace(v.source, total=350)) if v.source is not None else v for v in vertices)
     sink = replace(vertices[-1], commit=Commit(time_ns=MS), flush=Flush(bytes=20_000, files=2))
-    one = scenario(Job((*vertices[:-1], sink)), interval_ms=450)
-    return quick_restarts(replace(one, name="verdict", run=replace(one.run, duration_ns=20 * SECOND)))
+    world = scenario(Job((*vertices[:-1], sink)), interval_ms=450)
+    return quick_restarts(replace(world, name="verdict", run=replace(world.run, duration_ns=20 * SECOND)))

@@ -13,7 +13,7 @@ from tests.worlds.keys import EXCEPTIONS, all_keys
 from tests.worlds.wrong import WRONG
 
 if TYPE_CHECKING:
-    from tests.worlds.nightly import Told
+    from tests.worlds.nightly import WorldResult
 
 __all__ = ["Tally"]
 
@@ -31,17 +31,17 @@ class Tally:
     sums: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0
 
-    def add(self, told: Told) -> None:
-        wrong, outcome = told.task.wrong, told.outcome
+    def add(self, result: WorldResult) -> None:
+        wrong, outcome = result.task.wrong, result.outcome
         noticed = ("violated", "crash", "unaccounted") if wrong in BROKEN else ("violated",)  # an error is noticed as well
         caught = wrong != "" and outcome.kind in noticed
         self.worlds[wrong] += 1
         self.caught[wrong] += caught
-        self.set_in.update(told.keys)
-        self.caught_with.update(told.keys if caught else ())
-        if told.bad:
-            self.findings.setdefault(outcome.finding, []).append(told.task.seed)
-        self.sums.update(restarts=outcome.restarts, checkpoints=outcome.completed, commits=outcome.commits, compared=told.task.compare,
+        self.set_in.update(result.keys)
+        self.caught_with.update(result.keys if caught else ())
+        if result.bad:
+            self.findings.setdefault(outcome.finding, []).append(result.task.seed)
+        self.sums.update(restarts=outcome.restarts, checkpoints=outcome.completed, commits=outcome.commits, compared=result.task.compare,
                          simulated_s=outcome.simulated_ns // 10**9)  # fmt: skip
         self.cpu_s += outcome.cpu_s
 

@@ -88,9 +88,9 @@ def test_the_undisturbed_job_is_the_same_job():
 )
 def test_a_broken_restore_shows_in_the_end(broken, name, fan_out, difference):
     """Without any checker."""
-    one = next(injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned"))
+    chosen = next(injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned"))
     with pytest.MonkeyPatch.context() as patch:
-        one.apply(patch)
+        chosen.apply(patch)
         found = account(world(name, fan_out))
 
     assert any(difference in line for line in found), found

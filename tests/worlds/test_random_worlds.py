@@ -11,7 +11,7 @@ from tests.worlds.broken import BROKEN
 from tests.worlds.generator import FOLDER, document, text
 from tests.worlds.keys import EXCEPTIONS, all_keys, keys_of
 from tests.worlds.limits import LONG_NS
-from tests.worlds.nightly import MOST, SOUND, WRONG_EVERY, Task, Told, first_seed, plan, report, run
+from tests.worlds.nightly import MOST, SOUND, WRONG_EVERY, Task, WorldResult, first_seed, plan, report, run
 from tests.worlds.trial import Outcome, run_document, run_text
 from tests.worlds.wrong import WRONG
 
@@ -27,7 +27,7 @@ def test_a_seed_is_a_world():
 
     assert texts == [text(seed) for seed in SEEDS]
     assert len(texts) == len(set(texts))
-    assert all(len(loads(one, folder=FOLDER).scenarios) == 1 for one in texts[:15])
+    assert all(len(loads(source, folder=FOLDER).scenarios) == 1 for source in texts[:15])
 
 
 def test_every_key_of_the_schema_has_its_worlds():
@@ -76,9 +76,9 @@ def test_sound_worlds_are_sound():
     """No violation, no error, an end, and the engines agree; restarts and commits happen."""
     outcomes = {seed: run_document(document(seed), compare=seed % 4 == 0) for seed in SOUND_SEEDS}
 
-    assert {} == {seed: one.finding for seed, one in outcomes.items() if one.kind}
-    assert sum(one.restarts for one in outcomes.values()) >= 3
-    assert sum(one.commits for one in outcomes.values()) >= 50
+    assert {} == {seed: outcome.finding for seed, outcome in outcomes.items() if outcome.kind}
+    assert sum(outcome.restarts for outcome in outcomes.values()) >= 3
+    assert sum(outcome.commits for outcome in outcomes.values()) >= 50
 
 
 @pytest.mark.parametrize("wrong", sorted(WRONG))
@@ -93,7 +93,7 @@ def test_wrong_strategies_are_caught(wrong):
 def test_broken_runtimes_are_noticed(name):
     """In one of a few worlds at least; afterwards the runtime is whole again."""
     results = (run(Task(seed, name)) for seed in range(300, 330))
-    noticed = next(one for one in results if one.outcome.kind in ("violated", "crash"))
+    noticed = next(result for result in results if result.outcome.kind in ("violated", "crash"))
 
     assert not noticed.bad, "the fault is ours"
     assert "" == run_document(document(SOUND_SEEDS[0])).finding
@@ -122,13 +122,13 @@ def test_seeds_of_two_runs_never_overlap():
     assert first_seed(now + timedelta(seconds=59)) == first_seed(now)
 
 
-def told(seed=1, wrong=SOUND, kind="", fact="", small=""):
-    return Told(Task(seed, wrong), Outcome(kind, fact, 1, 5, 9, 2 * 10**9), frozenset({"Vertex.commit"}), small)
+def judged(seed=1, wrong=SOUND, kind="", fact="", small=""):
+    return WorldResult(Task(seed, wrong), Outcome(kind, fact, 1, 5, 9, 2 * 10**9), frozenset({"Vertex.commit"}), small)
 
 
 def test_a_sound_world_with_a_violation_fails(tmp_path, capsys):
     """It is told by its seed, and its scenario is kept, whole and small."""
-    code = report([told(), told(7, kind="violated", fact="3 records are lost", small="# it is small\n")], 2, tmp_path)
+    code = report([judged(), judged(7, kind="violated", fact="3 records are lost", small="# it is small\n")], 2, tmp_path)
 
     assert 1 == code
     assert "# it is small\n" == (tmp_path / "small-7.yaml").read_text()
@@ -143,13 +143,13 @@ def test_one_record_and_many_are_one_kind_of_finding():
 def test_a_wrong_world_with_a_violation_is_as_it_should_be(tmp_path):
     wrong = min(WRONG)
 
-    assert 0 == report([told(), told(8, wrong, "violated", "3 records are lost")], 2, tmp_path)
-    assert 1 == report([told(8, wrong, "crash", "KeyError")], 1, tmp_path), "an error is a mistake of the program"
+    assert 0 == report([judged(), judged(8, wrong, "violated", "3 records are lost")], 2, tmp_path)
+    assert 1 == report([judged(8, wrong, "crash", "KeyError")], 1, tmp_path), "an error is a mistake of the program"
 
 
 def test_a_wrong_strategy_that_is_never_caught_is_told(tmp_path, capsys):
     wrong = min(WRONG)
-    results = [told(seed, wrong) for seed in range(40)] + [told(50, name, "violated", "lost") for name in WRONG if name != wrong]
+    results = [judged(seed, wrong) for seed in range(40)] + [judged(50, name, "violated", "lost") for name in WRONG if name != wrong]
 
     assert 1 == report(results, len(results), tmp_path)
     assert f"  {wrong:70} {40:7} {0:7}  NEVER CAUGHT" in capsys.readouterr().out
@@ -157,7 +157,7 @@ def test_a_wrong_strategy_that_is_never_caught_is_told(tmp_path, capsys):
 
 def test_a_run_that_is_stopped_tells_what_it_found(tmp_path, capsys):
     def stopped():
-        yield told(7, kind="violated", fact="3 records are lost")
+        yield judged(7, kind="violated", fact="3 records are lost")
         raise KeyboardInterrupt
 
     assert 130 == report(stopped(), 100, tmp_path)
@@ -181,7 +181,8 @@ def test_a_job_that_restarts_for_ever_is_a_finding(monkeypatch):
     """What its status says is no excuse."""
     honest, status = trial.simulate, "RESTARTING FOR EVER: 9 times in a row from checkpoint 2 because of 'flush: no answer within 1 s'"
     free = lambda scenario: scenario.checkpoint.timeout_ns == LONG_NS  # noqa: E731
-    monkeypatch.setattr(trial, "simulate", lambda one: honest(one) if free(one) else replace(honest(one), job_status=status))
+    stuck = lambda scenario: replace(honest(scenario), job_status=status)  # noqa: E731
+    monkeypatch.setattr(trial, "simulate", lambda scenario: (honest if free(scenario) else stuck)(scenario))
 
     assert "endless" == run_text(KNOWN_WORLDS[0].read_text()).kind
 

@@ -20,9 +20,9 @@ def valid(world):
 
 
 def test_only_what_matters_is_left():
-    """Of a world that is bad whenever a vertex has two inputs and something is to fail."""
-    world = next(one for one in map(document, range(100)) if joined(one) and len(one["job"]) > 5)
-    least = shrink(world, lambda one: joined(one) and valid(one))
+    """The world is bad whenever a vertex has two inputs and something is to fail."""
+    world = next(candidate for candidate in map(document, range(100)) if joined(candidate) and len(candidate["job"]) > 5)
+    least = shrink(world, lambda candidate: joined(candidate) and valid(candidate))
 
     assert joined(least)
     assert {"version", "job", "checkpoint", "run", "faults"} == set(least)
@@ -32,10 +32,10 @@ def test_only_what_matters_is_left():
 
 def test_the_same_kind_of_finding_remains():
     """A smaller world in which something else happens is none."""
-    world = next(one for one in map(document, range(100)) if "faults" in one)
+    world = next(candidate for candidate in map(document, range(100)) if "faults" in candidate)
 
-    def judge(one):
-        return Outcome("violated", "3 records are lost") if "faults" in one else Outcome("crash", "KeyError")
+    def judge(candidate):
+        return Outcome("violated", "3 records are lost") if "faults" in candidate else Outcome("crash", "KeyError")
 
     text = small(world, Outcome("violated", "12 records are lost"), 5, judge)
 
@@ -44,10 +44,10 @@ def test_the_same_kind_of_finding_remains():
 
 
 def test_the_search_is_bounded():
-    tries = []
-    shrink(document(3), lambda one: tries.append(one) or False, most_tries=7)
+    attempts = []
+    shrink(document(3), lambda candidate: attempts.append(candidate) or False, most_tries=7)
 
-    assert 7 == len(tries)
+    assert 7 == len(attempts)
 
 
 def test_the_traces_of_a_world_are_kept_with_it(tmp_path):

@@ -12,13 +12,13 @@ def verdicts():
     return {strategy.name: {fault: verdict(strategy, fault) for fault in FAULTS} for strategy in STRATEGIES}
 
 
-@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one.sound], ids=lambda one: one.name)
+@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if strategy.sound], ids=lambda strategy: strategy.name)
 def test_sound_strategies_are_not_accused(strategy, verdicts):
     """Whatever fails: the job finishes, nothing is lost, nothing comes twice."""
     assert dict.fromkeys(FAULTS, "sound") == verdicts[strategy.name]
 
 
-@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if not one.sound], ids=lambda one: one.name)
+@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if not strategy.sound], ids=lambda strategy: strategy.name)
 def test_wrong_strategies_are_caught(strategy, verdicts):
     """By one of the faults at least."""
     assert {"sound"} != set(verdicts[strategy.name].values())

@@ -1,7 +1,7 @@
 """A run in which every record carries its identity, from its source to the commit: slow, readable, the same whatever fails.
 
-The identities live in the reference plane.  A job that begins from another one's snapshot takes them over with the records: where its
-streams stand as they stood, one by one; where they were dealt out anew, in any order, for only the records are known and not their places.
+The identities live in the reference plane.  A job that begins from another one's snapshot takes them over with the records.  Where its
+streams stand as they stood, it takes them one by one; where they were dealt out anew, in any order: the places of records are not known.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def traced(scenario: Scenario) -> Traced:
     result.status, result.spec = chain.status, last.spec
     for world in worlds:
         pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
-        result.resized |= {one.name for one, final in pairs if one.parallelism != final.parallelism}
+        result.resized |= {first.name for first, final in pairs if first.parallelism != final.parallelism}
     vertices = last.scenario.job.vertices
     result.emits_late = {row.name for row in vertices if row.commit is not None and row.commit.emits == "on-commit"}
     plane = _plane(last)
@@ -81,28 +81,28 @@ def _plane(world: World) -> ReferencePlane:
 
 
 def _watch_commits(worlds: list[World], number: int, committed: dict[str, Counter[Lineage]]) -> None:
-    outside = worlds[number].output
-    commit = outside.commit
+    output = worlds[number].output
+    commit = output.commit
 
     def watched(fresh: Iterable[Committable]) -> None:
         several = list(fresh)
-        for one in several:
-            name = worlds[number].names[one.writer]
-            committed.setdefault(name[0], Counter()).update(_records(worlds[: number + 1], name, one))
+        for transaction in several:
+            name = worlds[number].names[transaction.writer]
+            committed.setdefault(name[0], Counter()).update(_records(worlds[: number + 1], name, transaction))
         commit(several)
 
-    outside.commit = watched  # type: ignore[method-assign]
+    output.commit = watched  # type: ignore[method-assign]
 
 
-def _records(worlds: list[World], writer: tuple[str, int], one: Committable) -> Iterator[Lineage]:
+def _records(worlds: list[World], writer: tuple[str, int], transaction: Committable) -> Iterator[Lineage]:
     """What a transaction holds; one that a job began with is counted as the job before it counts."""
     *earlier, world = worlds
-    if world.beginning is not None and one.epoch <= world.beginning.snapshot.checkpoint:
-        yield from _records(earlier, writer, one)
+    if world.beginning is not None and transaction.epoch <= world.beginning.snapshot.checkpoint:
+        yield from _records(earlier, writer, transaction)
         return
     names = world.names
     channels = _plane(world).all_tasks[names.index(writer)].channels_in
-    for channel, (begin, end) in zip(channels, one.inputs, strict=True):
+    for channel, (begin, end) in zip(channels, transaction.inputs, strict=True):
         known = channel.history[begin:end]
         yield from ((*names[task], ordinal) if task >= 0 else ("nobody", 0, 0) for task, ordinal in known)
         yield from [("nobody", 0, 0)] * (end - begin - len(known))
@@ -117,7 +117,8 @@ def _hand_over(old: World, new: World, beginning: Beginning) -> None:
     def renumbered(records: Iterable[Identity]) -> list[Identity]:
         return [(number[names[task]], ordinal) if task >= 0 else (task, ordinal) for task, ordinal in records]
 
-    kept = {v for v, (one, two) in enumerate(zip(old.spec.vertices, new.spec.vertices, strict=True)) if one.parallelism == two.parallelism}
+    pairs = zip(old.spec.vertices, new.spec.vertices, strict=True)
+    kept = {v for v, (older, newer) in enumerate(pairs) if older.parallelism == newer.parallelism}
     for vertex in range(len(new.spec.vertices)):
         sources = [before.all_tasks[t] for t, v in enumerate(old.layout.vertex) if v == vertex]
         targets = [after.all_tasks[t] for t, v in enumerate(new.layout.vertex) if v == vertex]
@@ -125,7 +126,7 @@ def _hand_over(old: World, new: World, beginning: Beginning) -> None:
             for task, twin in zip(sources, targets, strict=True):
                 twin.served_records = renumbered(task.served_records)
             continue
-        pool = iter([one for task in sources for one in renumbered(task.served_records[: parts[task.number].position.served])])
+        pool = iter([record for task in sources for record in renumbered(task.served_records[: parts[task.number].position.served])])
         for twin in targets:
             twin.served_records = list(islice(pool, beginning.parts[twin.number].position.served))
     for edge in range(len(new.spec.edges)):
@@ -136,11 +137,11 @@ def _hand_over(old: World, new: World, beginning: Beginning) -> None:
                 twin_channel.history = renumbered(channel.history)
             continue
         places = [(channel, *_places(channel, parts)) for channel in channels]
-        held_back = iter([one for c, held, read, _ in places for one in renumbered(c.history[held:read])])
-        flying = iter([one for c, _, read, written in places for one in renumbered(c.history[read:written])])
+        held_back = iter([record for c, held_from, read, _ in places for record in renumbered(c.history[held_from:read])])
+        flying = iter([record for c, _, read, written in places for record in renumbered(c.history[read:written])])
         for twin_channel in twins:
-            held, read, written = _places(twin_channel, beginning.parts)
-            twin_channel.history = [(-1, -1)] * held + [*islice(held_back, read - held), *islice(flying, written - read)]
+            held_from, read, written = _places(twin_channel, beginning.parts)
+            twin_channel.history = [(-1, -1)] * held_from + [*islice(held_back, read - held_from), *islice(flying, written - read)]
 
 
 def _places(channel: Channel, parts: Mapping[int, TaskSnapshot]) -> tuple[int, int, int]:

@@ -69,13 +69,13 @@ def run_text(text: str, *, compare: bool = False, patience: int = PATIENCE) -> O
     return replace(outcome, cpu_s=time.process_time() - began)
 
 
-def differences(one: Result, other: Result) -> list[str]:
+def differences(first: Result, second: Result) -> list[str]:
     """Names of tables, columns and other results that are not the same to the byte."""
-    names = [name for name in ("job_status", "ended_ns", "violations") if getattr(one, name) != getattr(other, name)]
-    if list(one.journal) != list(other.journal):
+    names = [name for name in ("job_status", "ended_ns", "violations") if getattr(first, name) != getattr(second, name)]
+    if list(first.journal) != list(second.journal):
         names.append("journal")
-    for name, table in one.tables.items():
-        twin = other.tables[name]
+    for name, table in first.tables.items():
+        twin = second.tables[name]
         if len(table) != len(twin):
             names.append(f"{name} (rows)")
         elif not table.equals(twin):

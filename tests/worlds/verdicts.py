@@ -15,7 +15,7 @@ __all__ = ["TABLE", "table", "verdict"]
 TABLE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- verdicts -->\n", "<!-- /verdicts -->\n"
 """The table stands between them."""
-WORDS = {
+SHORT_FACTS = {
     "twice": "twice",
     "are lost": "lost",
     "never processed": "lost",
@@ -33,7 +33,7 @@ def verdict(strategy: Strategy, fault: str) -> str:
 
 
 def word(violation: Violation) -> str:
-    return next((short for part, short in WORDS.items() if part in violation.fact), violation.fact)
+    return next((short for part, short in SHORT_FACTS.items() if part in violation.fact), violation.fact)
 
 
 def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
