@@ -47,7 +47,7 @@ def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *,
         raise _refused(file, "is about a chain of jobs: advice is about one")
     patience_ns = round((recovery_ms or 0) * 1.25 * 1e6)
     plain = _plain(file, overrides)
-    common = {**_given(overrides), **_left_out(scenario, plain)}
+    common = {**_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
     return Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds)
 
@@ -59,7 +59,7 @@ def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
     return plain
 
 
-def _given(overrides: Sequence[str]) -> Point:
+def _override_values(overrides: Sequence[str]) -> Point:
     """They stand in the sweep file, too."""
     split = (override.partition("=") for override in overrides)
     return {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}

@@ -1,8 +1,9 @@
 """Which settings are run, and how often: few runs of all, more of those that may still be the one.
 
 Intervals are tried from the shortest on, as long as longer ones can still keep the limits and pay: the longest are by far the dearest
-to simulate.  Then whatever is chosen again and again when means are drawn anew, and today's setting, runs more often, until one setting
-is the choice in nearly all draws (racing under common random numbers: Maron and Moore, Artificial Intelligence Review 11, 1997).
+to simulate.  Then means are drawn anew, again and again.  Whatever is chosen in some draws, and today's setting, runs more often,
+until one setting is the choice in nearly all of them.  This is racing under common random numbers (Maron and Moore, Artificial
+Intelligence Review 11, 1997).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
     )  # fmt: skip
     losses = Section("Directories others depend on", ["strategy", "rm -r", "lost"], [])
     for name, run in reporting.items():
-        snapshots.rows.extend([name, *row] for row in _taken(run, edges))
+        snapshots.rows.extend([name, *row] for row in _snapshot_rows(run, edges))
         began.rows.extend([name, *row] for row in _began(run["restores"]))
         kept.rows.extend([name, *row] for row in _kept(run["snapshots"]))
         losses.rows.extend([name, *row] for row in _losses(run))
@@ -49,7 +49,7 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
     return run["checkpoints"]["savepointFormat"] != ""
 
 
-def _taken(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
     """A row for each kind of snapshot; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]

@@ -72,13 +72,13 @@ def _complete(recording: Recording) -> list[float]:
 
 def _notify(recording: Recording) -> list[float]:
     """At tasks that are soon done with a record: others hear of it when they are."""
-    heard = recording.event_table("complete")
-    if heard.empty or "start" not in heard:
+    completions = recording.event_table("complete")
+    if completions.empty or "start" not in completions:
         return []
     quick = {node.id for node in recording.config.nodes if max(node.service_us, node.service_us2 or 0) <= _QUICK_US}
     acknowledged = {point.id: point.latest_ack_timestamp for point in _periodic(recording)}
-    heard = heard[heard["node"].isin(quick) & heard["chk"].isin(acknowledged)]
-    return (heard["start"] - heard["chk"].map(acknowledged) - _metadata_ms(recording)).tolist()
+    completions = completions[completions["node"].isin(quick) & completions["chk"].isin(acknowledged)]
+    return (completions["start"] - completions["chk"].map(acknowledged) - _metadata_ms(recording)).tolist()
 
 
 def _first_trigger(recording: Recording) -> list[float]:
@@ -97,12 +97,12 @@ def _close(recording: Recording) -> list[float]:
     if recording.final_state != "FINISHED":
         return []
     closed = {node: float(rows["t"].max()) for kind in ("close", "source_close") for node, rows in _by_node(recording, kind)}
-    heard = {node: rows.groupby("sub")["t"].max() for node, rows in _by_node(recording, "complete")}
+    completions = {node: rows.groupby("sub")["t"].max() for node, rows in _by_node(recording, "complete")}
     samples: list[float] = []
     for node, rows in _by_node(recording, "close"):
         before = [closed.get(edge.upstream) for edge in recording.config.node(node).inputs]
-        if node in heard and None not in before:
-            waited = rows["sub"].map(heard[node]).clip(lower=max(time for time in before if time is not None))
+        if node in completions and None not in before:
+            waited = rows["sub"].map(completions[node]).clip(lower=max(time for time in before if time is not None))
             samples += (rows["t"] - waited).dropna().tolist()
     return samples
 

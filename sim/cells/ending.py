@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["ENDING", "end_with_parent", "held", "without_handlers"]
+__all__ = ["ENDING", "delayed_signals", "end_with_parent", "without_handlers"]
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Ctrl-C, a supervisor's wish, a terminal that is closed."""
@@ -20,7 +20,7 @@ _DIE_WITH_PARENT = 1
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def delayed_signals() -> Iterator[None]:
     """Ending signals count once the block is over, however it ends.  What is half begun there would stay for ever."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from sim.cells.ending import end_with_parent, held, without_handlers
+from sim.cells.ending import delayed_signals, end_with_parent, without_handlers
 
 __all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "each", "nobody_watches"]
 
@@ -107,7 +107,7 @@ def _pool(
     in_main = threading.current_thread() is threading.main_thread()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
     try:
-        with held(), without_handlers():  # the first submission starts the workers; what runs at a fork swallows exceptions
+        with delayed_signals(), without_handlers():  # the first submission starts the workers; what runs at a fork swallows exceptions
             running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
         waiting = set(running)
         while waiting:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sim.cells.ending import held
+from sim.cells.ending import delayed_signals
 from sim.folder_lock import locked
 from sim.whole_file import NotKeptError, remove_partials, replace_text
 
@@ -53,7 +53,7 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
             if (folder / name).is_dir() and not _is_run(folder / name):
                 raise NotKeptError(f"{folder / name} is in the way and holds no run: move it; the results are in {place}")
         replace_text(place / _MOVES, json.dumps({"old": sorted(set(_old(folder)) - set(new)), "new": new}))
-        with held():
+        with delayed_signals():
             _move(folder, place)
             shutil.rmtree(place)
 

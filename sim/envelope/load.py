@@ -37,9 +37,9 @@ def utilisation(job: Job) -> Fraction | None:
             continue
         coming = [(each, rates[each.upstream] * (vertex.parallelism if each.shipping.copies else 1)) for each in vertex.inputs]
         busy = sum((rate * _largest_share(each, vertex) * each.service.mean / _SECOND for each, rate in coming), Fraction(0))
-        asked = sum((rate * _largest_share(each, vertex) for each, rate in coming), Fraction(0))
+        offered = sum((rate * _largest_share(each, vertex) for each, rate in coming), Fraction(0))
         if vertex.async_io is not None:
-            busy = max(busy, asked * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
+            busy = max(busy, offered * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
         busiest = max(busiest, busy)
         rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0)) * vertex.fan_out
     return busiest

@@ -56,7 +56,7 @@ def _rows(source: Source, file: TraceFile, choices: Choices) -> Iterator[pa.Reco
             return
         if not _is_log(file, head):
             if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-                yield from _whole(source, stream)
+                yield from _document_rows(source, stream)
             elif head[:2] in _BYTE_ORDER:
                 yield quarantined(source, "is UTF-16: save it as UTF-8")
             elif b"\0" in head:
@@ -82,7 +82,7 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
     return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
 
 
-def _whole(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _document_rows(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
     """A document or archive, which is looked at as a whole."""
     with staging() as folder:
         copy = folder / "job"

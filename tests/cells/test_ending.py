@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sim.cells.ending import ENDING, held
+from sim.cells.ending import ENDING, delayed_signals
 
 # A parent with workers that sleep; it says their numbers and waits.  Work that starts in another thread is bound by the pipe alone.
 PARENT = """\
@@ -72,7 +72,7 @@ def test_a_signal_waits_until_the_block_is_over(handlers, number):
     told = []
     signal.signal(number, lambda number, _: told.append(number))
 
-    with held():
+    with delayed_signals():
         os.kill(os.getpid(), number)
         assert [] == told
 
@@ -83,7 +83,7 @@ def test_a_signal_outlasts_a_block_that_fails(handlers):
     """Java that Ctrl-C has ended is no missing dependency."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    @held()
+    @delayed_signals()
     def start():
         os.kill(os.getpid(), signal.SIGINT)
         raise RuntimeError("Java is gone")
@@ -96,7 +96,7 @@ def test_a_signal_that_is_ignored_stays_so(handlers):
     """`nohup` means it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    with held():
+    with delayed_signals():
         os.kill(os.getpid(), signal.SIGHUP)
 
     assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)

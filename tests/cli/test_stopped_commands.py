@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from sim import __main__, cli
-from sim.cells.ending import ENDING, held, without_handlers
+from sim.cells.ending import ENDING, delayed_signals, without_handlers
 from sim.cli import stopping
 
 
@@ -68,7 +68,7 @@ def forking():
 
 
 def holding():
-    with held():
+    with delayed_signals():
         careless_stop()
 
 

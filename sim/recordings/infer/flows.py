@@ -192,11 +192,11 @@ def _since_started(job: RestJob, vertex: RestVertex) -> Flows:
 
 def _life(place: SubtaskPlace) -> Flow:
     done = place.metrics
-    told = {
+    totals = {
         "records_in": done.read_records, "records_out": done.write_records, "bytes_in": done.read_bytes, "bytes_out": done.write_bytes,
         "busy_ms": done.busy_ms, "idle_ms": done.idle_ms, "backpressured_ms": done.backpressured_ms,
     }  # fmt: skip
-    return _flow({quantity: value for quantity, value in told.items() if value is not None and value >= 0}, max(place.duration, 1))
+    return _flow({quantity: value for quantity, value in totals.items() if value is not None and value >= 0}, max(place.duration, 1))
 
 
 def _number(value: object) -> float:

@@ -41,8 +41,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
         if latest is None:
             draft.unknown.append(f"{vertex.name}: How much state does it keep?")
-            asked = f"{MARK}: How much state does it keep? Assumed: none, because no completed checkpoint tells."
-            draft.remark(asked, job=vertex.name)
+            unanswered = f"{MARK}: How much state does it keep? Assumed: none, because no completed checkpoint tells."
+            draft.remark(unanswered, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
             _of_vertex(draft, job, vertex, latest, points)
             if _is_written_in_parts(draft, vertex, incremental=incremental):

@@ -3,9 +3,9 @@
 Every vertex gives one point (median bytes written by a subtask, median duration of its asynchronous phase); a line through them has the
 latency as its beginning and the bandwidth as its slope.  State below `data-inline-threshold` is written to no file and says neither.
 Vertices that all write about the same say only the sum; then the latency is that of the metadata, if late checkpoints show it.
-With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, under an aligned timeout for the barrier to leave
-the output queue, and for the tasks that share its file of channel state (FLINK-26803).  There, only tasks nobody reads are points, in
-snapshots that waited for no barrier.
+With unaligned checkpoints an asynchronous phase also waits for the remaining barriers and for the tasks that share its file of channel
+state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  There, only tasks nobody reads
+are points, in snapshots that waited for no barrier.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sim.cells.ending import held
+from sim.cells.ending import delayed_signals
 from sim.sweep.spark import java
 from sim.sweep.spark.masters import NOT_YET, is_here, must_fit, settings
 from sim.sweep.spark.staging import staging
@@ -69,7 +69,7 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
             own.set(_LOCAL_DIR, str(folder))
         try:
             with _stderr_to(folder / "spark.log", quiet):
-                with held():  # a Java that is interrupted on its way up stays for ever, and nobody knows of it
+                with delayed_signals():  # a Java that is interrupted on its way up stays for ever, and nobody knows of it
                     SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - half of what getOrCreate does
                 with _own_handler():
                     spark = SparkSession.builder.config(conf=own).getOrCreate()
@@ -83,7 +83,7 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
                 _send_package(spark, folder)
             yield spark
         finally:
-            with held(), _silent_bridge(), suppress(Exception):  # a signal to the whole group has ended Java before us
+            with delayed_signals(), _silent_bridge(), suppress(Exception):  # a signal to the whole group has ended Java before us
                 spark.stop()
 
 

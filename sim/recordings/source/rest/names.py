@@ -41,17 +41,17 @@ def short_names(vertices: Sequence[str]) -> list[str]:
     """One name per vertex, all different."""
     names: list[str] = []
     numbers: dict[str, int] = {}  # how often a name was wanted
-    taken: set[str] = set()
+    used: set[str] = set()
     for vertex in vertices:
         words = [word for operator in operators(vertex) if (word := _word(operator))] or ["vertex"]
         name = "+".join(words)
         if len(name) > LONGEST:
             name = words[0][:LONGEST].rstrip("-") + (f"+{len(words) - 1}" if len(words) > 1 else "")
         first = numbers.get(name, 1)
-        number = next(n for n in range(first, first + len(names) + 1) if (name if n == 1 else f"{name}-{n}") not in taken)
+        number = next(n for n in range(first, first + len(names) + 1) if (name if n == 1 else f"{name}-{n}") not in used)
         numbers[name] = number + 1
         names.append(name if number == 1 else f"{name}-{number}")
-        taken.add(names[-1])
+        used.add(names[-1])
     return names
 
 
