@@ -54,6 +54,17 @@ INSIDE: dict[str, set[str]] = {
     "sweep/spark": set(),
 }
 
+# The same inside the runtime: "" are its flat files, which hosts share.  Only `run` knows all hosts; the others know ports.
+RUNTIME_MAY_IMPORT: dict[str, set[str]] = {
+    "": set(),
+    "setup": {""},
+    "observe": {""},
+    "taskmanager": {""},
+    "task": {"", "taskmanager"},
+    "jobmanager": {"", "observe"},
+    "run": {"", "setup", "observe", "task", "jobmanager"},
+}
+
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/kernel/jit.py",),
@@ -114,6 +125,24 @@ def test_folders_of_a_room_point_one_way(folder):
     ]
 
     assert wrong == []
+
+
+def test_hosts_know_ports():
+    """Inside the runtime each room imports only what its table allows."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: must not import {name}"
+        for path in (SIM / "runtime").rglob("*.py")
+        for line, name in imports(path)
+        if name.startswith("sim.runtime.")
+        and (there := _runtime_room(name.split(".")[2])) != (here := _runtime_room(path.relative_to(SIM / "runtime").parts[0]))
+        and there not in RUNTIME_MAY_IMPORT[here]
+    ]
+
+    assert [] == wrong
+
+
+def _runtime_room(part: str) -> str:
+    return part if (SIM / "runtime" / part).is_dir() else ""
 
 
 def test_the_table_itself_points_one_way():

@@ -39,22 +39,22 @@ class CommittedOutput:
         """How many of these files cannot be read in full."""
         return sum(name not in self.files or not self.storage.files.exists(self.files[name]) for name in names)
 
-    def has(self, one: Committable) -> bool:
+    def has(self, committable: Committable) -> bool:
         """Whether it is visible: whoever commits it again is ignored."""
-        return self._transaction(one) in self._committed
+        return self._transaction(committable) in self._committed
 
-    def settled(self, one: Committable) -> bool:
+    def settled(self, committable: Committable) -> bool:
         """Whether it is visible, or known to be thrown away."""
-        return self._transaction(one) in self._committed | self._expired
+        return self._transaction(committable) in self._committed | self._expired
 
     def throw_away(self, expired: Iterable[Committable]) -> None:
-        self._expired.update(self._transaction(one) for one in expired)
+        self._expired.update(self._transaction(committable) for committable in expired)
 
     def commit(self, fresh: Iterable[Committable]) -> None:
-        for one in fresh:
-            self._committed.add(self._transaction(one))
-            if one.epoch > self.counted_from:
-                self.covered[one.writer] = [end for _, end in one.inputs]
+        for committable in fresh:
+            self._committed.add(self._transaction(committable))
+            if committable.epoch > self.counted_from:
+                self.covered[committable.writer] = [end for _, end in committable.inputs]
 
     def go_on(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
         """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
@@ -69,5 +69,5 @@ class CommittedOutput:
         self.covered_before = dict(stands_at) if renumbered else dict(before.covered)
         self.covered |= self.covered_before
 
-    def _transaction(self, one: Committable) -> _Transaction:
-        return (*self.names[one.writer], one.epoch, one.opened_ns)
+    def _transaction(self, committable: Committable) -> _Transaction:
+        return (*self.names[committable.writer], committable.epoch, committable.opened_ns)

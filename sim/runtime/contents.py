@@ -60,7 +60,7 @@ class Uncommitted(NamedTuple):
         if list(before) == list(after):
             return self
         number = {name: task for task, name in enumerate(after)}
-        return self._replace(committables=tuple(replace(one, writer=number[before[one.writer]]) for one in self.committables))
+        return self._replace(committables=tuple(replace(row, writer=number[before[row.writer]]) for row in self.committables))
 
 
 
@@ -82,7 +82,7 @@ class TaskSnapshot:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Of a transactional writer: the records it has written, by input channel."""
+        """The records a transactional writer has written, by input channel."""
         read = tuple(self.position.records_out.tolist())
         return tuple(records - kept for records, kept in zip(read, self.held_back or (0,) * len(read), strict=True))
 
@@ -107,10 +107,10 @@ class Contents:
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        held = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back)
-        self.checkpoints.setdefault(checkpoint, {})[task] = held
-        self.on_cut(checkpoint, task, held)
-        return held
+        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back)
+        self.checkpoints.setdefault(checkpoint, {})[task] = part
+        self.on_cut(checkpoint, task, part)
+        return part
 
     def of(self, checkpoint: int, task: int) -> TaskSnapshot | None:
         """None: that checkpoint is gone, or the task has no part in it (yet)."""
@@ -125,23 +125,23 @@ class Contents:
 
     def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
         """The channel state is complete; which sides of it hold anything."""
-        if (captured or overtaken) and (held := self.of(checkpoint, task)) is not None:
+        if (captured or overtaken) and (part := self.of(checkpoint, task)) is not None:
             here = self.plane.position(task)
-            held.position = held.position._replace(
-                captured=here.captured if captured else held.position.captured,
-                overtaken=here.overtaken if overtaken else held.position.overtaken,
+            part.position = part.position._replace(
+                captured=here.captured if captured else part.position.captured,
+                overtaken=here.overtaken if overtaken else part.position.overtaken,
             )
 
     def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """There is so little channel state that no file was needed: acknowledgements carry it."""
         for task in tasks:
-            if (held := self.of(checkpoint, task)) is not None:
-                held.inlined_bytes = held.in_flight_bytes
+            if (part := self.of(checkpoint, task)) is not None:
+                part.inlined_bytes = part.in_flight_bytes
 
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Its state is durable."""
-        if (held := self.of(checkpoint, task)) is not None:
-            held.state_bytes, held.parts = state_bytes, ((files, Fraction(1)),)
+        if (part := self.of(checkpoint, task)) is not None:
+            part.state_bytes, part.parts = state_bytes, ((files, Fraction(1)),)
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
         """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""

@@ -16,7 +16,7 @@ END_OF_PARTITION = SINGLES + 1
 
 
 def traits(options: BarrierOptions) -> Trait:
-    """Of the marker of a barrier with these options."""
+    """How the marker of a barrier with these options moves."""
     how = options.traits
     return (
         (Trait.PRIORITY if how.priority else Trait.NONE)

@@ -120,7 +120,7 @@ class Checks(Protocol):
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""
 
-    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:

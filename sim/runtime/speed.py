@@ -10,7 +10,7 @@ __all__ = ["Speed"]
 
 
 _MOST = 1 << 20
-"""Of either number of a factor (`DataPlane.scale`)."""
+"""The largest value of either number of a factor (`DataPlane.scale`)."""
 
 
 class Speed:
@@ -23,7 +23,7 @@ class Speed:
         factors = self._factors.setdefault(task, {})
         factors[cause] = factor
         product = Fraction(1)
-        for one in factors.values():
-            product *= one
+        for cause_factor in factors.values():
+            product *= cause_factor
         product = product.limit_denominator(max(1, min(1 << 10, int(_MOST / product)))) if product < _MOST else Fraction(_MOST)
         self.plane.scale(task, product.numerator, product.denominator)

@@ -89,7 +89,7 @@ def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
     """No file of it was written for a checkpoint, no checkpoint refers to a file of it, and the next checkpoint is no larger."""
     base = world(replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, format_),)))
-    kept = done.job.files.held()
+    kept = done.job.files.kept_here()
     (savepoint,) = [snapshot for snapshot in kept if snapshot.is_savepoint]
 
     assert {savepoint.checkpoint} == {file.checkpoint for file in savepoint.files}
@@ -106,7 +106,7 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))  # no compaction: a table stays what it is
     base = world(state, StateOptions(incremental=True, savepoints_keep_base=keeps), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, "native"),)))
-    savepoint = next(snapshot.checkpoint for snapshot in done.job.files.held() if snapshot.is_savepoint)
+    savepoint = next(snapshot.checkpoint for snapshot in done.job.files.kept_here() if snapshot.is_savepoint)
     after = [row for number, row, _ in with_state(done) if number == savepoint + 1]
 
     assert len(after) == 2

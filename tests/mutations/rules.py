@@ -200,17 +200,17 @@ SNAPSHOTS = (
     ),
     Rule(
         "a channel-state file closes when every subtask of its group has completed",
-        "runtime/task/channel_state.py",
+        "runtime/taskmanager/channel_state.py",
         " and not file.incomplete and not file.failed:\n",
         " and not file.failed:\n",
-        f"{RUNTIME}task/test_channel_state.py::test_the_file_closes_when_all_members_completed",
+        f"{RUNTIME}taskmanager/test_channel_state.py::test_the_file_closes_when_all_members_completed",
     ),
     Rule(
         "little channel state stays in the acknowledgements",
-        "runtime/task/channel_state.py",
+        "runtime/taskmanager/channel_state.py",
         "if not (file.inlined and self.storage.is_inlined(file.size_bytes)):",
         "if not file.inlined:",
-        "tests/runtime/task/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
+        "tests/runtime/taskmanager/test_channel_state.py::test_what_the_buffer_does_not_hold_goes_to_a_file",
     ),
     Rule(
         "what came with the acknowledgements is read in no time",

@@ -138,8 +138,8 @@ OUTSIDE = (
     Rule(
         "every committable goes to one new task",
         "runtime/setup/redistribution.py",
-        "for i in range(own, len(old), len(new)) if old[i] in held]",
-        "for i in range(own, len(old)) if old[i] in held]",
+        "for i in range(own, len(old), len(new)) if old[i] in parts]",
+        "for i in range(own, len(old)) if old[i] in parts]",
         f"{RUNTIME}setup/test_redistribution.py::test_every_committable_goes_to_one_new_task",
     ),
     Rule(

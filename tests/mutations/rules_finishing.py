@@ -145,9 +145,9 @@ FINISHING = (
     ),
     Rule(
         "nobody waits for the channel state of a finished member of the group",
-        "runtime/task/channel_state.py",
+        "runtime/taskmanager/channel_state.py",
         "incomplete=set(self.members) - self._gone)",
         "incomplete=set(self.members))",
-        "tests/runtime/task/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
+        "tests/runtime/taskmanager/test_channel_state.py::test_nobody_waits_for_a_member_that_has_finished",
     ),
 )

@@ -83,14 +83,14 @@ OPERATORS = (
     Rule(
         "what is visible is not made visible again",
         "runtime/task/sink.py",
-        "            fresh = tuple(one for one in commit.committables if not self.output.has(one))\n",
+        "            fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))\n",
         "            fresh = commit.committables\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
     Rule(
         "what is visible is not lost",
         "runtime/task/sink.py",
-        "        lost = tuple(one for one in reported if not self.output.settled(one))\n",
+        "        lost = tuple(committable for committable in reported if not self.output.settled(committable))\n",
         "        lost = tuple(reported)\n",
         f"{_IO}a_restart_loses_nothing_that_is_visible_already",
     ),

@@ -84,14 +84,14 @@ RECOVERY = (
     Rule(
         "a checkpoint holds what was captured at the receiver",
         "runtime/contents.py",
-        "captured=here.captured if captured else held.position.captured,",
+        "captured=here.captured if captured else part.position.captured,",
         "captured=held.position.captured,",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),
     Rule(
         "a checkpoint holds what its barriers overtook",
         "runtime/contents.py",
-        "overtaken=here.overtaken if overtaken else held.position.overtaken,",
+        "overtaken=here.overtaken if overtaken else part.position.overtaken,",
         "overtaken=held.position.overtaken,",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),

@@ -81,6 +81,6 @@ def task_graph(context: Context) -> TaskGraph:
 
 
 def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int, ...], ...]:
-    """Of each reader of a pointwise edge: the writers it reads."""
+    """The writers that each reader of a pointwise edge reads."""
     gates = [next(gate for gate in layout.task_gates[task] if layout.gates[gate][1] == edge) for task in readers]
     return tuple(tuple(layout.writer[channel] for channel in layout.gates[gate][2]) for gate in gates)

@@ -159,7 +159,7 @@ class SnapshotFiles:
         if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
             return
         theirs = {file.key for file in self._restored.files}
-        if not any(file.key in theirs for one in self.store.retained.values() for file in one.files):
+        if not any(file.key in theirs for snapshot in self.store.retained.values() for file in snapshot.files):
             self.free_ns = self.context.env.now
 
     def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
@@ -205,21 +205,21 @@ class SnapshotFiles:
     def kept(self) -> Iterator[Kept]:
         """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
         directories = self.context.scenario.directories
-        for one in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
-            missing = [file for file in one.files if not self._is_whole(file)]
-            what = f"{one.type} {one.checkpoint} of job {one.instance}"
-            yield Kept(what, len(one.files), tuple(directories.path(file) for file in missing))
+        for snapshot in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
+            missing = [file for file in snapshot.files if not self._is_whole(file)]
+            what = f"{snapshot.type} {snapshot.checkpoint} of job {snapshot.instance}"
+            yield Kept(what, len(snapshot.files), tuple(directories.path(file) for file in missing))
 
     def _is_whole(self, file: StateFile) -> bool:
         return file.key in self._stored and self.context.storage.files.exists(self._stored[file.key])
 
-    def held(self) -> tuple[StoredSnapshot, ...]:
+    def kept_here(self) -> tuple[StoredSnapshot, ...]:
         """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""
-        own = [one for one in self.store.retained.values() if one.instance == self.store.instance]
-        return tuple(sorted((*own, *self.store.savepoints), key=lambda one: one.checkpoint))
+        own = [snapshot for snapshot in self.store.retained.values() if snapshot.instance == self.store.instance]
+        return tuple(sorted((*own, *self.store.savepoints), key=lambda snapshot: snapshot.checkpoint))
 
     def file_rows(self) -> list[FileRow]:
-        """Of every file some snapshot named, or was to name."""
+        """A row for every file that a snapshot named, or was to name."""
         directories, ledger, job = self.context.scenario.directories, self.context.storage.files, self.store.instance
         rows = []
         for stored, file in self._files.items():
@@ -233,13 +233,13 @@ def snapshot_rows(snapshots: Sequence[StoredSnapshot], directories: Directories,
     """What each of these depends on, and what each of the others loses with it."""
     return [
         SnapshotRow(
-            one,
-            directories.directory(one),
-            verdict(one, directories),
-            restorable(one, directories, copied=directories.root),
-            restorable(one, directories, exists=exists),
-            broken_by(snapshots, directories, one),
-            broken_by(snapshots, directories, directories.job_directory(one.instance)),
+            snapshot,
+            directories.directory(snapshot),
+            verdict(snapshot, directories),
+            restorable(snapshot, directories, copied=directories.root),
+            restorable(snapshot, directories, exists=exists),
+            broken_by(snapshots, directories, snapshot),
+            broken_by(snapshots, directories, directories.job_directory(snapshot.instance)),
         )
-        for one in snapshots
+        for snapshot in snapshots
     ]

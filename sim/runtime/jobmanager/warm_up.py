@@ -15,7 +15,7 @@ __all__ = ["WarmUp"]
 
 
 class WarmUp:
-    """Of all tasks of a run; `Restart.warm_up_ns` 0: there is none."""
+    """The warm-up of all tasks of a run; `Restart.warm_up_ns` 0: there is none."""
 
     def __init__(self, env: TwoPlaneEnvironment, restart: Restart, speed: Speed) -> None:
         self.env = env

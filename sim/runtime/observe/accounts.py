@@ -51,7 +51,7 @@ class Accounts:
             Written(task, np.array(channels, np.int64), *context.spec.edges[edge].fan_out, context.spec.edges[edge].ship == Ship.BROADCAST)
             for task, edge, channels in context.layout.partitions
         ]
-        self._more = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
+        self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
         self.state = StateAccounts(context, self.ledger, self._story)
         self.transactions = Transactions(context)
         self._shape = _shape(context)
@@ -65,19 +65,19 @@ class Accounts:
         self._rescaled = set(before._rescaled)
         stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
         if stood.state.names == self.state.names and stood._shape.channels_alike(self._shape):
-            self.ledger.notes[checkpoint], self._more = stood.ledger.of(checkpoint), list(stood._more)
+            self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
         else:
             self._before = stood
             self._rescaled |= stood._shape.resized(self._shape)
 
     # ------------------------------------------------------------------------------------------ while the job runs
 
-    def cut(self, checkpoint: int, task: int, held: TaskSnapshot) -> None:
-        """The task is at its cut; `held`: what the checkpoint says of it."""
-        self.transactions.cut(checkpoint, task, held)
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """The task is at its cut; `part`: what the checkpoint says of it."""
+        self.transactions.cut(checkpoint, task, part)
         if checkpoint not in self.ledger.notes:
             self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
-        counted, position = self.context.plane.counted(task), held.position
+        counted, position = self.context.plane.counted(task), part.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
         if served == position.served and not (read != position.records_out).any() and not (written != position.records_in).any():
             return
@@ -97,19 +97,19 @@ class Accounts:
         for books in (self.ledger, self.state, self.transactions):
             books.forget(gone)
 
-    def restarted(self, checkpoint: int, tasks: Iterable[int], *, told: bool) -> None:
-        """These tasks have just been started; `told`: the cut of the checkpoint is known not to be exact."""
+    def restarted(self, checkpoint: int, tasks: Iterable[int], *, known: bool) -> None:
+        """These tasks have just been started; `known`: the cut of the checkpoint is known not to be exact."""
         restored = self._last_restore()
         counted = self._counted(tasks)
         stands = self._standing(counted.known)
         if self._before is not None:
             self._begin_with(self._before, checkpoint, stands)
         expected = self.ledger.of(checkpoint)
-        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=told))
+        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=known))
         self.ledger.stand(stands, counted)
-        again = [(row, more) for row, more in zip(self._outputs, self._more, strict=True) if expected.known[row.task]]
+        again = [(row, surplus) for row, surplus in zip(self._outputs, self._surplus, strict=True) if expected.known[row.task]]
         when = f"at checkpoint {checkpoint}"
-        rows, before = [row for row, _ in again], [more for _, more in again]
+        rows, before = [row for row, _ in again], [surplus for _, surplus in again]
         self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
 
     def _begin_with(self, before: Accounts, checkpoint: int, stands: Tally) -> None:
@@ -123,7 +123,7 @@ class Accounts:
             self._before, old = None, (before._shape, before.ledger.of(checkpoint))
             where = f"job {before.state.instance + 1}, begun from checkpoint {checkpoint} of job {before.state.instance}"
             self.found.extend(misdealt(self.context.env.now, where, old, (self._shape, note)))
-            self._more = [held_by(row, note) - owed(row, note) for row in self._outputs]
+            self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
         return story_of_restore(self._last_restore(), {checkpoint}, (task,), self.teller)
@@ -134,19 +134,19 @@ class Accounts:
     # ------------------------------------------------------------------------------------------ at the end
 
     def at_the_end(self) -> Iterator[Violation]:
-        """Of a job that has finished."""
+        """What is wrong with a job that has finished."""
         context = self.context
         tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
         stopped = any(row.stops and row.status == "COMPLETED" for row in context.stats.values())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
         yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
-        yield from unwritten(context.env.now, self._outputs, tally, self._more, "at the end", self.teller)
+        yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)
         vertices = context.scenario.job.vertices
         asking = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].async_io is not None)
         yield from unanswered(context.env.now, filter(self._drained, asking), tally, self.teller)
 
     def _to_be_read(self, tally: Tally) -> Tally:
-        """Of what tasks stopped without a drain have written, the part behind their cut may be read or not: it is in the savepoint."""
+        """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""
         ends = [self.ends.end(task) for task in range(len(self.ends))]
         for stop in {end.stop for end in ends if end.stop is not None}:
             tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])

@@ -21,24 +21,24 @@ LONGEST_NS = 1_000_000_000
 
 
 class CatchUp:
-    """Of one restart; made before its tasks are started again, while they stand where they failed."""
+    """The progress of one restart; made before its tasks are started again, while they stand where they failed."""
 
-    def __init__(self, context: Context, stats: RecoveryStats, held: dict[int, TaskSnapshot]) -> None:
+    def __init__(self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot]) -> None:
         self.context = context
         self.env = context.env
         self.stats = stats
         begun = context.origin if stats.number == 1 else None
         served = context.plane.served() if begun is None else begun.served
-        self.sources = [task for task in sorted(held) if not context.layout.task_gates[task]]
+        self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
-        stats.replayed_records = sum(max(0, self.position[task] - held[task].position.served) for task in self.sources)
-        ends = [task for task in sorted(held) if not context.layout.task_partitions[task]]
-        stats.served_again = sum(max(0, int(served[task]) - held[task].position.served) for task in ends)
+        stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
+        ends = [task for task in sorted(parts) if not context.layout.task_partitions[task]]
+        stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
-        self.tasks = sorted(held)
+        self.tasks = sorted(parts)
         self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
-        self.readers = {task: held[task].position.served for task in readers}
+        self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
 
     def begin(self, tasks: set[int]) -> None:

@@ -52,9 +52,9 @@ class Checking:
         """A task stands at its cut."""
         self.accounts.cut(checkpoint, task, part)
 
-    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
-        self.accounts.state.taken(checkpoint, task, snapshot)
+        self.accounts.state.state_taken(checkpoint, task, snapshot)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Its metadata is durable: from now on it may be restored."""
@@ -72,7 +72,7 @@ class Checking:
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""
-        self.accounts.restarted(checkpoint, tasks, told=checkpoint in self._surpluses)
+        self.accounts.restarted(checkpoint, tasks, known=checkpoint in self._surpluses)
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """A task has got its state, which stands after so many records, and is about to run."""
@@ -80,8 +80,8 @@ class Checking:
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
         """From what the checkpoint holds: exactly what would be restored."""
-        held = self.contents.checkpoints.get(checkpoint, {})
-        for task, part in held.items():
+        parts = self.contents.checkpoints.get(checkpoint, {})
+        for task, part in parts.items():
             into, out = self._inputs[task], self._outputs[task]
             cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
             cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
@@ -114,10 +114,10 @@ class Checking:
             context.plane.check()
         except AssertionError as error:
             found.append(Violation(CONSERVED, context.env.now, "the data plane", str(error)))
-        return tuple(sorted(found, key=lambda one: one.time_ns))
+        return tuple(sorted(found, key=lambda violation: violation.time_ns))
 
     def _owed(self) -> dict[int, list[int]]:
-        """Of each writer of a transactional sink: the records this job has to commit, by input channel."""
+        """The records this job has to commit, by writer of a transactional sink and by input channel."""
         commits = {task: self.context.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.context.layout.vertex)}
         return {task: self._owed_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None}
 

@@ -43,7 +43,7 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     where = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
     reasons = [origin.what for _, origin in restarts[-found.times :]]
     hung = any(row.standstill for row in list(context.stats.values())[-found.times :])
-    why, change = _told(reasons), _HANGS if hung else _changes(reasons)
+    why, change = _causes(reasons), _HANGS if hung else _changes(reasons)
     return f"{ENDLESS}: {found.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
 
 
@@ -60,7 +60,7 @@ def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, R
             origin = None
 
 
-def _told(reasons: Sequence[str]) -> str:
+def _causes(reasons: Sequence[str]) -> str:
     """The commonest first, each as it was told last; those that differ in numbers only are one."""
     last = {_plain(reason): reason for reason in reasons}
     if len(last) == 1:

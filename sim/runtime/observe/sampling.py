@@ -10,7 +10,7 @@ import numpy as np
 import simpy
 
 from sim.runtime.observe.backlog import due_records, due_time_ns
-from sim.runtime.observe.journeys import Journeys
+from sim.runtime.observe.record_latency import RecordLatency
 
 if TYPE_CHECKING:
     from sim.runtime.context import Context
@@ -36,7 +36,7 @@ class Sampler:
         self._tasks = [np.flatnonzero(np.array(layout.vertex) == v) for v in vertices]
         self._in = [_channels(layout.gates[g][2] for t in tasks for g in layout.task_gates[t]) for tasks in self._tasks]
         self._out = [_channels(layout.partitions[p][2] for t in tasks for p in layout.task_partitions[t]) for tasks in self._tasks]
-        self._journeys = Journeys(context.scenario.job, self._tasks, context.env.now, context.plane.served())
+        self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._local = np.array(layout.local, dtype=bool)
         context.env.process(self._run())
 
@@ -46,7 +46,7 @@ class Sampler:
             for _ in range(_LOOKS):
                 yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
                 positions = self.context.plane.served()
-                self._journeys.look(self.context.env.now, positions)
+                self._record_latency.look(self.context.env.now, positions)
             after = self.counters.rows()
             self._sample(before, after, positions)
             before = after
@@ -57,7 +57,7 @@ class Sampler:
         channels = self.context.plane.channels()
         for v, vertex in enumerate(self.context.scenario.job.vertices):
             done, waiting, behind = self._rates(v, before, after), self._queues(v, channels), self._behind(v, positions)
-            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._journeys.mean_ms(v)))
+            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._record_latency.mean_ms(v)))
 
     def _rates(self, v: int, before: np.ndarray, after: np.ndarray) -> tuple[float, ...]:
         def gained(column: str) -> float:

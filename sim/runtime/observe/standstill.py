@@ -1,7 +1,7 @@
 """Tasks that wait for each other in a circle: why a checkpoint can hang although nothing is slow.
 
 A barrier may reach one vertex early, as it overtakes, and wait behind data in front of another, where it is forced to align.  A vertex that
-reads both and aligns blocks the early input until the late barrier comes; if that one is behind data which only the blocked input would
+reads both and aligns blocks the early input until the late barrier comes.  If that one is behind data which only the blocked input would
 let through, nothing moves any more.  Real Flink 2.3 stands still alike, also after the checkpoint has expired: only a restart helps.
 """
 
@@ -26,7 +26,7 @@ Tasks = frozenset[int]
 
 
 class Blocked(NamedTuple):
-    """One leg of a circle; all are tasks."""
+    """One task of a circle, and what holds it up; all are tasks."""
 
     aligning: int  # has barriers, waits for others
     early: int  # its barrier is here: nothing more is read from it
@@ -38,13 +38,13 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """Who waits for whom now, in words; empty: no circle."""
     names = [name for name, _ in context.names]
     lags = [vertex.lag for vertex in context.spec.vertices]
-    held = frozenset(task for task, vertex in enumerate(context.layout.vertex) if (lag := lags[vertex]) is not None and not lag.times)
+    uncommitted = frozenset(task for task, vertex in enumerate(context.layout.vertex) if (lag := lags[vertex]) is not None and not lag.times)
     storing = frozenset(task.task for task in tasks if task.storing)
-    legs = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, held=held, storing=storing)
+    circular = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, uncommitted=uncommitted, storing=storing)
     parts = [
-        f"'{names[leg.aligning]}' reads no more from '{names[leg.early]}' until the barrier of '{names[leg.late]}' comes,"
-        f" and {_held_up(names[leg.late], names[leg.full])} until '{names[after.aligning]}' reads on"
-        for leg, after in zip(legs, [*legs[1:], *legs[:1]], strict=True)
+        f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
+        f" and {_held_up(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
+        for blocked, after in zip(circular, [*circular[1:], *circular[:1]], strict=True)
     ]
     return ", and ".join(dict.fromkeys(parts))
 
@@ -54,26 +54,26 @@ def _held_up(late: str, full: str) -> str:
 
 
 def circle(
-    plane: DataPlane, layout: Layout, *, flushes: bool = True, held: Tasks = frozenset(), storing: Tasks = frozenset()
+    plane: DataPlane, layout: Layout, *, flushes: bool = True, uncommitted: Tasks = frozenset(), storing: Tasks = frozenset()
 ) -> Sequence[Blocked]:
     """The alignments that wait for each other, in order: each for the next one, the last for the first.
 
-    `flushes`: buffers are sent before they are full, after a time.  `held`: tasks whose late outputs wait for a checkpoint to complete.
+    `flushes`: buffers are sent before they are full, after a time.  `uncommitted`: tasks whose late outputs wait for a checkpoint to complete.
     `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
-    look = _Look(plane, layout, flushes=flushes, held=held, storing=storing)
+    look = _Look(plane, layout, flushes=flushes, uncommitted=uncommitted, storing=storing)
     stuck = look.stuck()
-    legs: list[Blocked] = []
+    path: list[Blocked] = []
     early = -1  # not known of the first one yet
     aligning = next((task for task in sorted(stuck) if look.aligns(task)), None)
     while aligning is not None:
-        seen = [leg.aligning for leg in legs]
+        seen = [blocked.aligning for blocked in path]
         if aligning in seen:
             first = seen.index(aligning)
-            return [legs[first]._replace(early=early), *legs[first + 1 :]]
+            return [path[first]._replace(early=early), *path[first + 1 :]]
         late = look.late(aligning, stuck)
         full, channel = look.held_up(late, stuck)
-        legs.append(Blocked(aligning, early, late, full))
+        path.append(Blocked(aligning, early, late, full))
         early, aligning = layout.writer[channel], layout.reader[channel]
     return []
 
@@ -81,10 +81,10 @@ def circle(
 class _Look:
     """The plane at one instant."""
 
-    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, held: Tasks, storing: Tasks) -> None:
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, uncommitted: Tasks, storing: Tasks) -> None:
         channels = plane.channels()
         self._plane, self._layout = plane, layout
-        self._held, self._storing = held, storing
+        self._uncommitted, self._storing = uncommitted, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
         leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
@@ -131,7 +131,7 @@ class _Look:
         if self._state[task] != State.IDLE:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
-        if any(self._coming[c] for c in open_) or (task not in self._held and self._plane.position(task).late):
+        if any(self._coming[c] for c in open_) or (task not in self._uncommitted and self._plane.position(task).late):
             return False  # there is something to do
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)

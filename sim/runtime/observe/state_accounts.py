@@ -36,11 +36,11 @@ class StateAccounts:
         self._dealt: dict[int, tuple[StateAccounts, frozenset[str]]] = {}  # checkpoint -> who took it, vertices dealt out anew since
         self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
 
-    def taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state is frozen."""
         stamp = snapshot.stamp = Stamp(self.instance, checkpoint, *self.names[task])
-        held: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
-        self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in held.items() if row[1]}
+        by_kind: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
+        self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in by_kind.items() if row[1]}
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """The task has got its state and is about to run."""
@@ -54,8 +54,8 @@ class StateAccounts:
             self._brought[task] = brought
             self._judge_dealt(checkpoint, self.context.layout.vertex[task])
             return
-        held = self.parts.get(checkpoint, {}).get(task, {})
-        self.found.extend(unlike(self.context.env.now, where, held, brought, self._story(checkpoint, task)))
+        part = self.parts.get(checkpoint, {}).get(task, {})
+        self.found.extend(unlike(self.context.env.now, where, part, brought, self._story(checkpoint, task)))
 
     def go_on(self, before: StateAccounts, checkpoint: int) -> None:
         """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""
@@ -71,18 +71,18 @@ class StateAccounts:
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
-        self.parts = {number: held for number, held in self.parts.items() if not gone(number)}
+        self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""
-        tasks = [task for task, one in enumerate(self.context.layout.vertex) if one == vertex]
+        tasks = [task for task, other in enumerate(self.context.layout.vertex) if other == vertex]
         if not all(task in self._brought for task in tasks):
             return
         (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
-        held: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
+        stamps: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
         for task, part in taker.parts.get(checkpoint, {}).items():
             if taker.names[task][0] == name:
                 for kind, (stamp, _) in part.items():
-                    held[kind].append(stamp)
+                    stamps[kind].append(stamp)
         where = f"{name}, rescaled with checkpoint {checkpoint}"
-        self.found.extend(misdealt_state(self.context.env.now, where, name, held, [self._brought.pop(task) for task in tasks]))
+        self.found.extend(misdealt_state(self.context.env.now, where, name, stamps, [self._brought.pop(task) for task in tasks]))

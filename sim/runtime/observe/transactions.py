@@ -34,29 +34,29 @@ class Transaction(NamedTuple):
 
 
 class Transactions:
-    """Of one job instance."""
+    """The transactions of one job instance."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.names = context.names
-        self._held: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
+        self._in_checkpoint: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
         self._ended = Counter[Transaction]()  # in earlier instances
         self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
         self._owed = Counter[Transaction]()
         self._begun_from = 0
 
-    def cut(self, checkpoint: int, task: int, held: TaskSnapshot) -> None:
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """What the committer of a task holds at its cut, and what its writer holds back."""
-        if isinstance(held.committables, Uncommitted) and held.committables.committables:
-            self._held.setdefault(checkpoint, {})[task] = [self._transaction(one) for one in held.committables.committables]
-        if any(held.held_back):
-            self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(held.held_back)
+        if isinstance(part.committables, Uncommitted) and part.committables.committables:
+            self._in_checkpoint.setdefault(checkpoint, {})[task] = [self._transaction(row) for row in part.committables.committables]
+        if any(part.held_back):
+            self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(part.held_back)
 
     def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
         """The job begins with what another one held, dealt out as these parts."""
         kept, dealt = before._kept.get(checkpoint, Counter[str]()), Counter[str]()
-        for task, held in parts.items():
-            dealt[self.names[task][0]] += sum(held.held_back)
+        for task, part in parts.items():
+            dealt[self.names[task][0]] += sum(part.held_back)
         for vertex in {*kept, *dealt}:
             if kept[vertex] != dealt[vertex]:
                 where = f"{vertex}, in checkpoint {checkpoint} the job began from"
@@ -64,30 +64,30 @@ class Transactions:
                 yield Violation(ONCE, self.context.env.now, where, fact)
         self._kept[checkpoint] = kept
         self._begun_from = checkpoint
-        self._held[checkpoint] = before._held.get(checkpoint, {})
-        self._owed = Counter(one for held in self._held[checkpoint].values() for one in held)
+        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
+        self._owed = Counter(row for committed in self._in_checkpoint[checkpoint].values() for row in committed)
         self._ended = before.ended
 
     @property
     def ended(self) -> Counter[Transaction]:
         """Committed, or known to be lost, by this job and those before it."""
         rows = self.context.commits
-        return self._ended + Counter(self._transaction(one) for row in rows for one in (*row.committed, *row.lost))
+        return self._ended + Counter(self._transaction(committable) for row in rows for committable in (*row.committed, *row.lost))
 
     def completed(self, teller: Teller) -> Iterator[Violation]:
         """A checkpoint of this job is complete: every committer has gone through what it was restored with."""
         if not self._owed:
             return
         missing, self._owed = self._owed - self.ended, Counter()
-        for one, times in missing.items():
-            where = f"epoch {one.epoch} of {one.vertex}, in checkpoint {self._begun_from} the job began from"
-            fact = f"{are(times * one.records, 'record')} lost: nobody commits the transaction that the checkpoint held"
+        for transaction, times in missing.items():
+            where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
+            fact = f"{are(times * transaction.records, 'record')} lost: nobody commits the transaction that the checkpoint held"
             yield Violation(ONCE, self.context.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
-        self._held = {number: held for number, held in self._held.items() if not gone(number)}
+        self._in_checkpoint = {number: parts for number, parts in self._in_checkpoint.items() if not gone(number)}
         self._kept = {number: kept for number, kept in self._kept.items() if not gone(number)}
 
-    def _transaction(self, one: Committable | CommittedEpoch) -> Transaction:
-        return Transaction(self.names[one.writer][0], one.epoch, one.opened_ns, one.records)
+    def _transaction(self, committable: Committable | CommittedEpoch) -> Transaction:
+        return Transaction(self.names[committable.writer][0], committable.epoch, committable.opened_ns, committable.records)

@@ -16,7 +16,7 @@ from sim.protocol.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.observe.endless import endless
 from sim.runtime.run.beginning import Beginning
-from sim.runtime.run.legs import Leg, legs
+from sim.runtime.run.segments import Segment, segments
 from sim.runtime.setup.redistribution import rescaled
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ class Chain:
 
     def run(self) -> None:
         """To the end of the last instance, or of one that leaves nothing to begin from."""
-        parts, beginning = legs(self.scenario), None
-        for number, leg in enumerate(parts):
-            world = self.build(leg.scenario, beginning)
+        parts, beginning = segments(self.scenario), None
+        for number, segment in enumerate(parts):
+            world = self.build(segment.scenario, beginning)
             self.worlds.append(world)
             world.start()
-            left_ns = max(0, leg.until_ns - world.env.now)  # none, if the leg before it took longer than it was to
+            left_ns = max(0, segment.until_ns - world.env.now)  # none, if the segment before it took longer than it was to
             world.env.run(until=world.env.timeout(left_ns) | world.outcome.failed | world.outcome.finished)
             if number + 1 < len(parts):
-                over = world.outcome.failed.triggered or (world.outcome.finished.triggered and world.env.now < leg.at_ns)
-                if (leg.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
+                over = world.outcome.failed.triggered or (world.outcome.finished.triggered and world.env.now < segment.at_ns)
+                if (segment.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
                     return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
                 try:
                     beginning = self._next(world, parts[number + 1])
@@ -60,7 +60,7 @@ class Chain:
 
     @property
     def status(self) -> str:
-        """Of the last job, unless the next one could not begin."""
+        """The status of the last job, unless the next one could not begin."""
         last = self.worlds[-1]
         return self.stopped or (last.job_status == "RUNNING" and endless(last.context, last.job.recovery.stats.values())) or last.job_status
 
@@ -73,7 +73,8 @@ class Chain:
             and world.beginning.claim == "claim"
             and world.beginning.snapshot.checkpoint not in world.job.files.store.retained
         }
-        return tuple(one for world in self.worlds for one in world.job.files.held() if (one.instance, one.checkpoint) not in gone)
+        kept = (snapshot for world in self.worlds for snapshot in world.job.files.kept_here())
+        return tuple(snapshot for snapshot in kept if (snapshot.instance, snapshot.checkpoint) not in gone)
 
     def exists(self, file: StateFile) -> bool:
         """At the end."""
@@ -98,13 +99,13 @@ class Chain:
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [_restore_row(world, world.beginning, snapshots, directories) for world in self.worlds if world.beginning is not None]
 
-    def _next(self, world: World, leg: Leg) -> Beginning:
+    def _next(self, world: World, segment: Segment) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-        snapshot = self._chosen(world, leg.start_from)
+        snapshot = self._chosen(world, segment.start_from)
         parts, served = world.job.files.parts(snapshot), world.plane.served()
-        if leg.scenario.job != world.scenario.job:
-            parts, served = rescaled(parts, served, world.spec, leg.scenario)
+        if segment.scenario.job != world.scenario.job:
+            parts, served = rescaled(parts, served, world.spec, segment.scenario)
         return Beginning(
             len(self.worlds),
             world.env.now,
@@ -116,15 +117,15 @@ class Chain:
             world.output,
             world.job.faults,
             served,
-            leg.kind,
+            segment.kind,
             None if world.checking is None else world.checking.accounts,
         )
 
     def _chosen(self, world: World, start_from: str) -> StoredSnapshot:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
-        kept = [one for one in world.job.files.held() if one.is_savepoint == (start_from == "savepoint")]
-        kept += [one for one in world.job.files.store.retained.values() if one.instance != world.job.files.store.instance and not kept]
+        kept = [row for row in world.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
+        kept += [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance and not kept]
         if not kept:
             raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
         snapshot = kept[-1]
@@ -141,7 +142,7 @@ class Chain:
 
 def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
     files, first = world.job.files, world.job.files.first_completed
-    needed = any(one.instance >= begun.instance for one in broken_by(snapshots, directories, begun.snapshot))
+    needed = any(snapshot.instance >= begun.instance for snapshot in broken_by(snapshots, directories, begun.snapshot))
     row = RestoreRow(
         begun.instance,
         begun.claim,

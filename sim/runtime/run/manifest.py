@@ -54,5 +54,5 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """Of a dataclass's fields; a rate series has thousands of them."""
+    """The fields of a dataclass; a rate series has thousands of values of one."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()

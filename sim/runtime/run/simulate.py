@@ -65,7 +65,7 @@ def simulate(
         violations = tuple(found for part in parts for found in part.world.violations())
     result = Result(
         scenario=scenario,
-        **{name: _joined([each[name] for each in tables]) for name in tables[0]},
+        **{name: _joined([per_part[name] for per_part in tables]) for name in tables[0]},
         files=files_table(chain.file_rows()),
         snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
         restores=restores_table(chain.restore_rows()),

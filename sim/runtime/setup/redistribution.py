@@ -1,7 +1,7 @@
 """A checkpoint dealt out anew: the same job with another parallelism goes on from what it holds.
 
-Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation):
-a subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
+Keyed state goes by key groups, in-flight data to whoever reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation).
+A subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
 vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread like new records.  They
 count the records that their reader holds back in its state as read: it will write them.
 """
@@ -26,22 +26,24 @@ from sim.runtime.setup.lowering import plane_spec
 __all__ = ["redistributed", "rescaled"]
 
 
-def redistributed(held: Mapping[int, TaskSnapshot], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]) -> dict[int, TaskSnapshot]:
+def redistributed(
+    parts: Mapping[int, TaskSnapshot], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]
+) -> dict[int, TaskSnapshot]:
     """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
     before, after = _Streams(old), _Streams(new)
-    for task, part in held.items():
+    for task, part in parts.items():
         before.take(task, part)
     _deal_records(before, after)
     _deal_streams(before, after)
-    return {task: _share(task, held, before, after, key_groups) for task in range(len(after.layout.vertex))}
+    return {task: _share(task, parts, before, after, key_groups) for task in range(len(after.layout.vertex))}
 
 
 def rescaled(
-    held: Mapping[int, TaskSnapshot], served: np.ndarray, before: PlaneSpec, scenario: Scenario
+    parts: Mapping[int, TaskSnapshot], served: np.ndarray, before: PlaneSpec, scenario: Scenario
 ) -> tuple[dict[int, TaskSnapshot], np.ndarray]:
     """What the tasks of this scenario begin with, and where the sources stood that were stopped for it (other tasks: 0)."""
     spec = plane_spec(scenario)
-    dealt = redistributed(held, before, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
+    dealt = redistributed(parts, before, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
     stood = np.zeros(len(dealt), np.int64)
     old, new = layout(before).first_task, layout(spec).first_task
     for vertex, first, began in zip(spec.vertices, new, old, strict=True):
@@ -93,7 +95,7 @@ def _together(several: list[Uncommitted]) -> Uncommitted | None:
     """What one committer takes over from several."""
     if not several:
         return None
-    return Uncommitted(several[0].checkpoint, tuple(one for uncommitted in several for one in uncommitted.committables))
+    return Uncommitted(several[0].checkpoint, tuple(committable for uncommitted in several for committable in uncommitted.committables))
 
 
 def _flat(groups: object) -> np.ndarray:
@@ -171,17 +173,17 @@ def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]
     return sum(int(part.position.captured.sum()) for part in readers) + sum(int(part.position.overtaken.sum()) for part in writers)
 
 
-def _share(task: int, held: Mapping[int, TaskSnapshot], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> TaskSnapshot:
+def _share(task: int, parts: Mapping[int, TaskSnapshot], before: _Streams, after: _Streams, key_groups: tuple[int, ...]) -> TaskSnapshot:
     vertex = after.layout.vertex[task]
     own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
     position = after.position(task)
-    if len(old) == len(new) and old[own] in held:
-        part = held[old[own]]
+    if len(old) == len(new) and old[own] in parts:
+        part = parts[old[own]]
         here = replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
         return replace(here, inlined_bytes=here.in_flight_bytes if part.inlined_bytes else 0)  # records cut in two are whole again
     shares = overlap(own, len(new), len(old), key_groups[vertex])
-    mine = [(held[old[i]], share) for i, share in shares.items() if old[i] in held]
-    dealt = [held[old[i]] for i in range(own, len(old), len(new)) if old[i] in held]  # output and committables: one new subtask each
+    mine = [(parts[old[i]], share) for i, share in shares.items() if old[i] in parts]
+    dealt = [parts[old[i]] for i in range(own, len(old), len(new)) if old[i] in parts]  # output and committables: one new subtask each
     return TaskSnapshot(
         position,
         sum(int(part.state_bytes * share) for part, share in mine),

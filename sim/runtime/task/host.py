@@ -287,7 +287,7 @@ class TaskHost:
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
-        stop = next(one.options.stop for one in self.machine.snapshots if one.checkpoint == command.checkpoint)
+        stop = next(snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint)
         self.ending.snapshot_begun(command.checkpoint, stop)
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
         self.operator.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.plane.seam.interface import DataPlane
-from sim.runtime.task.channel_state import ChannelStateWriter
+from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 
 __all__ = ["InFlightData"]
 

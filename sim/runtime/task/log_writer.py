@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 import simpy
 
 from sim.model.random import draw, stream
-from sim.runtime.task.log_uploads import Part
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.taskmanager.log_uploads import Part
 from sim.state.changelog import ChangelogBackend
 from sim.state.files import File, FrozenState, Handle
 from sim.storage import FileId, StorageFailed
@@ -162,18 +162,18 @@ class LogWriter:
 
         def freeze() -> None:
             self.count_updates()
-            taken = self.backend.materialise(number)
-            if taken.sync_ns:
+            frozen_state = self.backend.materialise(number)
+            if frozen_state.sync_ns:
                 self.slot.thread.occupy()
-                self.env.call_in(taken.sync_ns, self.slot.thread.vacate)
-            frozen.succeed(taken)
+                self.env.call_in(frozen_state.sync_ns, self.slot.thread.vacate)
+            frozen.succeed(frozen_state)
 
         self.slot.thread.post(freeze)
-        taken: FrozenState = yield frozen
+        frozen_state: FrozenState = yield frozen
         handles: list[Handle] = []
         try:
-            for step in taken.steps:
+            for step in frozen_state.steps:
                 yield from state.write_step(self.storage, handles, step, ("materialized", state.vertex.name, state.index, number))
         except StorageFailed:
             return  # next time
-        self.backend.materialised(number, taken, [*taken.reused, *handles])
+        self.backend.materialised(number, frozen_state, [*frozen_state.reused, *handles])

@@ -208,7 +208,7 @@ class OperatorIO:
         return records, names, self.files.volume(epoch)
 
     def _written(self, records: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-        """Of the records read so far, those it does not hold back; what it wrote before stays written."""
+        """The records read so far that it does not hold back; what it wrote before stays written."""
         return tuple(max(done, read - self._holds_back) for read, done in zip(records, before, strict=True))
 
     def _read(self) -> tuple[tuple[int, ...], int]:

@@ -83,9 +83,9 @@ class SinkCommitter:
 
     def take_in(self, checkpoint: int | None = None) -> None:
         """All barriers of a checkpoint (None: all data) are here, and what came before them."""
-        arrived = tuple(one for one in self.in_transit if checkpoint is None or one.epoch <= checkpoint)
+        arrived = tuple(committable for committable in self.in_transit if checkpoint is None or committable.epoch <= checkpoint)
         if arrived:
-            self.in_transit = [one for one in self.in_transit if one not in arrived]
+            self.in_transit = [committable for committable in self.in_transit if committable not in arrived]
             self._tell(CommittablesReceived(self.slot.now, arrived))
 
     def restored(self, checkpoint: int, committables: tuple[Committable, ...]) -> None:
@@ -99,8 +99,8 @@ class SinkCommitter:
 
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
-        reported = (one for command in commands if isinstance(command, ReportLost) for one in command.committables)
-        lost = tuple(one for one in reported if not self.output.settled(one))
+        reported = (committable for command in commands if isinstance(command, ReportLost) for committable in command.committables)
+        lost = tuple(committable for committable in reported if not self.output.settled(committable))
         commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
             if self._commit_ns:
@@ -111,28 +111,28 @@ class SinkCommitter:
 
     def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...]) -> None:
         if not self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
-            fresh = tuple(one for one in commit.committables if not self.output.has(one))
+            fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
             if self._emits and not self.drained():  # who reads it has finished and drops it (FinishedDataOutput)
-                self.emit(max(one.epoch for one in commit.committables))
+                self.emit(max(committable.epoch for committable in commit.committables))
         if self._commit_ns:
             self.slot.thread.vacate()
 
     def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
         context, now, task = self.context, self.slot.now, self.slot.task
         self.output.throw_away(lost)
-        shown, gone = (tuple(self._stats(one) for one in some) for some in (committed, lost))
+        visible, gone = (tuple(self._stats(committable) for committable in committables) for committables in (committed, lost))
         for happening, number in (
-            (Happening.TRANSACTION_LOST, sum(one.records for one in gone)),
-            (Happening.COMMITTED, sum(one.records for one in shown)),
-            (Happening.FILE_MISSING, sum(one.missing for one in shown)),
+            (Happening.TRANSACTION_LOST, sum(epoch.records for epoch in gone)),
+            (Happening.COMMITTED, sum(epoch.records for epoch in visible)),
+            (Happening.FILE_MISSING, sum(epoch.missing for epoch in visible)),
         ):
             if number:
                 context.journal.note(now, happening, checkpoint, task, number)
         trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
-        context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, shown, gone, again))
+        context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again))
 
-    def _stats(self, one: Committable) -> CommittedEpoch:
-        missing = self.output.missing(one.files)
-        return CommittedEpoch(one.writer, one.epoch, one.inputs, one.opened_ns, one.size_bytes, one.files, missing)
+    def _stats(self, row: Committable) -> CommittedEpoch:
+        missing = self.output.missing(row.files)
+        return CommittedEpoch(row.writer, row.epoch, row.inputs, row.opened_ns, row.size_bytes, row.files, missing)

@@ -9,8 +9,8 @@ from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
 from sim.runtime.ports import JobManagerPort
-from sim.runtime.task.task_manager import TaskManager
 from sim.runtime.task.thread import TaskThread
+from sim.runtime.taskmanager.task_manager import TaskManager
 
 __all__ = ["Slot"]
 

@@ -224,7 +224,7 @@ class SubtaskState:
         if copy.host != self.host:
             return False
         self._copies[checkpoint] = storage.disk(self.host), snapshot.local
-        self.brought = [one._replace(copied_from=copy.name[1:]) for one in self.brought]
+        self.brought = [part._replace(copied_from=copy.name[1:]) for part in self.brought]
         if copy.size_bytes:
             yield from _both(storage.env, storage.disk(self.host).read(copy.size_bytes, *copy.name, host=self.host), work_ns)
         return True

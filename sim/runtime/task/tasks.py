@@ -14,15 +14,15 @@ from sim.runtime.contents import Contents
 from sim.runtime.context import Context
 from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.speed import Speed
-from sim.runtime.task.channel_state import ChannelStateWriter
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
-from sim.runtime.task.task_manager import TaskManager
 from sim.runtime.task.thread import TaskThread
+from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.taskmanager.task_manager import TaskManager
 from sim.storage import FileId
 
 __all__ = ["Tasks"]
@@ -86,7 +86,7 @@ class Tasks:
         index = self.context.layout.subtask[slot.task]
         state = SubtaskState(slot.vertex, index, run.seed, options, slot.manager.number, slow, slot.manager.compaction)
         if (checks := self._checks) is not None:
-            state.on_taken = lambda checkpoint, snapshot: checks.taken(checkpoint, slot.task, snapshot)
+            state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
         return state
 
     def _ending_of(self, task: int) -> TaskEnding:

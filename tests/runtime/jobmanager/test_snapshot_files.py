@@ -29,16 +29,16 @@ def test_what_is_subsumed_is_deleted(retained):
     world = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
     kept = sorted(completed(world))[-retained:]
 
-    assert kept == [one.checkpoint for one in world.job.files.held()]
+    assert kept == [one.checkpoint for one in world.job.files.kept_here()]
     assert set(kept) == {checkpoint for checkpoint, kind in there(world) if kind == "_metadata"}
     assert set(kept) <= {checkpoint for checkpoint, _ in there(world)} <= {*kept, max(world.stats)}
-    assert all(world.job.files.exists(file) for one in world.job.files.held() for file in one.files)
+    assert all(world.job.files.exists(file) for one in world.job.files.kept_here() for file in one.files)
 
 
 def test_channel_state_belongs_to_its_checkpoint():
     """One file per group of subtasks; it goes with the directory."""
     world = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
-    (latest,) = world.job.files.held()
+    (latest,) = world.job.files.kept_here()
     stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.complete]
 
     assert stored

@@ -4,8 +4,8 @@ import pytest
 
 from sim.model.cluster import Storage
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.task.channel_state import ChannelStateWriter
 from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from tests.runtime.fakes import FakePlane
 

@@ -134,7 +134,7 @@ def test_subtasks_of_a_task_manager_share_a_file():
         one.env.run(until=base.run.duration_ns)
         files[placement] = len(logs(one)) / len([stats for stats in one.stats.values() if stats.status == "COMPLETED"])
         sizes[placement] = sum(size for _, size in logs(one))
-        named = {file.size_bytes for snapshot in one.job.files.held() for file in snapshot.files}
+        named = {file.size_bytes for snapshot in one.job.files.kept_here() for file in snapshot.files}
 
         assert named <= {size for _, size in logs(one)}
     assert files["isolated"] > 1.5 * files["single"]

@@ -45,7 +45,7 @@ class _Batch:
 
 
 class LogUploads:
-    """Of one task manager; options may differ from part to part, and each batch follows those of its last one."""
+    """The uploads of one task manager.  Options may differ from part to part; each batch follows those of its last one."""
 
     def __init__(self, env: simpy.Environment, storage: CheckpointStorage, host: int, threads: int) -> None:
         self.env = env
@@ -58,7 +58,7 @@ class LogUploads:
     def hand_in(self, part: Part, options: Changelog) -> None:
         """It goes with whatever else comes within the delay, or at once if that is enough."""
         self._waiting.append(part)
-        if not options.batch_delay_ns or sum(one.size_bytes for one in self._waiting) >= options.batch_bytes:
+        if not options.batch_delay_ns or sum(waiting.size_bytes for waiting in self._waiting) >= options.batch_bytes:
             self._close(options)
         elif len(self._waiting) == 1:
             number = self._batches

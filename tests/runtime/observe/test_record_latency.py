@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.model.job import Input, Job, Source, Vertex
-from sim.runtime.observe.journeys import Journeys
+from sim.runtime.observe.record_latency import RecordLatency
 from sim.scenario import loads
 
 MS = 1_000_000
@@ -20,7 +20,7 @@ def journeys(*vertices):
     for vertex in vertices:
         tasks.append(np.arange(first, first + vertex.parallelism))
         first += vertex.parallelism
-    return Journeys(Job(vertices), tasks, 0, np.zeros(first))
+    return RecordLatency(Job(vertices), tasks, 0, np.zeros(first))
 
 
 def test_copies_multiply_along_the_way():

@@ -5,7 +5,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore, Retry, Storage
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.task.channel_state import ChannelStateWriter
+from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from tests.runtime.fakes import FakePlane
 

@@ -1,6 +1,6 @@
-"""A run as legs: each is one job instance with one parallelism, from the end of the one before it to its own.
+"""A run as segments: each is one job instance with one parallelism, from the end of the one before it to its own.
 
-Instances share the duration equally; rescaling ends a leg at its time, or as soon as the savepoint taken for it is complete.
+Instances share the duration equally; rescaling ends a segment at its time, or as soon as the savepoint taken for it is complete.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from sim.model.actions import Action
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 
-__all__ = ["Leg", "legs", "with_parallelism"]
+__all__ = ["Segment", "segments", "with_parallelism"]
 
 
-class Leg(NamedTuple):
+class Segment(NamedTuple):
     scenario: Scenario  # its job, and what is asked of it
     until_ns: int  # at the latest: a job that stops with a savepoint is over earlier ...
     at_ns: int  # ... but not before: whatever ends until then ends for good
-    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the leg before it
+    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the segment before it
     kind: Literal["instance", "rescale"] = "instance"
 
 
-def legs(scenario: Scenario) -> list[Leg]:
+def segments(scenario: Scenario) -> list[Segment]:
     return _rescaled(scenario) if scenario.rescale else _instances(scenario)
 
 
-def _instances(scenario: Scenario) -> list[Leg]:
+def _instances(scenario: Scenario) -> list[Segment]:
     chain, begin_ns, several = scenario.instances, 0, []
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # no second belongs to two
-        several.append(Leg(replace(scenario, actions=actions), until_ns, until_ns, chain.start_from))
+        several.append(Segment(replace(scenario, actions=actions), until_ns, until_ns, chain.start_from))
         begin_ns = until_ns
     return several
 
 
-def _rescaled(scenario: Scenario) -> list[Leg]:
+def _rescaled(scenario: Scenario) -> list[Segment]:
     several, job, start_from, begin_ns = [], scenario.job, "checkpoint", 0
-    for one in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
-        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < one.at_ns)
-        until_ns = one.at_ns
-        if one.savepoint:
-            actions, until_ns = (*actions, Action(one.at_ns, "native", "no-drain")), scenario.run.duration_ns
-        several.append(Leg(replace(scenario, job=job, actions=actions), until_ns, one.at_ns, start_from, "rescale"))  # type: ignore[arg-type]
-        job, begin_ns = with_parallelism(job, dict(one.parallelism)), one.at_ns
-        start_from = "savepoint" if one.savepoint else "checkpoint"
+    for rescale in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
+        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < rescale.at_ns)
+        until_ns = rescale.at_ns
+        if rescale.savepoint:
+            actions, until_ns = (*actions, Action(rescale.at_ns, "native", "no-drain")), scenario.run.duration_ns
+        several.append(Segment(replace(scenario, job=job, actions=actions), until_ns, rescale.at_ns, start_from, "rescale"))  # type: ignore[arg-type]
+        job, begin_ns = with_parallelism(job, dict(rescale.parallelism)), rescale.at_ns
+        start_from = "savepoint" if rescale.savepoint else "checkpoint"
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
     end_ns = scenario.run.duration_ns
-    last = Leg(replace(scenario, job=job, actions=actions), end_ns, end_ns, start_from, "rescale")  # type: ignore[arg-type]
+    last = Segment(replace(scenario, job=job, actions=actions), end_ns, end_ns, start_from, "rescale")  # type: ignore[arg-type]
     return [*several, last]
 
 

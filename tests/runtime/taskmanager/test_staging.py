@@ -3,7 +3,7 @@
 import pytest
 import simpy
 
-from sim.runtime.task.staging import StagingSpace
+from sim.runtime.taskmanager.staging import StagingSpace
 from sim.storage.failures import DiskFull
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from sim.metrics.latency import Latency
 from sim.model.job import Job
 
-__all__ = ["Journeys"]
+__all__ = ["RecordLatency"]
 
 _MS = 1_000_000
 
 
-class Journeys:
+class RecordLatency:
     """From all sources to the vertices nobody reads; `tasks`: the numbers of the tasks of each vertex."""
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
@@ -40,7 +40,7 @@ class Journeys:
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:
-    """Of each vertex nobody reads: how many records it is given for one record of each source; of the others nothing."""
+    """How many records a vertex that nobody reads is given for one record of each source; nothing for the other vertices."""
     given: dict[str, dict[int, Fraction]] = {}
     read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
     ends: list[dict[int, Fraction]] = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sim.runtime.context import Context
-from sim.runtime.task.log_uploads import LogUploads
-from sim.runtime.task.staging import StagingSpace
+from sim.runtime.taskmanager.log_uploads import LogUploads
+from sim.runtime.taskmanager.staging import StagingSpace
 from sim.state.compaction import CompactionThread
 
 __all__ = ["TaskManager"]

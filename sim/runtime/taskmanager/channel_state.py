@@ -2,7 +2,7 @@
 
 Flink: ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are first come, first served.  The
 file of a checkpoint is closed, and all subtasks of the group are released, when every subtask of the group has
-completed its data; without data there is no file.  As long as there is little of it, it stays in the writer's buffer, and in the end
+completed its data.  Without data there is no file.  As long as there is little of it, it stays in the writer's buffer, and in the end
 in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold; ChannelStateCheckpointWriter cuts it up by subtask).
 """
 

@@ -8,7 +8,7 @@ import pytest
 from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Rescale, Restart, When
 from sim.model.job import Input, Job, Rate, Source, Vertex
-from sim.runtime.run.legs import legs, with_parallelism
+from sim.runtime.run.segments import segments, with_parallelism
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 
@@ -94,18 +94,18 @@ def test_engines_agree_on_rescaling():
 
 def test_rescaling_twice_and_the_job_is_back():
     several = (Rescale(3 * SECOND, MORE), Rescale(5 * SECOND, (("stage0", 2), ("sink", 2)), savepoint=True))
-    parts = legs(replace(scenario(chain(2), ALIGNED, seconds=9), rescale=several))
+    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), rescale=several))
 
-    assert [(3, "checkpoint"), (9, "checkpoint"), (9, "savepoint")] == [(leg.until_ns // SECOND, leg.start_from) for leg in parts]
+    assert [(3, "checkpoint"), (9, "checkpoint"), (9, "savepoint")] == [(row.until_ns // SECOND, row.start_from) for row in parts]
     assert parts[0].scenario.job == parts[2].scenario.job
     assert [5 * SECOND] == [action.at_ns for action in parts[1].scenario.actions]
 
 
 def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     actions = tuple(Action(at_s * SECOND) for at_s in (2, 3, 4))
-    parts = legs(replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, MORE),)))
+    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, MORE),)))
 
-    assert [[2], [3, 4]] == [[action.at_ns // SECOND for action in leg.scenario.actions] for leg in parts]
+    assert [[2], [3, 4]] == [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts]
 
 
 def test_forward_between_unequal_parallelisms_becomes_rebalance():

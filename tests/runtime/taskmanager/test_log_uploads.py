@@ -6,7 +6,7 @@ import simpy
 from sim.model.job import Distribution
 from sim.model.state import Changelog
 from sim.model.storage import ObjectStore, Retry, Storage
-from sim.runtime.task.log_uploads import LogUploads, Part
+from sim.runtime.taskmanager.log_uploads import LogUploads, Part
 from sim.storage import CheckpointStorage
 
 MS, MB = 1_000_000, 1_000_000
