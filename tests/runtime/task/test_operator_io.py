@@ -144,7 +144,7 @@ def test_an_abort_that_drops_leaves_nothing():
 
     assert 1 == sum(file.complete for file in uploads())
     assert [] == [file for file in uploads() if file.complete and file.deleted_ns is None]
-    assert {0} == {space.used_bytes for space in world.staging.values()}
+    assert {0} == {space.used_bytes for space in (manager.staging for manager in world.tasks.managers.values())}
 
 
 # ---------------------------------------------------------------------------------------------- failures
