@@ -38,7 +38,8 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """Who waits for whom now, in words; empty: no circle."""
     names = [name for name, _ in context.names]
     lags = [vertex.lag for vertex in context.spec.vertices]
-    uncommitted = frozenset(task for task, vertex in enumerate(context.layout.vertex) if (lag := lags[vertex]) is not None and not lag.times)
+    late = frozenset(vertex for vertex, lag in enumerate(lags) if lag is not None and not lag.times)
+    uncommitted = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
     storing = frozenset(task.task for task in tasks if task.storing)
     circular = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, uncommitted=uncommitted, storing=storing)
     parts = [
@@ -58,7 +59,7 @@ def circle(
 ) -> Sequence[Blocked]:
     """The alignments that wait for each other, in order: each for the next one, the last for the first.
 
-    `flushes`: buffers are sent before they are full, after a time.  `uncommitted`: tasks whose late outputs wait for a checkpoint to complete.
+    `flushes`: buffers are sent before they are full, after a time.  `uncommitted`: tasks whose late outputs wait for a checkpoint.
     `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
     look = _Look(plane, layout, flushes=flushes, uncommitted=uncommitted, storing=storing)
