@@ -1,5 +1,6 @@
-"""Readers of the outside world: recordings of real Flink jobs, and what their own REST API tells.  What was predicted for them is
-calibration's business.
+"""Readers of the outside world: recordings of real Flink jobs, their REST API, their logs.  `source/` -> `infer/` -> `observe/`.
+
+The commands `import`, `advise`, `validate` and `calibrate` call it.  It knows scenarios, and no prediction.
 """
 
 from sim.recordings.infer.draft import Inference
@@ -8,7 +9,8 @@ from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.observe.from_rest import to_recording
 from sim.recordings.observe.measured import Measured, compared
 from sim.recordings.observe.table import observed
-from sim.recordings.reading import infer, read_any, read_source, to_document
+from sim.recordings.reading import read_any, read_source
+from sim.recordings.scenarios import infer, to_document
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.lab.reader import read
 from sim.recordings.source.lab.recording import Recording

@@ -8,14 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.recordings.infer.draft import Inference
-from sim.recordings.infer.lab import scenario as to_scenario
-from sim.recordings.infer.lab.scenario import Import
-from sim.recordings.infer.log import infer_log
-from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.observe.from_log import to_log_recording
 from sim.recordings.observe.from_rest import to_recording
-from sim.recordings.observe.measured import Measured, compared
 from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
 from sim.recordings.source.lab.reader import recording_of
 from sim.recordings.source.lab.recording import Recording
@@ -24,9 +18,8 @@ from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.history import is_archive, read_archive
 from sim.recordings.source.rest.saved import is_saved, read_saved
 from sim.recordings.source.rest.snapshot import Snapshot
-from sim.units import format_duration
 
-__all__ = ["Source", "infer", "read_any", "read_source", "to_document"]
+__all__ = ["Source", "read_any", "read_source"]
 
 Source = Recording | Snapshot | JobLog
 
@@ -62,28 +55,6 @@ def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
         return source
     name = path.name or str(path)
     return to_recording(source, name) if isinstance(source, Snapshot) else to_log_recording(source, name)
-
-
-def infer(source: Snapshot | JobLog) -> Inference:
-    """The scenario of what was measured."""
-    return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
-
-
-def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
-    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
-    match recording:
-        case Recording():
-            return to_scenario.to_document(recording, compare=compare)
-        case Measured():
-            return _as_inferred(recording, compare=compare)
-        case _:
-            raise TypeError(f"no scenario is made of a {type(recording).__name__}")
-
-
-def _as_inferred(job: Measured, *, compare: bool) -> Import:
-    inference = compared(job.inference) if compare else job.inference
-    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as it was watched
-    return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
 
 
 def _logs_in(path: Path) -> list[Path]:

@@ -1,0 +1,39 @@
+"""The scenario of whatever was read: of a recording as it was configured, of a measured job as it was inferred."""
+
+from __future__ import annotations
+
+from sim.recordings.infer.draft import Inference
+from sim.recordings.infer.lab import scenario as to_scenario
+from sim.recordings.infer.lab.scenario import Import
+from sim.recordings.infer.log import infer_log
+from sim.recordings.infer.scenario import infer_scenario
+from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.source.lab.recording import Recording
+from sim.recordings.source.logs.reading import JobLog
+from sim.recordings.source.recorded_job import RecordedJob
+from sim.recordings.source.rest.snapshot import Snapshot
+from sim.units import format_duration
+
+__all__ = ["infer", "to_document"]
+
+
+def infer(source: Snapshot | JobLog) -> Inference:
+    """The scenario of what was measured."""
+    return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
+
+
+def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
+    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
+    match recording:
+        case Recording():
+            return to_scenario.to_document(recording, compare=compare)
+        case Measured():
+            return _as_inferred(recording, compare=compare)
+        case _:
+            raise TypeError(f"no scenario is made of a {type(recording).__name__}")
+
+
+def _as_inferred(job: Measured, *, compare: bool) -> Import:
+    inference = compared(job.inference) if compare else job.inference
+    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as it was watched
+    return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
