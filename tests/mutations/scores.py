@@ -17,7 +17,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 NUMBERS = Path(__file__).with_name("scores.json")
 PAGE = Path(__file__).with_name("SCORES.md")
-MOMENTS = ("before", "after")  # tests were written for what the first sample told; the second is another one
+MOMENTS = ("before", "between", "after")  # tests were written for what the first samples told; the last is another one
 NOT_DRAWN = {"sim/plane/kernel/jit.py": "it works when the kernel is compiled, and a kernel found in the cache is not compiled again"}
 WIDTH = 150  # of a change on the page
 
@@ -63,7 +63,7 @@ def note(room: str, moment: str, score: Score, survivors: Sequence[Mutant]) -> N
 
 
 def survivors() -> dict[str, list[tuple[int, Key]]]:
-    """By room: line and change of what lived in the second draw and is not known to be equivalent."""
+    """By room: line and change of what lived in the last draw and is not known to be equivalent."""
     numbers = json.loads(NUMBERS.read_text())
     known = equivalents()
     found = {room: [(line, (file, *change)) for file, line, *change in moments["after"]["survivors"]] for room, moments in numbers.items()}
@@ -78,7 +78,8 @@ def page() -> str:
         "",
         "Written by `python -m tests.mutations.score --room ROOM --sample N --seed N --note after`.",
         "One operator, number, condition, returned value or statement is changed at a time, and the tests run that reach it.",
-        "*Before* was drawn before tests were written for what it showed; *after* is another draw, so that no test was written for it.",
+        "*Before* and *between* were drawn before tests were written for what they showed.",
+        "*After* is another draw, so that no test was written for it.",
         "Equivalent changes are those of `equivalent.toml`.  A survivor may still fall to a test that was not asked:",
         "only those of the rooms and of `laws` are, the nearest first, for some seconds.",
         "A failure counts as noticed only if the same tests pass without the change.",
@@ -101,7 +102,7 @@ def page() -> str:
     why = reasons()
     for room, rows in survivors().items():
         if rows:
-            lines += ["", f"## {room}: survivors of the second draw", ""]
+            lines += ["", f"## {room}: survivors of the last draw", ""]
             lines += [f"* {shown(key, line)}: {why.get(key, 'not looked into')}" for line, key in rows]
     counts = Counter(key[0].split("/")[1] for key in known)
     lines += ["", "## Equivalent changes", ""]
