@@ -12,7 +12,8 @@ __all__ = ["Action"]
 class Action:
     """A savepoint; with `stop` the job stops with it.
 
-    drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`); no-drain: it holds the job as it stands;
+    drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`).
+    no-drain: the savepoint holds the job as it stands.
     savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and nothing holds what they emit.
     """
 

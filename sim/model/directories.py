@@ -23,7 +23,7 @@ relative-to-job: all inside the job's directory, absolute beyond it."""
 
 @dataclass(frozen=True, slots=True)
 class Directories:
-    """Of all jobs that share a checkpoint storage."""
+    """The layout of a checkpoint storage, the same for all jobs that share it."""
 
     paths: PathPolicy = "absolute"
     root: str = "/checkpoints"  # execution.checkpointing.dir
@@ -35,7 +35,7 @@ class Directories:
         return f"{self.root}/job-{instance}" if self.create_subdir else self.root
 
     def directory(self, snapshot: StoredSnapshot) -> str:
-        """Of its metadata; entropy is taken out of that path."""
+        """The directory of its metadata; entropy is taken out of that path."""
         return self._own(snapshot.instance, snapshot.checkpoint, savepoint=snapshot.is_savepoint)
 
     def path(self, file: StateFile) -> str:

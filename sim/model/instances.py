@@ -18,5 +18,5 @@ class Instances:
     claim: ClaimMode = "no-claim"  # execution.state-recovery.claim-mode
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # the latest one of its kind
     copied: Literal["nothing", "own", "job", "root"] = "nothing"
-    """What the next instance finds: everything where it was; or, the old cluster being lost, only a copy elsewhere of the snapshot's own
-    directory, of its job's, or of the whole checkpoint directory."""
+    """What the next instance finds.  nothing: everything where it was.  Otherwise the old cluster is lost, and there is a copy of the
+    snapshot's own directory, of its job's, or of the root of all checkpoints."""

@@ -120,12 +120,12 @@ class Storage:
 
     @property
     def options(self) -> object | None:
-        """Of its kind; None: it is flat."""
+        """The options of its kind; None: it is flat."""
         return self.dfs or self.object_store or self.other
 
     @property
     def kind(self) -> StorageKind | None:
-        """None: it is flat."""
+        """Its record; None: it is flat."""
         return next((kind for kind in STORAGES.values() if isinstance(self.options, kind.options)), None)
 
 

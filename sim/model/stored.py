@@ -15,8 +15,9 @@ Scope = Literal["exclusive", "shared", "savepoint"]
 directory of its savepoint."""
 
 SnapshotType = Literal["checkpoint", "full", "canonical", "native"]
-"""CheckpointType.CHECKPOINT (reuses files, may be reused), FULL_CHECKPOINT (reuses nothing, may be reused), and the two savepoint formats
-(SavepointType: exclusive files only; canonical = one sorted key-value file, native = files of the state backend)."""
+"""CheckpointType.CHECKPOINT (reuses files, may be reused), FULL_CHECKPOINT (reuses nothing, may be reused), and two savepoint formats.
+
+Savepoints have exclusive files only (SavepointType): canonical ones a sorted key-value file, native ones the files of the state backend."""
 
 ClaimMode = Literal["claim", "no-claim", "legacy"]
 """Who owns the snapshot a job starts from (RecoveryClaimMode, FLIP-193)."""

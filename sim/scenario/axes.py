@@ -19,7 +19,7 @@ __all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
 MAX_CELLS = 20_000
 """Combinations of one study."""
 MAX_RUNS = 200_000
-"""Of all replications of all combinations: they are planned as a whole."""
+"""Runs of all replications of all combinations: they are planned as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from sim.scenario.grammar.fields import (
     Axis,
     Condition,
     Duration,
+    Natural,
     Positive,
-    Whole,
     choice,
 )
-from sim.scenario.grammar.section import Section, Words
+from sim.scenario.grammar.section import Section, Texts
 from sim.scenario.instances.document import Directories, Instances
 from sim.scenario.job.document import Vertex
 from sim.scenario.storage.document import Storage
@@ -33,12 +33,12 @@ __all__ = ["Document", "Overheads", "Run"]
 class Run(Section):
     """How long, how often."""
 
-    HINTS: ClassVar[Words] = {"seeds": "write replications: 20, or a list under seed"}
+    HINTS: ClassVar[Texts] = {"seeds": "write replications: 20, or a list under seed"}
 
     duration: Duration
     warmup: Duration | None = None
     """Left out of the results."""
-    seed: Axis[Whole] | None = None
+    seed: Axis[Natural] | None = None
     replications: Positive | None = None
 
 
@@ -80,7 +80,7 @@ Conditions = Annotated[
 class Document(Section):
     """A scenario of ckptsim: a job, its checkpoints, and the question they are asked."""
 
-    HINTS: ClassVar[Words] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
+    HINTS: ClassVar[Texts] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
 
     version: Annotated[str, choice("1")] = "1"
     job: dict[str, Vertex] = Field(min_length=1)
@@ -104,6 +104,6 @@ class Document(Section):
     instances: Instances | None = None
     """Jobs that begin from each other's snapshots."""
     directories: Directories | None = None
-    """Of checkpoint storage."""
+    """How checkpoint storage is laid out."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, create_model
 
 from sim.model.scenario import Overheads
-from sim.scenario.grammar.fields import Duration, Whole, choice
-from sim.scenario.grammar.section import Section, Words
+from sim.scenario.grammar.fields import Duration, Natural, choice
+from sim.scenario.grammar.section import Section, Texts
 from sim.scenario.text.plain import Mapping, compose, read_text
 from sim.scenario.text.problems import Problem, Reading, ScenarioError, did_you_mean
 from sim.scenario.validation import validate_as
@@ -33,7 +33,7 @@ class Constant(Section):
 
     value: Duration
     interval: Annotated[list[Duration], Field(min_length=2, max_length=2)] | None = None
-    recordings: Whole = 0
+    recordings: Natural = 0
 
 
 _OF_ALL: dict[str, Any] = {field.name.removesuffix("_ns"): (Constant, ...) for field in fields(Overheads)}
@@ -41,7 +41,7 @@ _Constants = create_model("_Constants", __base__=Section, **_OF_ALL)
 
 
 class _Environment(Section):
-    HINTS: ClassVar[Words] = {"overheads": "did you mean 'constants'?"}
+    HINTS: ClassVar[Texts] = {"overheads": "did you mean 'constants'?"}
 
     version: Annotated[str, choice("1")]
     constants: _Constants  # type: ignore[valid-type]  # made of the fields of Overheads

@@ -26,7 +26,7 @@ _MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_0
 
 
 def check(document: Document, reading: Reading) -> None:
-    """Of a document without axes; mistakes and warnings go to `reading`."""
+    """Mistakes and warnings about a document without axes go to `reading`."""
     _check_times(document, reading)
     _check_rescale(document, reading)
     _check_restart(document.restart, reading)
@@ -42,22 +42,22 @@ def check(document: Document, reading: Reading) -> None:
 
 
 def _check_times(document: Document, reading: Reading) -> None:
-    times: list[tuple[Path, int | None]] = [(("actions", i, "at"), one.at) for i, one in enumerate(document.actions or ())]
-    times += [(("faults", i, "at"), one.at) for i, one in enumerate(document.faults or ())]
-    times += [((*here, "at"), one.at) for here, one in _rescales(document)]
+    times: list[tuple[Path, int | None]] = [(("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())]
+    times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
+    times += [((*here, "at"), rescale.at) for here, rescale in _rescales(document)]
     for place, at in times:
         if at is not None and at >= document.run.duration:
             reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
 
 
 def _check_rescale(document: Document, reading: Reading) -> None:
-    stop_ns = min((one.at for one in document.actions or () if one.stop is not None), default=None)
-    for here, one in _rescales(document):
-        if stop_ns is not None and one.at >= stop_ns:
+    stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
+    for here, rescale in _rescales(document):
+        if stop_ns is not None and rescale.at >= stop_ns:
             reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
-        elif one.at == 0:
+        elif rescale.at == 0:
             reading.wrong((*here, "at"), "is 0: there is nothing to go on from")
-        elif not document.checkpoint.interval and one.from_ != "savepoint":
+        elif not document.checkpoint.interval and rescale.from_ != "savepoint":
             reading.wrong((*here, "from"), "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint")
 
 
@@ -85,5 +85,5 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
 def _rescales(document: Document) -> list[tuple[Path, Rescale]]:
     given = document.rescale
     if isinstance(given, list):
-        return [(("rescale", i), one) for i, one in enumerate(given)]
+        return [(("rescale", i), rescale) for i, rescale in enumerate(given)]
     return [] if given is None else [(("rescale",), given)]

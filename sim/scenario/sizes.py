@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_INTERVAL_NS", "check_sizes"]
 
 MOST_SUBTASKS = 100_000
-"""Of the whole job: 30,000 take a minute for three simulated seconds."""
+"""Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
 MOST_CHANNELS = 4_000_000
 """Between subtasks: each takes 1 to 2 KB."""
 MOST_ROWS = 100_000_000
-"""Of subtasks per checkpoint, and of vertices per second."""
+"""Rows of subtasks per checkpoint, and of vertices per second."""
 MOST_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
 LEAST_INTERVAL_NS = 1_000_000
@@ -29,7 +29,7 @@ LEAST_INTERVAL_NS = 1_000_000
 
 
 def check_sizes(document: Document, reading: Reading) -> None:
-    """Of a document without axes; what is too large goes to `reading`."""
+    """What is too large in a document without axes goes to `reading`."""
     counts = _parallelisms(document)
     subtasks, channels = sum(counts.values()), _channels(document.job, counts)
     if subtasks > MOST_SUBTASKS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.model.random import draw, stream
 from sim.plane.kernel.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
-from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, TOLD
+from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED
 from sim.plane.seam.interface import Law, PlaneSpec, Ship
 from sim.plane.seam.layout import Layout, layout
 
@@ -58,7 +58,7 @@ def grown(world: World, n: int) -> World:
     return world._replace(elements=cast(list[Element], rows))
 
 
-class Words:
+class WordTable:
     """The kernel's tables, one behind the other; equal tables stand there once."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ def power_of_two(n: int) -> int:
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
     """The world at the beginning, before `START`, with room for so many markers."""
     plan = layout(spec)
-    words = Words()
+    words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
     tasks = task_rows(spec, plan, words)
     tasks["line"] = 1 + np.searchsorted(lines, spec.hosts) if spec.nic else 1
@@ -117,7 +117,7 @@ def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
     return n
 
 
-def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     rows = new_rows(Task, len(plan.vertex))
     rows["since"] = spec.begin_ns
     segments = []
@@ -134,7 +134,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
         row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
         if vertex.lag is not None and plan.task_gates[t]:
-            row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else TOLD, vertex.lag.capacity
+            row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
             row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
             if vertex.lag.times:
                 row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
@@ -150,7 +150,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
     return rows
 
 
-def partition_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     rows = new_rows(Partition, len(plan.partitions))
     for p, (t, e, channels) in enumerate(plan.partitions):
         edge, row = spec.edges[e], rows[p]
@@ -168,7 +168,7 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
     return rows
 
 
-def gate_rows(spec: PlaneSpec, plan: Layout, words: Words) -> Rows:
+def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     rows = new_rows(Gate, len(plan.gates))
     for i, (t, e, channels) in enumerate(plan.gates):
         edge, row = spec.edges[e], rows[i]
@@ -206,7 +206,7 @@ def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
     return rows
 
 
-def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: Words) -> Rows:
+def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) -> Rows:
     n = len(plan.vertex)
     rows = new_rows(General, 1)
     shift = (n + lines + 1).bit_length()

@@ -74,8 +74,8 @@ def check_world(w: World, spec: PlaneSpec) -> None:
             books.ensure(ch.sent == ch.arrived and (shut or ch.arrived == ch.taken), f"bytes on the wire of local channel {c}", ch)
         else:
             check_credits(books, c, ch, spec)
-        held = ch.buffers + (ch.current & OWNED != 0) + ch.owed_segments
-        books.ensure(held == ch.count, f"channel {c} holds {held} segments and counts {ch.count}", ch)
+        segments = ch.buffers + (ch.current & OWNED != 0) + ch.owed_segments
+        books.ensure(segments == ch.count, f"channel {c} holds {segments} segments and counts {ch.count}", ch)
     check_records(books)
     check_pools(books, spec)
     check_lists(books)
@@ -123,15 +123,15 @@ def check_stream(books: Books, c: int, rest: int) -> None:
     behind, size = books.sizes(ch)
     missing = ch.record_end + behind - ch.written
     halted = w.tasks[ch.writer].state == State.HALTED  # perhaps inside a record
-    whole = 0 < missing <= size if halted else missing == (rest or size)
-    books.ensure(whole, f"records of channel {c} lost: {missing} bytes missing at the end of the stream, not {rest or size}", ch)
+    complete = 0 < missing <= size if halted else missing == (rest or size)
+    books.ensure(complete, f"records of channel {c} lost: {missing} bytes missing at the end of the stream, not {rest or size}", ch)
 
 
 def check_credits(books: Books, c: int, ch: Channel, spec: PlaneSpec) -> None:
     promised, free = ch.credit + books.announced[c] + books.travelling[c], ch.ex_free + ch.fl_free
     books.ensure(promised == free, f"channel {c} has credits for {promised} buffers, {free} are free", ch)
-    held = free + ch.received_buffers + (ch.current != 0 and ch.current & LOOSE == 0) + ch.owed_exclusive + ch.owed_floating
-    own = held - books.floating(ch)
+    segments = free + ch.received_buffers + (ch.current != 0 and ch.current & LOOSE == 0) + ch.owed_exclusive + ch.owed_floating
+    own = segments - books.floating(ch)
     books.ensure(own == spec.exclusive, f"channel {c} has {own} exclusive buffers of {spec.exclusive}", ch)
 
 

@@ -1,12 +1,12 @@
 """The compiler's only door: the kernel's text, compiled.
 
 The text is compiled as it stands, every call bound to the other compiled functions.  What the text calls a world is for the
-compiler a pointer to a table of base addresses (`addresses`); rows and words are plain memory behind it, a row is the address
+compiler a pointer to a table of base addresses (`addresses`).  Rows and words are plain memory behind it; a row is the address
 of its first field.  Thus a call inside the kernel passes one register and nothing counts references; arrays of numba's own,
 in a tuple, cost a factor of 5 here.  What a field or a word stands for cannot overlap with any other: the loads and stores say
 so (TBAA), which is how C++ would treat members of structures.
 
-Only the outermost function can be called from Python, with integers, and is cached on disk; its name carries a fingerprint of the
+Only the outermost function can be called from Python, with integers, and is cached on disk.  Its name carries a fingerprint of the
 whole text, because numba itself would look at one file only.
 """
 
@@ -127,7 +127,7 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(texts: list[ModuleType]) -> str:
-    """Of everything that is compiled, and how."""
+    """A digest of everything that is compiled, and of how."""
     digest = hashlib.blake2b(digest_size=6)
     for path in (*(str(module.__file__) for module in texts), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
         digest.update(Path(path).read_bytes())
@@ -150,9 +150,9 @@ def teach_memory(numba: Any) -> Any:
     class Memory(Type):  # type: ignore[misc]
         """A place in memory: `row` is the class of the rows there, int for words, World for the table itself."""
 
-        def __init__(self, row: type, many: bool) -> None:
-            super().__init__(f"{'many' if many else 'one'}.{row.__name__}")
-            self.row, self.many = row, many
+        def __init__(self, row: type, is_list: bool) -> None:
+            super().__init__(f"{'many' if is_list else 'one'}.{row.__name__}")
+            self.row, self.is_list = row, is_list
 
         def can_convert_from(self, _: Any, other: Any) -> Any:
             """An integer is taken for the address of a world: that is how Python passes one."""
@@ -167,8 +167,8 @@ def teach_memory(numba: Any) -> Any:
         """General -> one row, list[Task] -> many rows, list[int] -> words."""
         inner = get_args(hint)
         if not inner:
-            return Memory(hint, many=False)
-        return Memory(inner[0], many=True)
+            return Memory(hint, is_list=False)
+        return Memory(inner[0], is_list=True)
 
     world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
     columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row is not int}
@@ -180,13 +180,13 @@ def teach_memory(numba: Any) -> Any:
         def generic_resolve(self, kind: Memory, name: str) -> Any:
             if kind.row is World:
                 return world[name][1]
-            return int64 if not kind.many and name in columns[kind.row] else None
+            return int64 if not kind.is_list and name in columns[kind.row] else None
 
     @infer_global(operator.getitem)
     class MemoryItem(AbstractTemplate):  # type: ignore[misc]
         def generic(self, args: Any, _: Any) -> Any:
-            if isinstance(args[0], Memory) and args[0].many and isinstance(args[1], Integer):
-                return numba.core.typing.signature(int64 if args[0].row is int else Memory(args[0].row, many=False), args[0], int64)
+            if isinstance(args[0], Memory) and args[0].is_list and isinstance(args[1], Integer):
+                return numba.core.typing.signature(int64 if args[0].row is int else Memory(args[0].row, is_list=False), args[0], int64)
             return None
 
     @infer_global(operator.setitem)
@@ -236,4 +236,4 @@ def teach_memory(numba: Any) -> Any:
     def cast_address(context: Any, builder: Any, number: Any, kind: Any, value: Any) -> Any:
         return builder.inttoptr(value, pointer)
 
-    return Memory(World, many=False)
+    return Memory(World, is_list=False)

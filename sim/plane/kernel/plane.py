@@ -100,9 +100,9 @@ class KernelPlane:
         """Before a verb adds markers: the pool grows by doubling."""
         needed = int(column(self._world.g, "markers")[0]) + markers
         if needed > self._marker_room:
-            more = max(needed, 2 * self._marker_room) - self._marker_room
-            self._settle_in(grown(self._world, more))
-            self._marker_room += more
+            extra = max(needed, 2 * self._marker_room) - self._marker_room
+            self._settle_in(grown(self._world, extra))
+            self._marker_room += extra
 
     def _make_excess_room(self, segments: int) -> None:
         """Before recovered output takes more segments than the pools have (P6)."""

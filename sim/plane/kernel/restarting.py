@@ -1,7 +1,7 @@
 """Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
 
-A start is done in three steps: the kernel sweeps out what belongs to the tasks, here every field becomes what it was at the
-beginning except those that last, and the kernel has the tasks stand at their positions.
+A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at the beginning,
+except those that last.  Then the kernel has the tasks stand at their positions.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def seek_due(world: World, task: int, served: int) -> None:
         at += SEGMENT
     assign(world.tasks, "segment", [task], at)
     if begin < end:
-        first, start, num, whole, rest = (int(word) for word in world.words[at : at + SEGMENT])
+        first, start, num, quotient, rest = (int(word) for word in world.words[at : at + SEGMENT])
         parts = (served - first) * rest
-        assign(world.tasks, "due", [task], start + (served - first) * whole + parts // num)
+        assign(world.tasks, "due", [task], start + (served - first) * quotient + parts // num)
         assign(world.tasks, "due_part", [task], parts % num)

@@ -142,7 +142,7 @@ class Task:
     # late outputs (L1-L6)
     late: int = 0  # records served whose outputs are not written, one in hand too
     in_hand: int = 0
-    lag: int = 0  # TIMED or TOLD; 0: outputs leave at once
+    lag: int = 0  # TIMED or UNTIMED; 0: outputs leave at once
     lag_capacity: int = 0
     lag_table: int = 0
     lag_n: int = 0

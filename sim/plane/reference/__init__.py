@@ -1,8 +1,11 @@
 """The rules of ``sim/plane/RULES.md`` in plain Python: objects, deques and one event list, written to be read, not to be fast.
 
-One file per group of rules, each a small class that knows ``ports`` and the parts, nothing else: ``output`` (O), ``sending`` (S),
-``receiving`` (R), ``thread`` (T, W), ``markers`` (M), ``captures`` (C), ``debloat`` (D), ``restarts`` (P); ``agenda`` (E) is the clock,
-``plane`` builds it all and takes the verbs.
+One file per group of rules, each a small class that knows ``ports`` and the parts, nothing else:
+
+* ``output`` (O), ``sending`` (S), ``receiving`` (R), ``thread`` (T, W), ``markers`` (M), ``captures`` (C),
+* ``debloat`` (D), ``restarts`` (P), ``late`` (L).
+
+``agenda`` (E) is the clock; ``plane`` builds it all and takes the verbs.
 """
 
 from sim.plane.reference.plane import ReferencePlane

@@ -127,11 +127,11 @@ def check_pool(partition: Partition) -> None:
     most = max(partition.size + partition.overdraft, partition.recovered)
     assert 0 <= partition.used <= most, f"{who}: {partition.used} segments of {partition.size}"
     for channel in partition.channels:
-        held: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
+        buffers: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
         current = channel.gate.current
         if current is not None and current.channel is channel and current.buffer is not None:
-            held.add(current.buffer)
-        equal(f"{who}: segments of {name(channel)}", len(held), channel.count)
+            buffers.add(current.buffer)
+        equal(f"{who}: segments of {name(channel)}", len(buffers), channel.count)
 
 
 def check_task(plane: Plane, task: Task) -> None:

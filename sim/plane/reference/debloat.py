@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Debloat", "round_half_even"]
 
-ONE = 1 << 32
+UNIT = 1 << 32
 """The fixed point of D3."""
 
 
 def round_half_even(value: int) -> int:
     """A fixed-point number as an integer."""
-    whole, rest = divmod(value, ONE)
-    return whole + (rest > ONE // 2 or (rest == ONE // 2 and whole % 2 == 1))
+    integer, rest = divmod(value, UNIT)
+    return integer + (rest > UNIT // 2 or (rest == UNIT // 2 and integer % 2 == 1))
 
 
 class Debloat:

@@ -1,7 +1,7 @@
 """Where two engines part: the first instant at which they differ, found by bisection, printed to be read.
 
-Engines have no common inside, so an instant is looked at from outside: both are driven from the start to `until`, and what they said
-and what their tables show is compared.  How a plane is driven is the caller's business.
+Engines have no common inside, so an instant is looked at from outside.  Both are driven from the start to `until`; then their notices
+and tables are compared.  How a plane is driven is the caller's business.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Drive = Callable[[DataPlane, int], Sequence[object]]
 """Drives a fresh plane to a time and returns what was seen on the way."""
 
 TABLES = ("tasks", "channels", "partitions", "gates")
-SHOWN = 20  # lines of a story
+PRINTED_LINES = 20  # lines of a story
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,9 @@ class Difference:
     lines: tuple[str, ...]
 
     def __str__(self) -> str:
-        more = len(self.lines) - SHOWN
-        return "\n".join([f"the engines part at {self.time} ns:", *self.lines[:SHOWN], *([f"... and {more} more"] if more > 0 else [])])
+        unprinted = len(self.lines) - PRINTED_LINES
+        rest = [f"... and {unprinted} more"] if unprinted > 0 else []
+        return "\n".join([f"the engines part at {self.time} ns:", *self.lines[:PRINTED_LINES], *rest])
 
 
 def run_freely(plane: DataPlane, until: int) -> list[object]:
@@ -66,9 +67,9 @@ def first_difference(expected: Make, actual: Make, until: int, drive: Drive = ru
     return Difference(different, tuple(lines))
 
 
-def differences(said: Sequence[object], said_too: Sequence[object], expected: DataPlane, actual: DataPlane) -> Iterator[str]:
-    """The first thing said differently, then every differing cell of the tables."""
-    for i, (left, right) in enumerate(zip_longest(said, said_too)):
+def differences(expected_steps: Sequence[object], actual_steps: Sequence[object], expected: DataPlane, actual: DataPlane) -> Iterator[str]:
+    """The first step that differs, then every differing cell of the tables."""
+    for i, (left, right) in enumerate(zip_longest(expected_steps, actual_steps)):
         if left != right:
             yield f"  step {i}: expected {left}"
             yield f"  step {i}: actual   {right}"

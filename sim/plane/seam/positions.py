@@ -11,12 +11,12 @@ __all__ = ["channels_in", "channels_out", "require_closed"]
 
 
 def channels_in(plan: Layout, task: int) -> list[int]:
-    """Of all gates of a task, in the order of a position."""
+    """The channels of all gates of a task, in the order of a position."""
     return [c for g in plan.task_gates[task] for c in plan.gates[g][2]]
 
 
 def channels_out(plan: Layout, task: int) -> list[int]:
-    """Of all partitions of a task, in the order of a position."""
+    """The channels of all partitions of a task, in the order of a position."""
     return [c for p in plan.task_partitions[task] for c in plan.partitions[p][2]]
 
 

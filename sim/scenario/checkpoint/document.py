@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 from pydantic import Tag
 
 from sim.model.barriers import BARRIERS
-from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Positive, Share, Whole, choice, choice_of
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Natural, Positive, Share, choice, choice_of
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import Staging
 from sim.scenario.state.document import StateKeys
 
@@ -37,7 +37,7 @@ BarriersField = Annotated[
 class Checkpoint(StateKeys):
     """execution.checkpointing.*"""
 
-    LATER: ClassVar[Words] = {
+    LATER: ClassVar[Texts] = {
         "interval-during-backlog": "FLIP-309",
     }
 
@@ -47,7 +47,7 @@ class Checkpoint(StateKeys):
     timeout: Axis[Duration] | None = None
     min_pause: Axis[Duration] | None = None
     max_concurrent: Axis[Positive] | None = None
-    tolerable_failed: Axis[Whole] | None = None
+    tolerable_failed: Axis[Natural] | None = None
     num_retained: Axis[Positive] | None = None
     """Completed checkpoints kept."""
     subtasks_per_channel_state_file: Axis[Positive] | None = None
@@ -56,7 +56,7 @@ class Checkpoint(StateKeys):
     abort_policy: Axis[Annotated[str, choice("survive", "reupload", "drop")]] | None = None
     """What an abort does to asynchronous uploads; drop is known to be wrong."""
     upload_threads: Axis[Positive] | None = None
-    """Of one task, for the files of its operator."""
+    """Threads of one task, for the files of its operator."""
     staging: Staging | None = None
     lost_notifications: Axis[Share] | None = None
     """Share of the notifications of a completed checkpoint that never reach their task."""

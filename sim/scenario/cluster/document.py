@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Tag
 
-from sim.scenario.grammar.fields import Axis, BufferTimeout, ByteRate, Duration, Percent, Positive, Size, Whole, choice
+from sim.scenario.grammar.fields import Axis, BufferTimeout, ByteRate, Duration, Natural, Percent, Positive, Size, choice
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
 
 __all__ = ["Cluster", "Debloat", "Network"]
@@ -36,10 +36,10 @@ class Network(Section):
     segment_size: Axis[Size] | None = None
     starting_segment_size: Axis[Size] | None = None
     """First buffer size with debloating on."""
-    buffers_per_channel: Axis[Whole] | None = None
+    buffers_per_channel: Axis[Natural] | None = None
     floating_buffers_per_gate: Axis[Positive] | None = None
     max_buffers_per_channel: Axis[Positive] | None = None
-    overdraft: Axis[Whole] | None = None
+    overdraft: Axis[Natural] | None = None
     buffer_timeout: Axis[BufferTimeout] | None = None
     """0 s: after each record; or `never`."""
     debloat: Axis[DebloatField] | None = None
@@ -51,7 +51,7 @@ class Cluster(Section):
     placement: Axis[Annotated[str, choice("isolated", "spread", "single")]] | None = None
     """isolated: a task manager per subtask; spread: one per subtask index, or per so many as it has slots; single: one in all."""
     slots: Axis[Positive] | None = None
-    """Of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."""
+    """Slots of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."""
     latency: Axis[Duration] | None = None
     """One way, between task managers."""
     nic: Axis[ByteRate] | None = None

@@ -42,21 +42,21 @@ _MOST_SLOW = 1_000_000
 
 def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
     """What the job has in the course of the run."""
-    each = [{vertex.name: vertex.parallelism for vertex in job.vertices}]
-    for one in rescale:
-        each.append(each[-1] | {name: number for name, number in one.parallelism if name in each[-1]})
-    return tuple(each)
+    rows = [{vertex.name: vertex.parallelism for vertex in job.vertices}]
+    for change in rescale:
+        rows.append(rows[-1] | {name: number for name, number in change.parallelism if name in rows[-1]})
+    return tuple(rows)
 
 
 def build_faults(
     given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: FilePath
 ) -> tuple[Fault, ...]:
     """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
-    indices = max(max(one.values(), default=0) for one in subtasks)
-    isolated = max(sum(one.values()) for one in subtasks)
+    indices = max(max(row.values(), default=0) for row in subtasks)
+    isolated = max(sum(row.values()) for row in subtasks)
     hosts = {"isolated": isolated, "spread": -(-indices // cluster.slots)}.get(cluster.placement, 1)
-    most = {name: max(one[name] for one in subtasks) for name in subtasks[0]}
-    return tuple(fault for i, one in enumerate(given) for fault in _faults(one, ("faults", i), most, hosts, reading, folder))
+    most = {name: max(row[name] for row in subtasks) for name in subtasks[0]}
+    return tuple(fault for i, section in enumerate(given) for fault in _faults(section, ("faults", i), most, hosts, reading, folder))
 
 
 def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, reading: Reading, folder: FilePath) -> list[Fault]:
@@ -190,9 +190,9 @@ def build_restart(given: doc.Restart | None) -> Restart:
 def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, reading: Reading) -> tuple[Rescale, ...]:
     """In the order of time."""
     several = given if isinstance(given, list) else [given] if given is not None else []
-    for i, one in enumerate(several):
+    for i, change in enumerate(several):
         here: Path = ("rescale", i) if isinstance(given, list) else ("rescale",)
-        for name, parallelism in one.parallelism.items():
+        for name, parallelism in change.parallelism.items():
             vertex = next((v for v in job.vertices if v.name == name), None)
             place = (*here, "parallelism", name)
             if vertex is None:
@@ -207,5 +207,5 @@ def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, readi
                 reading.wrong(place, "requests under way are not dealt out anew: keep the parallelism")
             elif vertex.source is not None:
                 reading.wrong(place, "a source keeps its parallelism: each of its subtasks reads its own part of the log")
-    rows = [Rescale(one.at, tuple(one.parallelism.items()), savepoint=one.from_ == "savepoint") for one in several]
+    rows = [Rescale(change.at, tuple(change.parallelism.items()), savepoint=change.from_ == "savepoint") for change in several]
     return tuple(sorted(rows, key=lambda row: row.at_ns))

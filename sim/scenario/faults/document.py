@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim import units
-from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, Share, Whole, choice
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.fields import Axis, Duration, Leaf, Natural, Number, Parallelism, Positive, Share, choice
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
 __all__ = ["ANY_TASK", "ANY_TASK_MANAGER", "Every", "Fault", "FaultSpread", "FaultWeibull", "Rescale", "RescaleField", "Restart"]
 
@@ -65,7 +65,7 @@ class FaultWeibull(Section):
 class Every(Section):
     """Time from one fault to the next; exactly one."""
 
-    HINTS: ClassVar[Words] = {"constant": "write the value alone, without a mapping"}
+    HINTS: ClassVar[Texts] = {"constant": "write the value alone, without a mapping"}
 
     exponential: Duration | None = None
     """Mean."""
@@ -99,17 +99,17 @@ class Fault(Section):
     trace: str | None = Field(None, min_length=1)
     """CSV or Parquet file of times, relative to the scenario."""
     column: str | None = None
-    """Of the trace: times (seconds or ISO 8601), counted from the earliest one."""
+    """Column of the trace: times (seconds or ISO 8601), counted from the earliest one."""
     between: Annotated[str, choice("true", "false")] | None = None
     """The column holds the times from one fault to the next."""
     unit: Duration | None = None
-    """Of the numbers in the column; default: 1 s."""
+    """Unit of the numbers in the column; default: 1 s."""
     from_: Duration | None = Field(None, alias="from")
     """How far into the trace the run begins, counted from its earliest fault, in time of the run (see unit); default: see at."""
     where: dict[str, str | int | float] | None = None
     """Rows to take: column -> value."""
     lasts_column: str | None = None
-    """Of the trace: how long each one lasts, in the same unit."""
+    """Column of the trace: how long each one lasts, in the same unit."""
 
 
 class Restart(Section):
@@ -119,7 +119,7 @@ class Restart(Section):
     """Default: exponential-delay."""
     delay: Axis[Duration] | None = None
     """fixed-delay, failure-rate."""
-    attempts: Axis[Whole] | None = None
+    attempts: Axis[Natural] | None = None
     """fixed-delay, exponential-delay: restarts before the job fails; default: without end."""
     initial: Axis[Duration] | None = None
     """exponential-delay: the first delay."""

@@ -20,8 +20,8 @@ _SECOND = 1_000_000_000
 def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     """(ns in the run, duration in ns or 0) of each row, in the order of time.
 
-    Times count from the earliest one, which happens `at` (default: at the start of the run), or from so long after it as `from` says,
-    and then there may be none; times between faults count from the start.
+    Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count from so long after
+    the earliest one, and there may be none.  Times between faults count from the start.
     """
     file, column, unit_ns = folder / (fault.trace or ""), fault.column or "", fault.unit or _SECOND
     begin_ns, rows = Fraction(fault.at or 0), list[tuple[Fraction, Fraction]]()
@@ -42,16 +42,16 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     return [(at_ns, lasts_ns) for at_ns, lasts_ns in since_ns if at_ns >= 0]
 
 
-def _rows(file: FilePath, wanted: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(file: FilePath, required: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, row) of the file; TraceError if a column is missing."""
     if file.suffix == ".parquet":
         table = _parquet(file)
         names: list[str] = list(table.column_names)
-        _check(file, wanted, names)
+        _check(file, required, names)
         yield from enumerate(table.to_pylist(), start=1)
         return
     names, rows = columns_and_rows(file)
-    _check(file, wanted, names)
+    _check(file, required, names)
     yield from rows
 
 
@@ -66,8 +66,8 @@ def _parquet(file: FilePath) -> Any:
         raise TraceError(f"{file} cannot be read: {error}") from None
 
 
-def _check(file: FilePath, wanted: list[str], names: list[str]) -> None:
-    for column in wanted:
+def _check(file: FilePath, required: list[str], names: list[str]) -> None:
+    for column in required:
         if column not in names:
             raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, names)}; it has {', '.join(names) or 'none'}")
 
@@ -76,11 +76,11 @@ def _blank(value: object) -> bool:
     return value is None or str(value).strip() == ""
 
 
-def _same(value: object, wanted: object) -> bool:
+def _same(value: object, required: object) -> bool:
     try:
-        return parse_number(str(value).strip()) == parse_number(str(wanted))
+        return parse_number(str(value).strip()) == parse_number(str(required))
     except UnitError:
-        return str(value).strip() == str(wanted)
+        return str(value).strip() == str(required)
 
 
 def _number(value: object, file: FilePath, line: int) -> Fraction:

@@ -241,23 +241,23 @@ def _flat(block: Mapping, place: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _boolean(value: object) -> bool:
-    if (shown := str(value).lower()) not in ("true", "false"):
+    if (text := str(value).lower()) not in ("true", "false"):
         raise units.UnitError(f"expected true or false, not '{value}'")
-    return shown == "true"
+    return text == "true"
 
 
 def _integer(value: object) -> int:
-    if isinstance(value, bool) or not (shown := str(value).strip()).isdecimal() or len(shown) > 9:
+    if isinstance(value, bool) or not (text := str(value).strip()).isdecimal() or len(text) > 9:
         raise units.UnitError(f"expected a whole number, not '{value}'")
-    return int(shown)
+    return int(text)
 
 
-def _one_of(*words: str) -> Callable[[object], str]:
+def _one_of(*options: str) -> Callable[[object], str]:
     def read(value: object) -> str:
-        shown = str(value).lower().replace("-", "_")
-        if shown not in words:
-            raise units.UnitError(f"expected {' or '.join(words)}, not '{value}'{did_you_mean(shown, words)}")
-        return shown
+        text = str(value).lower().replace("-", "_")
+        if text not in options:
+            raise units.UnitError(f"expected {' or '.join(options)}, not '{value}'{did_you_mean(text, options)}")
+        return text
 
     return read
 

@@ -18,8 +18,9 @@ from sim.condition import parse_condition
 from sim.scenario.text.problems import did_you_mean
 
 __all__ = [
-    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Number", "Parallelism",
-    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "Whole", "choice", "choice_of", "either",
+    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Natural", "Number",
+    "Parallelism",
+    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "choice", "choice_of", "either",
 ]
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
@@ -45,36 +46,36 @@ class Leaf:
 
 def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = ()) -> Leaf:
     """A number with its unit, or one of a few words."""
-    words = "".join(f"|{word}" for word in or_else)
-    return Leaf(parse, {"type": "string", "pattern": f"^({pattern}{words})$", "examples": [*examples, *or_else]})
+    choices = "".join(f"|{word}" for word in or_else)
+    return Leaf(parse, {"type": "string", "pattern": f"^({pattern}{choices})$", "examples": [*examples, *or_else]})
 
 
-def choice(*words: str) -> Leaf:
+def choice(*choices: str) -> Leaf:
     """One of a few words; numbers and booleans of YAML count as the words they look like."""
-    return choice_of(lambda: words)
+    return choice_of(lambda: choices)
 
 
-def choice_of(words_now: Callable[[], Iterable[str]]) -> Leaf:
+def choice_of(choices_now: Callable[[], Iterable[str]]) -> Leaf:
     """One of the words there are when somebody asks: those of a catalog, which may grow."""
 
     def check(value: object) -> str:
-        words = tuple(words_now())
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-        if isinstance(value, (dict, list)) or shown not in words:
-            nearest = "" if isinstance(value, (dict, list)) or len(shown) > 60 else f", not '{shown}'{did_you_mean(shown, words)}"
-            raise ValueError(f"expected {either(words)}{nearest}")
-        return shown
+        choices = tuple(choices_now())
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, (dict, list)) or text not in choices:
+            nearest = "" if isinstance(value, (dict, list)) or len(text) > 60 else f", not '{text}'{did_you_mean(text, choices)}"
+            raise ValueError(f"expected {either(choices)}{nearest}")
+        return text
 
     def schema() -> dict[str, Any]:
-        words = tuple(words_now())
-        numbers = [float(word) for word in words if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word)]
-        booleans = [{"true": True, "false": False}[word] for word in words if word in ("true", "false")]
-        return {"enum": [*words, *numbers, *booleans]}
+        choices = tuple(choices_now())
+        numbers = [float(word) for word in choices if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word)]
+        booleans = [{"true": True, "false": False}[word] for word in choices if word in ("true", "false")]
+        return {"enum": [*choices, *numbers, *booleans]}
 
     return Leaf(check, schema)
 
 
-def whole(least: int, most: int = 2**31 - 1) -> Leaf:
+def integer(least: int, most: int = 2**31 - 1) -> Leaf:
     """A whole number in a range."""
 
     def check(value: object) -> int:
@@ -139,9 +140,9 @@ def _condition(value: object) -> str:
     return str(condition)
 
 
-def either(words: Sequence[str]) -> str:
+def either(choices: Sequence[str]) -> str:
     """``a, b or c``."""
-    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+    return ", ".join(choices[:-1]) + " or " + choices[-1] if len(choices) > 1 else choices[0]
 
 
 _TIME, _SIZE = "(ns|us|ms|s|min|h|d)", "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
@@ -177,9 +178,9 @@ Weight = Annotated[
     Fraction,
     Leaf(_weight, {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}( ?%|/[0-9]+)?$"}]}),
 ]
-Whole = Annotated[int, whole(0)]
-Positive = Annotated[int, whole(1)]
-Parallelism = Annotated[int, whole(1, 32768)]
+Natural = Annotated[int, integer(0)]
+Positive = Annotated[int, integer(1)]
+Parallelism = Annotated[int, integer(1, 32768)]
 """Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
 EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
 Condition = Annotated[str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})]

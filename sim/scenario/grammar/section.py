@@ -12,9 +12,9 @@ from pydantic.fields import FieldInfo
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
-__all__ = ["MAP_OR_TEXT", "Section", "Words", "add_key", "with_key"]
+__all__ = ["MAP_OR_TEXT", "Section", "Texts", "add_key", "with_key"]
 
-Words = dict[str, str]
+Texts = dict[str, str]
 
 
 def _key(name: str) -> str:
@@ -26,9 +26,9 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, use_attribute_docstrings=True)
 
-    LATER: ClassVar[Words] = {}
+    LATER: ClassVar[Texts] = {}
     """Keys that are known but not modelled yet, and what they will mean."""
-    HINTS: ClassVar[Words] = {}
+    HINTS: ClassVar[Texts] = {}
     """Keys that are often looked for here, and where they stand."""
 
     @model_validator(mode="before")

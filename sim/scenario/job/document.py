@@ -24,7 +24,7 @@ from sim.scenario.grammar.fields import (
     choice,
     choice_of,
 )
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
@@ -123,7 +123,7 @@ RateField = Annotated[
 class Source(Section):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
-    HINTS: ClassVar[Words] = {
+    HINTS: ClassVar[Texts] = {
         "service": "service stands beside source:, in the vertex", "parallelism": "parallelism stands beside source:, in the vertex",
     }
 
@@ -188,11 +188,11 @@ class AsyncIO(Section):
 class Vertex(Section):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
-    LATER: ClassVar[Words] = {
+    LATER: ClassVar[Texts] = {
         "placement": "slots per vertex",
         "slow": "a slow subtask",
     }
-    HINTS: ClassVar[Words] = {
+    HINTS: ClassVar[Texts] = {
         "rate": "rate stands inside source:", "inputs": "write input: {upstream: hash}", "ship": "write input: {upstream: ship}",
         "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}", "size": "did you mean state: {size: ...}?",
     }

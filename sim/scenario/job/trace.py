@@ -32,7 +32,7 @@ class TraceError(Readable, ValueError):
 def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
     """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
     file = folder / trace.trace
-    steps, length_ns = _whole(file, _stamp(file), trace.column, trace.time, trace.every)
+    steps, length_ns = _all_steps(file, _stamp(file), trace.column, trace.time, trace.every)
     begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
     if begin_ns > length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
@@ -43,11 +43,11 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
 
 def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:
     """From the first row to the last."""
-    return _whole(file, _stamp(file), column, time, every_ns)[1]
+    return _all_steps(file, _stamp(file), column, time, every_ns)[1]
 
 
 @lru_cache(maxsize=8)
-def _whole(
+def _all_steps(
     file: FilePath,
     stamp: tuple[int, int],  # noqa: ARG001
     column: str,
@@ -91,10 +91,10 @@ def _whole(
 
 def _stamp(file: FilePath) -> tuple[int, int]:
     try:
-        told = file.stat()
+        stat = file.stat()
     except (OSError, ValueError):  # reading it says why
         return 0, 0
-    return told.st_mtime_ns, told.st_size
+    return stat.st_mtime_ns, stat.st_size
 
 
 def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
@@ -172,15 +172,15 @@ def _text_of(file: FilePath) -> str:
 
 def moment(text: str | None, file: FilePath, line: int) -> Fraction:
     """Seconds of a number or an ISO 8601 time.  TraceError: neither."""
-    shown = (text or "").strip()
+    written = (text or "").strip()
     try:
-        return parse_number(shown)
+        return parse_number(written)
     except UnitError:
         pass
     try:
-        moment = datetime.fromisoformat(shown)
+        moment = datetime.fromisoformat(written)
     except ValueError:
-        raise TraceError(f"{file}:{line}: '{shown}' is no time: seconds or ISO 8601") from None
+        raise TraceError(f"{file}:{line}: '{written}' is no time: seconds or ISO 8601") from None
     return Fraction((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 

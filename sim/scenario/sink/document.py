@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Tag
 
 from sim.scenario.grammar.fields import Axis, Count, Duration, Positive, Share, Size, choice
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
 __all__ = ["Commit", "CommitField", "Flush", "Staging"]
 
@@ -18,12 +18,12 @@ __all__ = ["Commit", "CommitField", "Flush", "Staging"]
 class Flush(Section):
     """Files each subtask writes per snapshot.  One of bytes, share, or both."""
 
-    HINTS: ClassVar[Words] = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
+    HINTS: ClassVar[Texts] = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
 
     bytes: Axis[Size] | None = None
-    """Of one subtask and snapshot, all files together."""
+    """Bytes of one subtask and snapshot, all files together."""
     share: Axis[Share] | None = None
-    """Of the bytes read since the last flush."""
+    """Share of the bytes read since the last flush."""
     files: Axis[Positive] | None = None
 
 

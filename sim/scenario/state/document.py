@@ -11,7 +11,7 @@ from pydantic import Tag
 
 from sim.model.backends import BACKENDS
 from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice, choice_of
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
 __all__ = ["Changelog", "Lsm", "State", "StateKeys"]
 
@@ -21,12 +21,12 @@ Switch = Annotated[str, choice("true", "false")]
 class Lsm(Section):
     """The log-structured merge tree of one subtask; defaults are those of RocksDB."""
 
-    HINTS: ClassVar[Words] = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
+    HINTS: ClassVar[Texts] = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
 
     memtable: Axis[Size] | None = None
     """A full one becomes a file of level 0."""
     managed_memory: Axis[Size] | None = None
-    """Of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it."""
+    """Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it."""
     level0_files: Axis[Positive] | None = None
     """So many start a compaction."""
     base: Axis[Size] | None = None
@@ -57,7 +57,7 @@ class Changelog(Section):
     batch_size: Axis[Size] | None = None
     """So much is not waited with."""
     upload_threads: Axis[Positive] | None = None
-    """Of a task manager."""
+    """Threads of a task manager."""
     upload_timeout: Axis[Duration] | None = None
     """Then another attempt begins beside the one that hangs; 0 s: it has all the time."""
     upload_attempts: Axis[Positive] | None = None
@@ -73,7 +73,7 @@ ChangelogField = Annotated[
 class State(Section):
     """Keyed state of the whole vertex, spread over its subtasks."""
 
-    HINTS: ClassVar[Words] = {"incremental": "incremental stands in checkpoint:", "memtable": "write lsm: {memtable: ...}"}
+    HINTS: ClassVar[Texts] = {"incremental": "incremental stands in checkpoint:", "memtable": "write lsm: {memtable: ...}"}
 
     size: Axis[Size]
     backend: Axis[Annotated[str, choice_of(lambda: BACKENDS)]] | None = None
@@ -98,9 +98,9 @@ class StateKeys(Section):
     transfer_threads: Axis[Positive] | None = None
     """Per subtask, for the files of rocksdb."""
     savepoint_rate: Axis[ByteRate] | None = None
-    """Of a canonical savepoint, per subtask: entries are sorted and serialised one by one."""
+    """Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one."""
     savepoint_cpu: Axis[Share] | None = None
-    """Of its processor that a subtask loses while it writes one."""
+    """Share of its processor that a subtask loses while it writes one."""
     savepoint_keeps_base: Axis[Switch] | None = None
     """false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949)."""
     local_recovery: Axis[Switch] | None = None

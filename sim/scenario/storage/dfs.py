@@ -46,15 +46,15 @@ class Dfs(Section):
 
     nodes: Axis[Positive]
     bandwidth: Axis[ByteRate] | None = None
-    """Of the disk of each node, shared fairly."""
+    """Rate of the disk of each node, shared fairly."""
     nic: Axis[ByteRate] | None = None
-    """Of each node, in and out apart."""
+    """Rate of each node, in and out apart."""
     stream_bandwidth: Axis[ByteRate] | None = None
-    """Of one open file."""
+    """Rate of one open file."""
     replication: Axis[Positive] | None = None
     block: Axis[Size] | None = None
     latency: Axis[DurationField] | None = None
-    """Of each request to the metadata server, beside waiting."""
+    """Latency of each request to the metadata server, beside waiting."""
     requests: Axis[RecordRate] | None = None
     """Served by the metadata server, one after the other."""
     service: Axis[Annotated[str, choice("constant", "exponential")]] | None = None

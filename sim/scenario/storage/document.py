@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Tag
 
 from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Number, Positive, Share, Size, choice
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Words
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.storage.dfs import Dfs
 from sim.scenario.storage.object_store import ObjectStore
 
@@ -22,7 +22,7 @@ Switch = Annotated[str, choice("on", "off", "true", "false")]
 class Slow(Section):
     """A share of the files is slow: bandwidth divided, latency multiplied by the factor."""
 
-    HINTS: ClassVar[Words] = {"lasts": "only nodes are slow for a while: write it in dfs: {slow: ...}"}
+    HINTS: ClassVar[Texts] = {"lasts": "only nodes are slow for a while: write it in dfs: {slow: ...}"}
 
     share: Axis[Share]
     factor: Axis[Positive]
@@ -46,7 +46,7 @@ class Retry(Section):
     """Before the second attempt; doubles."""
     max_backoff: Axis[Duration] | None = None
     timeout: Axis[Duration] | None = None
-    """Of one attempt at a request, block or part; default: it waits for ever."""
+    """Longest attempt at a request, block or part; default: it waits for ever."""
 
 
 class FileMerging(Section):
@@ -61,7 +61,7 @@ class FileMerging(Section):
 class Storage(Section):
     """Checkpoint storage: every open file is one stream, unless dfs or object-store says otherwise."""
 
-    HINTS: ClassVar[Words] = {
+    HINTS: ClassVar[Texts] = {
         "slow-share": "write slow: {share: 2 %, factor: 20}", "nodes": "nodes stand in dfs: {nodes: 50}",
         "s3": "write object-store: {}", "hdfs": "write dfs: {nodes: 50}", "replication": "replication stands in dfs:",
     }
@@ -74,11 +74,11 @@ class Storage(Section):
     """Added to each file."""
     slow: Slow | None = None
     metadata_latency: Axis[Duration] | None = None
-    """Of the _metadata file the coordinator writes."""
+    """Latency of the _metadata file the coordinator writes."""
     inline_threshold: Axis[Size] | None = None
     """Smaller state travels in the acknowledgement, no file."""
     nic: Axis[ByteRate] | None = None
-    """Of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage."""
+    """Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage."""
     dfs: Dfs | None = None
     object_store: ObjectStore | None = None
     disk: Disk | None = None

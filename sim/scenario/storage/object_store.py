@@ -21,13 +21,13 @@ class ObjectStore(Section):
     """S3 and its kin: an object is there when it is closed, large ones go in parts, requests are limited."""
 
     bandwidth: Axis[ByteRate] | None = None
-    """Of one request."""
+    """Rate of one request."""
     latency: Axis[DurationField] | None = None
-    """Of one request, beside its bytes."""
+    """Latency of one request, beside its bytes."""
     part: Axis[Size] | None = None
     """Files larger than this go in parts (s3.upload.min.part.size)."""
     parallel_parts: Axis[Positive] | None = None
-    """Of one file (s3.upload.max.concurrent.uploads)."""
+    """Parts of one file at once (s3.upload.max.concurrent.uploads)."""
     requests: Axis[RecordRate] | None = None
     """Per prefix; more are turned away and retried."""
     client: Axis[Annotated[str, choice("hadoop", "presto")]] | None = None

@@ -49,33 +49,33 @@ def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
     for line, row in rows:
         if (text := (row[series.column] or "").strip()) != "":
-            told = machines.setdefault((row[series.machine] or "") if series.machine else "", [])
+            speeds = machines.setdefault((row[series.machine] or "") if series.machine else "", [])
             at = moment(row[time], file, line)
-            if told and at <= told[-1][0]:
+            if speeds and at <= speeds[-1][0]:
                 raise TraceError(f"{file}:{line}: time does not increase")
-            told.append((at, _speed(text, file, line)))
+            speeds.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
-    usual = _median([(speed, after - at) for told in machines.values() for (at, speed), (after, _) in pairwise(told)])
-    length = max(told[-1][0] - told[0][0] for told in machines.values())
+    usual = _median([(speed, after - at) for speeds in machines.values() for (at, speed), (after, _) in pairwise(speeds)])
+    length = max(speeds[-1][0] - speeds[0][0] for speeds in machines.values())
     length_ns, begin_ns = round(length * _SECOND), series.from_
     if begin_ns is not None and begin_ns >= length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
-    return SlowTrace(tuple(_steps(told, usual) for told in machines.values()), length_ns, begin_ns)
+    return SlowTrace(tuple(_steps(speeds, usual) for speeds in machines.values()), length_ns, begin_ns)
 
 
-def _steps(told: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
+def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
     """Wherever the factor changes; recorded speeds carry noise that nobody needs."""
     steps: list[tuple[int, Fraction]] = []
-    for at, speed in told:
+    for at, speed in speeds:
         factor = (usual / speed).limit_denominator(100)
         if not steps or factor != steps[-1][1]:
-            steps.append((round((at - told[0][0]) * _SECOND), factor or Fraction(1, 100)))
+            steps.append((round((at - speeds[0][0]) * _SECOND), factor or Fraction(1, 100)))
     return tuple(steps)
 
 
 def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """Of (value, weight) pairs."""
+    """The weighted median of (value, weight) pairs."""
     half, so_far = sum(weight for _, weight in weighted) / 2, Fraction(0)
     for value, weight in sorted(weighted):
         so_far += weight

@@ -170,10 +170,10 @@ class _Plain:
     def _text(self, node: Node, path: Path) -> str:
         """What a node says.  A surrogate is half a character, which cannot be written anywhere again; escapes in quotes can name one."""
         text = str(node.value)
-        whole = text.encode("utf-8", "replace").decode()
-        if whole != text:
+        encodable = text.encode("utf-8", "replace").decode()
+        if encodable != text:
             self._wrong(node, path, "holds half a character (a UTF-16 surrogate): write the whole one")
-        return whole
+        return encodable
 
     def _mark(self, node: Node, path: Path) -> None:
         self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -72,9 +72,9 @@ class Reading:
         if self.problems:
             raise ScenarioError(self.problems)
 
-    def did_you_mean(self, word: str, words: Iterable[str]) -> str:
+    def did_you_mean(self, word: str, known: Iterable[str]) -> str:
         """A guess, as long as there are few problems: guessing among many words takes its time."""
-        return did_you_mean(word, words) if len(self.problems) < MAX_GUESSES else ""
+        return did_you_mean(word, known) if len(self.problems) < MAX_GUESSES else ""
 
     def _at(self, path: Path, message: str) -> Problem:
         """At the mark of the path, or of the nearest key above it."""
@@ -89,7 +89,7 @@ def dotted(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def did_you_mean(word: str, words: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` (did you mean 'timeout'?)`` or nothing."""
-    close = get_close_matches(word, list(words), n=1, cutoff=0.6)
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean '{close[0]}'?)" if close else ""

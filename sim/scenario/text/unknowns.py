@@ -7,7 +7,7 @@ import re
 __all__ = ["assumed"]
 
 _MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
-SHOWN = 6  # lines named in one sentence
+LISTED_LINES = 6  # lines named in one sentence
 
 
 def assumed(text: str) -> str:
@@ -15,6 +15,6 @@ def assumed(text: str) -> str:
     lines = [str(number) for number, line in enumerate(text.splitlines(), 1) if _MARKED.search(line)]
     if not lines:
         return ""
-    places = ", ".join(lines[:SHOWN]) + (" ..." if len(lines) > SHOWN else "")
-    many = len(lines) > 1
-    return f"{len(lines)} value{'s are' if many else ' is'} assumed, see UNKNOWN in line{'s' if many else ''} {places}"
+    places = ", ".join(lines[:LISTED_LINES]) + (" ..." if len(lines) > LISTED_LINES else "")
+    plural = len(lines) > 1
+    return f"{len(lines)} value{'s are' if plural else ' is'} assumed, see UNKNOWN in line{'s' if plural else ''} {places}"

@@ -94,8 +94,8 @@ def _flow(value: Any) -> str:
 
 def _text(text: str) -> str:
     """Plain where YAML reads the same text back, else quoted."""
-    words = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not text.endswith(" ")
-    if words or _NUMBER.fullmatch(text):
+    is_text = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not text.endswith(" ")
+    if is_text or _NUMBER.fullmatch(text):
         return text
     escaped = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
     return '"' + "".join(escaped) + '"'

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.scenario.grammar.fields import Duration, Number, Percent, Positive, choice
-from sim.scenario.grammar.section import Section, Words
+from sim.scenario.grammar.section import Section, Texts
 
 __all__ = ["Answer", "Precision", "Range", "Sample", "Sweep", "Windows"]
 
@@ -18,7 +18,7 @@ Values = Annotated[list[Any], Field(min_length=1)]
 class Range(Section):
     """Between two values, of the same unit or none."""
 
-    HINTS: ClassVar[Words] = {"log": "write scale: log"}
+    HINTS: ClassVar[Texts] = {"log": "write scale: log"}
 
     from_: Any = Field(alias="from")
     to: Any
@@ -99,7 +99,7 @@ class Answer(Section):
 class Sweep(Section):
     """A sweep file."""
 
-    HINTS: ClassVar[Words] = {"axes": "write vary:", "job": "a sweep names its scenario: write scenario: FILE", "zip": "write together:"}
+    HINTS: ClassVar[Texts] = {"axes": "write vary:", "job": "a sweep names its scenario: write scenario: FILE", "zip": "write together:"}
 
     version: Positive | None = None
     scenario: str = Field(min_length=1)

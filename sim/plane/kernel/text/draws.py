@@ -32,8 +32,8 @@ def scaled(a: int, b: int, c: int) -> int:
 
     The quotient stops growing beyond 2**31: nobody here asks for more.
     """
-    whole = a // c
-    part = a - whole * c
+    multiple = a // c
+    part = a - multiple * c
     quotient = 0
     rest = 0
     for i in range(61):
@@ -41,7 +41,7 @@ def scaled(a: int, b: int, c: int) -> int:
         quotient = quotient * 2
         rest = rest * 2
         if bit == 1:
-            quotient += whole
+            quotient += multiple
             rest += part
         while rest >= c:
             rest -= c

@@ -50,7 +50,7 @@ LOOSE = 8
 FORGETTING = 2  # `held` of a task while it starts anew
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
 TIMED = 1  # `lag` of a task
-TOLD = 2
+UNTIMED = 2
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 

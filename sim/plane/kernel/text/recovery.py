@@ -21,7 +21,7 @@ def poll_recovered(w: World, c: int) -> None:
 
 
 def open_gates(w: World, t: int, first: int, last: int) -> bool:
-    """Of these gates of the task, those without recovered input left request their partitions; True: RECOVERED is reported."""
+    """Gates from `first` to before `last` without recovered input left request their partitions; True: RECOVERED is reported."""
     task = w.tasks[t]
     for i in range(first, last):
         gate = w.gates[i]

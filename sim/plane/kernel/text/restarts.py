@@ -1,7 +1,7 @@
 """Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
 
-Between `sweep` and `stand` the owner of the world sets the rows of the tasks marked FORGETTING back to what they were at the
-beginning, but for what lasts, and writes their positions.
+Between `sweep` and `stand` the owner of the world sets the rows of the tasks marked FORGETTING back to their beginning, but for
+what lasts.  It writes their positions, too.
 """
 
 from sim.plane.kernel.rows import World

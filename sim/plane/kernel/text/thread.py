@@ -144,16 +144,16 @@ def take_record(w: World, t: int, c: int) -> bool:
     """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
-    whole = ch.record_end <= ch.taken
-    if whole:
+    complete = ch.record_end <= ch.taken
+    if complete:
         ch.consumed = ch.record_end
         ch.records_in += 1
         ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
-    if not whole or ch.consumed == ch.taken:
+    if not complete or ch.consumed == ch.taken:
         recycle_current(w, c)
-    if whole:
+    if complete:
         begin_service(w, t, gate.service_table, gate.service_n)
-    return whole
+    return complete
 
 
 def begin_service(w: World, t: int, table: int, n: int) -> None:

@@ -87,12 +87,12 @@ def buffers_in_use(w: World, i: int) -> int:
 
 def rounded(size: int) -> int:
     """2**-32 bytes to bytes, half to even."""
-    whole = size >> 32
-    part = size - (whole << 32)
+    integer = size >> 32
+    part = size - (integer << 32)
     half = 1 << 31
-    if part > half or (part == half and (whole & 1) == 1):
-        whole += 1
-    return whole
+    if part > half or (part == half and (integer & 1) == 1):
+        integer += 1
+    return integer
 
 
 def announce(w: World, i: int, size: int) -> None:
