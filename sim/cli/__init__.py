@@ -13,7 +13,7 @@ from sim.cli.errors import interrupted
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
-from sim.cli.stopping import exit_code, is_told, listen, stopped_by
+from sim.cli.stopping import exit_code, is_reported, listen, stopped_by
 from sim.cli.sweep import run_sweep
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
@@ -49,7 +49,7 @@ def main() -> None:
     try:
         app()
     except (KeyboardInterrupt, SystemExit):
-        if stopped_by() is None or is_told():
+        if stopped_by() is None or is_reported():
             raise
         interrupted()  # while options were read, or on the way out
         sys.exit(exit_code())

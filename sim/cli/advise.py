@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, say, speaking, stoppable
+from sim.cli.errors import Code, UserError, output_folder, print_message, speaking, stoppable
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
 from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
@@ -83,10 +83,10 @@ def advise_on(
         report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, runner)
         table = runner.collected()
         for finding in runner.store.findings():
-            say(finding)
+            print_message(finding)
         _print(report, folder, runner.spent_s(), as_json=as_json)
-        if told := _failed(table):
-            say(told)
+        if failures := _failed(table):
+            print_message(failures)
             raise typer.Exit(Code.CELLS_FAILED)
         raise typer.Exit(Code.FINE if report.chosen else Code.EXPECTATION_FAILED)
 
@@ -114,9 +114,9 @@ def _read(source: Path) -> tuple[str, str | None]:
     read = read_source([source])
     imported: Any = to_document(read) if isinstance(read, Recording) else infer(read)
     for lost in imported.not_modelled:
-        say(f"not modelled: {lost}")
+        print_message(f"not modelled: {lost}")
     if isinstance(imported, Inference) and not isinstance(read, Recording):
-        say(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN")
+        print_message(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN")
     named = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
     return named, write(imported.document, imported.question, imported.comments)
 
@@ -143,7 +143,7 @@ def _print(report: Report, folder: Path, spent_s: float, *, as_json: bool) -> No
     if as_json:
         print(json.dumps(report.plain(), indent=1, allow_nan=False))
         return
-    from sim.cli.shown import put, show
+    from sim.cli.terminal import put, show
 
     for part in report.parts:
         if isinstance(part, str):

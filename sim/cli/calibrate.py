@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking, stoppable
+from sim.cli.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.options import JobsOption
 from sim.cli.progress import bar
 from sim.cli.recording_files import in_folder
-from sim.cli.shown import show
+from sim.cli.terminal import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
         try:
             found.append(read(path))
         except RecordingError as error:
-            say(f"skipped: {error}")
+            print_message(f"skipped: {error}")
             skipped += 1
     if not found:
         raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, places))}", Code.INVALID_INPUT)
@@ -73,9 +73,10 @@ def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Pat
     from sim.whole_file import replace_text
 
     found = estimates([votes(recording) for recording in recordings])
-    for name, one in found.items():
-        if one.kept:
-            say(f"{name}: kept at {one.value_ms:g} ms: {'no' if not one.recordings else 'only one'} recording tells it")
+    for name, estimate in found.items():
+        if estimate.kept:
+            count = "no" if not estimate.recordings else "only one"
+            print_message(f"{name}: kept at {estimate.value_ms:g} ms: {count} recording tells it")
     versions = ", ".join(sorted({recording.flink_version for recording in recordings}))
     about = [
         f"What no configuration says, of the environment of {len(recordings)} recordings of Flink {versions}.",
@@ -83,32 +84,32 @@ def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Pat
     ]
     text = environment_text(found, about)
     if as_json:
-        print(json.dumps({name: _plain(one) for name, one in found.items()}))
+        print(json.dumps({name: _plain(estimate) for name, estimate in found.items()}))
     elif out is None:
         print(text, end="")
     else:
         _show_constants(found)
     if out is not None:
         replace_text(out, text)
-        say(str(out))
+        print_message(str(out))
 
 
-def _plain(one: Estimate) -> dict[str, float | int | bool | None]:
-    return {"value_ms": one.value_ms, "low_ms": one.low_ms, "high_ms": one.high_ms, "recordings": one.recordings, "kept": one.kept}
+def _plain(estimate: Estimate) -> dict[str, float | int | bool | None]:
+    return {name: getattr(estimate, name) for name in ("value_ms", "low_ms", "high_ms", "recordings", "kept")}
 
 
 def _show_constants(found: Mapping[str, Estimate]) -> None:
     from sim.calibration.estimators import CONSTANTS
 
     rows = [
-        [name.replace("_", "-"), f"{one.value_ms:g} ms", _interval(one), str(one.recordings), CONSTANTS[name].what]
-        for name, one in found.items()
+        [name.replace("_", "-"), f"{estimate.value_ms:g} ms", _interval(estimate), str(estimate.recordings), CONSTANTS[name].what]
+        for name, estimate in found.items()
     ]
     show(["constant", "value", "interval", "recordings", "what it is"], rows)
 
 
-def _interval(one: Estimate) -> str:
-    return "default kept" if one.kept else f"{one.low_ms:g} to {one.high_ms:g} ms"
+def _interval(estimate: Estimate) -> str:
+    return "default kept" if estimate.kept else f"{estimate.low_ms:g} to {estimate.high_ms:g} ms"
 
 
 def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | None, as_json: bool) -> None:
@@ -123,12 +124,12 @@ def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | Non
     for recording in recordings:
         lost = unmodelled(recording)
         if lost:
-            say(f"{recording.name}: estimated from, not predicted: not modelled: {'; '.join(lost)}")
+            print_message(f"{recording.name}: estimated from, not predicted: not modelled: {'; '.join(lost)}")
         predictable.append(not lost)
-    wanted = [run for run in runs(fitted) if predictable[run.place]]
-    if not wanted:
+    predictable_runs = [run for run in runs(fitted) if predictable[run.place]]
+    if not predictable_runs:
         raise UserError("none of these recordings can be predicted", Code.INVALID_INPUT)
-    predicted = _predictions(recordings, wanted, seeds, jobs)
+    predicted = _predictions(recordings, predictable_runs, seeds, jobs)
     table, origins = errors(fitted, predicted), sources(fitted)
     if as_json:
         constants = [{"constant": name, "from": source, "recordings": count} for name, source, count in origins]
@@ -136,17 +137,17 @@ def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | Non
     else:
         _show_errors(table)
         print()
-        _show_sources(origins, fitted, len(wanted))
+        _show_sources(origins, fitted, len(predictable_runs))
 
 
-def _predictions(recordings: Sequence[Recording], wanted: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
+def _predictions(recordings: Sequence[Recording], predictable_runs: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
     from sim.cells.local import cores, each
 
-    with bar("cross-validate", len(wanted), len(wanted), what_each="predictions") as watch:
+    with bar("cross-validate", len(predictable_runs), len(predictable_runs), what_each="predictions") as watch:
         work = partial(_predict, recordings=recordings, seeds=seeds)
-        done = each(work, wanted, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
+        done = each(work, predictable_runs, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
         with stoppable("nothing is kept: all predictions are made by one call"):
-            return {wanted[i]: table for i, table in done}
+            return {predictable_runs[i]: table for i, table in done}
 
 
 def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
@@ -158,7 +159,7 @@ def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], s
 
 def _show_errors(table: pd.DataFrame) -> None:
     from sim.calibration.cross_validation import WAYS
-    from sim.cli.truth_shown import share
+    from sim.cli.truth_tables import share
 
     keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
     counted = ("quantity", "recordings", "rows")
@@ -169,13 +170,13 @@ def _show_errors(table: pd.DataFrame) -> None:
 def _show_sources(origins: Sequence[tuple[str, str, int]], fitted: Sequence[Fit], predictions: int) -> None:
     rows = [[name.replace("_", "-"), *_values(fitted, name), str(count), source] for name, source, count in origins]
     show(["constant", "from all", "without the recording", "without the family", "recordings", "without the family it comes from"], rows)
-    say(f"{predictions} different predictions")
+    print_message(f"{predictions} different predictions")
 
 
 def _values(fitted: Sequence[Fit], name: str) -> list[str]:
     """The value, or the smallest and the largest, of each way."""
-    shown = []
+    ranges = []
     for k in range(3):
         values = sorted({getattr(fit.overheads[k], f"{name}_ns") / 10**6 for fit in fitted})
-        shown.append(f"{values[0]:g} ms" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} ms")
-    return shown
+        ranges.append(f"{values[0]:g} ms" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} ms")
+    return ranges

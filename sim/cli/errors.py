@@ -12,10 +12,10 @@ from pathlib import Path
 
 import typer
 
-from sim.cli.stopping import exit_code, mark_told, stopped_by
+from sim.cli.stopping import exit_code, mark_reported, stopped_by
 from sim.foreign import Readable, printable
 
-__all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "say", "speaking", "stoppable"]
+__all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "print_message", "speaking", "stoppable"]
 
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
@@ -56,7 +56,7 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C or its like, and what is left of the work."""
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     print(printable(message), file=sys.stderr, flush=True)
 
 
@@ -78,14 +78,14 @@ def speaking() -> Iterator[None]:
         if stopped_by() is not None:  # the terminal is gone, or workers met the same signal
             interrupted()
             raise typer.Exit(exit_code()) from None
-        told = _told(error)
-        if told is None:
+        mended = _mendable(error)
+        if mended is None:
             import traceback
 
-            say(traceback.format_exc().rstrip())
+            print_message(traceback.format_exc().rstrip())
             raise typer.Exit(Code.OUR_MISTAKE) from None
-        say(told[0])
-        raise typer.Exit(told[1]) from None
+        print_message(mended[0])
+        raise typer.Exit(mended[1]) from None
 
 
 @contextmanager
@@ -100,12 +100,12 @@ def stoppable(kept: str) -> Iterator[None]:
 def interrupted(kept: str = "") -> None:
     """What is left of the work.  After SIGHUP there may be nobody to read it."""
     try:
-        say(f"interrupted{f': {kept}' if kept else ''}")
+        print_message(f"interrupted{f': {kept}' if kept else ''}")
         sys.stdout.flush()
     except OSError:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    mark_told()
+    mark_reported()
 
 
 def output_folder(path: Path) -> Path:
@@ -120,7 +120,7 @@ def output_folder(path: Path) -> Path:
     return path
 
 
-def _told(error: Exception) -> tuple[str, Code] | None:
+def _mendable(error: Exception) -> tuple[str, Code] | None:
     """(message, exit code) of what a user can mend."""
     named = next((code for kind in type(error).__mro__ if (code := NAMED.get(f"{kind.__module__}.{kind.__name__}"))), None)
     if named is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking
+from sim.cli.errors import Code, UserError, print_message, speaking
 from sim.cli.options import parsed
 from sim.cli.progress import bar
 
@@ -109,7 +109,8 @@ def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
     count = save(snapshot, folder, keep_secrets=keep_secrets)
     secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
     but = f" but {len(snapshot.missing)}, {few(list(snapshot.missing))}" if snapshot.missing else ""
-    say(f"{folder}: all answers{but}, {secrets}; look through them before you send them: they hold the configuration of the cluster")
+    advice = "look through them before you send them: they hold the configuration of the cluster"
+    print_message(f"{folder}: all answers{but}, {secrets}; {advice}")
 
 
 def _is_new(folder: Path) -> None:
@@ -160,8 +161,8 @@ def _tell(imported: Import | Inference) -> None:
     from sim.recordings import Inference
 
     for lost in imported.not_modelled:
-        say(f"not modelled: {lost}")
+        print_message(f"not modelled: {lost}")
     if isinstance(imported, Inference):
-        say(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN{':' if imported.unknown else ''}")
+        print_message(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN{':' if imported.unknown else ''}")
         for question in imported.unknown:
-            say(f"  {question}")
+            print_message(f"  {question}")

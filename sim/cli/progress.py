@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sim.cells.local import Watch, nobody_watches
-from sim.cli.errors import say
+from sim.cli.errors import print_message
 
 __all__ = ["bar"]
 
@@ -26,8 +26,8 @@ def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", detai
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
-    shown = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-    task = shown.add_task(what, total=total_ns, done="")
+    progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+    task = progress.add_task(what, total=total_ns, done="")
     begun = drawn = time.monotonic()
 
     def watch(finished: int, simulated_ns: int) -> None:
@@ -36,13 +36,13 @@ def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", detai
         if now - begun < PATIENCE_S or now - drawn < 0.1:
             return
         drawn = now
-        shown.start()
-        shown.update(task, completed=simulated_ns, done=_done(finished, count, what_each, details), refresh=True)
+        progress.start()
+        progress.update(task, completed=simulated_ns, done=_done(finished, count, what_each, details), refresh=True)
 
     try:
         yield watch
     finally:
-        shown.stop()
+        progress.stop()
 
 
 def _done(finished: int, count: int, what_each: str, details: Callable[[], str]) -> str:
@@ -51,12 +51,12 @@ def _done(finished: int, count: int, what_each: str, details: Callable[[], str])
 
 def _log(what: str, count: int, what_each: str, details: Callable[[], str]) -> Watch:
     """A line a minute for those who look at a log."""
-    told = time.monotonic()
+    logged_s = time.monotonic()
 
     def watch(finished: int, _: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= LOG_EVERY_S:
-            told = time.monotonic()
-            say(f"{what}: {_done(finished, count, what_each, details)}")
+        nonlocal logged_s
+        if time.monotonic() - logged_s >= LOG_EVERY_S:
+            logged_s = time.monotonic()
+            print_message(f"{what}: {_done(finished, count, what_each, details)}")
 
     return watch

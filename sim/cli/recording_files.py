@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.cli.errors import say
+from sim.cli.errors import print_message
 
 __all__ = ["in_folder"]
 
@@ -14,5 +14,5 @@ def in_folder(folder: Path) -> list[Path]:
     named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
     for path in named:
         if not path.is_file():
-            say(f"skipped: {path}: is no ordinary file")
+            print_message(f"skipped: {path}: is no ordinary file")
     return [path for path in named if path.is_file()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, Stopped, output_folder, say, speaking
+from sim.cli.errors import Code, Stopped, output_folder, print_message, speaking
 from sim.cli.options import (
     ChecksOption,
     Engine,
@@ -24,7 +24,7 @@ from sim.cli.options import (
     in_environment,
 )
 from sim.cli.progress import bar
-from sim.cli.shown import put, show
+from sim.cli.terminal import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def run_scenarios(
         expected = [check(study.scenarios[0].expect) for study in studies]  # before anything runs
         code = Code.FINE
         for path, study, expectations in zip(scenarios, studies, expected, strict=True):
-            folder = _folder(out, study, many=len(studies) > 1)
-            code = max(code, _one(path, study, expectations, folder, as_json, engine, jobs, changes, checks))
+            folder = _folder(out, study, several=len(studies) > 1)
+            code = max(code, _run_file(path, study, expectations, folder, as_json, engine, jobs, changes, checks))
         raise typer.Exit(code)
 
 
-def _one(
+def _run_file(
     path: Path,
     study: Study,
     expected: list[Expectation],
@@ -75,15 +75,15 @@ def _one(
     from sim.scenario.text.unknowns import assumed
 
     for warning in study.warnings:
-        say(f"warning: {warning}")
-    if told := assumed(path.read_text(encoding="utf-8", errors="replace")):
-        say(f"warning: {path}: {told}")
+        print_message(f"warning: {warning}")
+    if assumptions := assumed(path.read_text(encoding="utf-8", errors="replace")):
+        print_message(f"warning: {path}: {assumptions}")
     warn_outside(study.name, study.scenarios)
     from sim.comparison.folder import keep, plain
     from sim.comparison.run_folder import replacing
 
     nobody_reads: BrokenPipeError | None = None
-    with replacing(folder, say) as place:
+    with replacing(folder, print_message) as place:
         comparison = _compared(study, place, engine, jobs, checks)
         checked = _checked(comparison, expected)
         try:
@@ -98,7 +98,7 @@ def _one(
         keep(comparison, place, path, changes)
     if nobody_reads is not None:
         raise nobody_reads
-    say(str(folder))
+    print_message(str(folder))
     if comparison.errors:
         return Code.CELLS_FAILED
     if comparison.violations:
@@ -106,11 +106,11 @@ def _one(
     return Code.FINE if all(row["holds"] for row in checked) else Code.EXPECTATION_FAILED
 
 
-def _folder(out: Path | None, study: Study, *, many: bool) -> Path:
+def _folder(out: Path | None, study: Study, *, several: bool) -> Path:
     from sim.cells.folder_name import run_folder
 
     name = run_folder(study.name, study.scenarios)
-    return output_folder(Path("runs") / name if out is None else out / name if many else out)
+    return output_folder(Path("runs") / name if out is None else out / name if several else out)
 
 
 def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:
@@ -155,7 +155,7 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
     if comparison.stored and checked:
         print()
     for name, error in comparison.errors.items():
-        say(f"{name}: {error}")
+        print_message(f"{name}: {error}")
     for name, stories in comparison.violations.items():
         _tell(name, stories)
     for row in checked:

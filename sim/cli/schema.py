@@ -30,7 +30,7 @@ def print_schema(
 
             print(json.dumps(json_schema(Sweep, "ckptsim sweep") if sweep else json_schema(), indent=2))
             return
-        from sim.cli.shown import show
+        from sim.cli.terminal import show
 
         tables = _tables()
         if as_json:
@@ -38,7 +38,7 @@ def print_schema(
             return
         for name, rows in tables.items():
             print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
-            show(COLUMN, rows, words=True)
+            show(COLUMN, rows, text_cells=True)
             print()
 
 
@@ -50,4 +50,4 @@ def _tables() -> dict[str, list[tuple[str, str, str]]]:
     swept: dict[str, list[tuple[str, str, str]]] = {name: [] for name in SWEPT}
     for name, meaning in MEANING.items():
         swept[SWEPT[name in PROVENANCE]].append((name, unit(name), meaning))
-    return {name: [(one.name, one.unit, one.meaning) for one in columns] for name, columns in TABLES.items()} | swept
+    return {name: [(column.name, column.unit, column.meaning) for column in columns] for name, columns in TABLES.items()} | swept

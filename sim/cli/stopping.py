@@ -15,7 +15,7 @@ from types import FrameType
 
 from sim.cells.ending import ENDING
 
-__all__ = ["exit_code", "is_told", "listen", "mark_told", "stopped_by"]
+__all__ = ["exit_code", "is_reported", "listen", "mark_reported", "stopped_by"]
 
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
@@ -25,7 +25,7 @@ AGAIN_S = 0.05
 
 _first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
 _raised: KeyboardInterrupt | None = None  # the last one
-_told = False
+_reported = False
 
 
 def listen() -> None:
@@ -47,18 +47,18 @@ def exit_code() -> int:
     return 128 + (stopped_by() or signal.SIGINT)
 
 
-def mark_told() -> None:
+def mark_reported() -> None:
     """What is kept was said: a signal on the way out would only change the exit code."""
-    global _told  # noqa: PLW0603
-    _told = True
+    global _reported  # noqa: PLW0603
+    _reported = True
     if _first is not None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
 
 
-def is_told() -> bool:
-    return _told
+def is_reported() -> bool:
+    return _reported
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -82,8 +82,8 @@ def _look_again(_number: int, frame: FrameType | None) -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Unless somebody holds signals back, or a module is being loaded: an exception there becomes another one."""
     global _raised  # noqa: PLW0603
-    held = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    if not _told and not held and not _imports(frame):
+    deferred = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    if not _reported and not deferred and not _imports(frame):
         _raised = KeyboardInterrupt()
         raise _raised
 

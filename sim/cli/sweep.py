@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, Stopped, UserError, output_folder, say, speaking
+from sim.cli.errors import Code, Stopped, UserError, output_folder, print_message, speaking
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
 from sim.cli.progress import bar
-from sim.cli.shown import put, show
+from sim.cli.terminal import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_sweep"]
 
-SHOWN = 10
+MOST_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""
 
 AxisOption = Annotated[
@@ -70,18 +70,18 @@ def run_sweep(
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
-        asked = define(file, changes)
-        for warning in asked.warnings:
-            say(f"warning: {warning}")
-        warn_outside(asked.name, asked.scenarios)
-        folder = output_folder(Path("runs") / run_folder(asked.name, asked.scenarios) if out is None else out)
+        definition = define(file, changes)
+        for warning in definition.warnings:
+            print_message(f"warning: {warning}")
+        warn_outside(definition.name, definition.scenarios)
+        folder = output_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if out is None else out)
         most = 0 if fail_fast else max_failures
         swept = sweep(
-            asked, folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, watching=_watching, check=checks,
+            definition, folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, watching=_watching, check=checks,
             max_failures=most,
         )  # fmt: skip
         _answer(swept)
-        raise typer.Exit(_told(swept.results, folder))
+        raise typer.Exit(_exit_code(swept.results, folder))
 
 
 @contextmanager
@@ -91,11 +91,11 @@ def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Ca
 
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
     for finding in store.findings():
-        say(finding)
+        print_message(finding)
     if len(missing) < distinct:
-        say(f"{distinct - len(missing)} of {distinct} cells are there already")
+        print_message(f"{distinct - len(missing)} of {distinct} cells are there already")
     elif strangers := len(store.rows()):
-        say(
+        print_message(
             f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
             f"and all {distinct} cells run"
         )
@@ -125,18 +125,18 @@ def _answer(swept: SweepResult) -> None:
         replace_file(swept.folder / "answer.png", lambda path: figure.savefig(path, format="png"))
 
 
-def _told(table: pd.DataFrame, folder: Path) -> Code:
+def _exit_code(table: pd.DataFrame, folder: Path) -> Code:
     """What went wrong, where the rows are, and how to run again what has none."""
     failed, broken = table[table["status"] != "ok"], table[table["violations"] > 0]
-    for _, row in failed[:SHOWN].iterrows():
-        say(f"cell {row['cell']}: {row['error']}")
-    if len(failed) > SHOWN:
-        say(f"... and {len(failed) - SHOWN} more, in the column error of {folder / 'results.parquet'}")
-    for _, row in broken[:SHOWN].iterrows():
-        say(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
+    for _, row in failed[:MOST_LISTED].iterrows():
+        print_message(f"cell {row['cell']}: {row['error']}")
+    if len(failed) > MOST_LISTED:
+        print_message(f"... and {len(failed) - MOST_LISTED} more, in the column error of {folder / 'results.parquet'}")
+    for _, row in broken[:MOST_LISTED].iterrows():
+        print_message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
     put(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
     if failed.empty:
         return Code.FINE
-    words = [word for word in sys.argv[1:] if word != "--fail-fast"]
-    say(f"the same command runs the failed ones again, and no others: ckptsim {shlex.join(words)}")
+    arguments = [word for word in sys.argv[1:] if word != "--fail-fast"]
+    print_message(f"the same command runs the failed ones again, and no others: ckptsim {shlex.join(arguments)}")
     return Code.CELLS_FAILED

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, say, speaking, stoppable
+from sim.cli.errors import Code, UserError, output_folder, print_message, speaking, stoppable
 from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ traces_app = typer.Typer(help="Traces of load and failures: read them into table
 MasterOption = Annotated[str, typer.Option(metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://...")]
 
 
-def _option(name: str, metavar: str, words: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=words, show_default=False)
+def _option(name: str, metavar: str, help_text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=help_text, show_default=False)
 
 
 MOST_SHOWN = 200
@@ -47,18 +47,18 @@ def read(
     """
     with speaking():
         on_spark = spark_settings(master, conf)
-        asked = _asked(format_, time, time_unit, value, as_, per)
+        choices = _choices(format_, time, time_unit, value, as_, per)
         from sim.sweep.spark.session import session
         from sim.traces.listing import list_files
         from sim.traces.pipeline import read_traces
 
-        files, told = list_files(folder, without=out)
+        files, remarks = list_files(folder, without=out)
         if "://" not in out:
             output_folder(Path(out))
         kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
         with stoppable(kept), session(master, "ckptsim traces", conf=on_spark) as spark:
-            counts = read_traces(spark, files, out, asked)
-        raise typer.Exit(_summary(counts, told))
+            counts = read_traces(spark, files, out, choices)
+        raise typer.Exit(_summary(counts, remarks))
 
 
 @traces_app.command("windows")
@@ -75,7 +75,7 @@ def cut_windows(
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
         on_spark = spark_settings(master, conf)
-        from sim.cli.shown import put
+        from sim.cli.terminal import put
         from sim.sheet import write_csv
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
@@ -90,14 +90,14 @@ def cut_windows(
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
         with stoppable(f"{out} is as it was before"), session(master, "ckptsim traces", conf=on_spark) as spark:
-            found, told = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
+            found, remarks = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
         write_csv(found, out, float_format="%.6g")
-        for line in told:
-            say(line)
+        for line in remarks:
+            print_message(line)
         put(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
 
 
-def _asked(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Choices:
+def _choices(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Choices:
     from sim.traces.choices import ChoiceError, Choices
     from sim.units import parse_duration
 
@@ -111,11 +111,11 @@ def _asked(format_: str | None, time: str | None, time_unit: str | None, value: 
         raise UserError(str(error), Code.USAGE) from None
 
 
-def _summary(counts: object, told: list[str]) -> Code:
+def _summary(counts: object, remarks: list[str]) -> Code:
     """Tables on stdout; what is in none of them on stderr."""
     import pandas as pd
 
-    from sim.cli.shown import show
+    from sim.cli.terminal import show
 
     assert isinstance(counts, pd.DataFrame)  # noqa: S101 - importing pandas takes a second
     good, bad = counts[~counts["kind"].isin(["quarantine", "passed"])], counts[counts["kind"] == "quarantine"]
@@ -123,23 +123,23 @@ def _summary(counts: object, told: list[str]) -> Code:
     if rows:
         show(["trace", "table", "rows"], rows[:MOST_SHOWN])
     if len(rows) > MOST_SHOWN:
-        say(f"and {len(rows) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces")
-    for line in told:
-        say(line)
+        print_message(f"and {len(rows) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces")
+    for line in remarks:
+        print_message(line)
     passed = counts[counts["kind"] == "passed"].groupby("reason")["count"].sum()
     for why, count in passed.items():
-        say(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
+        print_message(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
     for _, row in bad.iloc[:MOST_SHOWN].iterrows():
-        say(f"{row['file']}: {_where(row)}{row['reason']}")
+        print_message(f"{row['file']}: {_where(row)}{row['reason']}")
     if len(bad) > MOST_SHOWN:
-        say(f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`")
+        print_message(f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`")
     if not rows:
         return Code.INVALID_INPUT
     return Code.CELLS_FAILED if len(bad) else Code.FINE
 
 
 def _where(row: object) -> str:
-    """Of rows in quarantine for one reason: how many, and the first of them."""
+    """Where the first of the rows stands that are in quarantine for one reason."""
     line, count = row["line"], row["count"]  # type: ignore[index]
     if not line >= 1:  # the file as a whole
         return ""

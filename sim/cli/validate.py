@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from sim.cli.errors import Code, UserError, say, speaking, stoppable
+from sim.cli.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.options import EnvironmentOption, JobsOption
 from sim.cli.progress import bar
 from sim.cli.recording_files import in_folder
@@ -27,7 +27,7 @@ __all__ = ["validate_recordings"]
 
 
 class _Outcome(NamedTuple):
-    """Of one file."""
+    """What came of one file."""
 
     table: pd.DataFrame | None
     name: str = ""
@@ -59,9 +59,9 @@ def validate_recordings(
         found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads), strict=True))
         for path, outcome in found:
             if outcome.table is None:
-                say(f"skipped: {outcome.trouble}")
+                print_message(f"skipped: {outcome.trouble}")
             elif outcome.lost:
-                say(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
+                print_message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
         judged = _by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
         _show(judged, {name: outcome for name, outcome in judged.items() if everything or not outcome.lost}, as_json)
         raise typer.Exit(Code.FINE if len(judged) == len(found) else Code.CELLS_FAILED)
@@ -143,7 +143,7 @@ def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, o
 def _show(judged: dict[str, _Outcome], counted: dict[str, _Outcome], as_json: bool) -> None:
     import pandas as pd
 
-    from sim.cli.truth_shown import as_records, show_bars, show_orderings, show_summaries, show_table
+    from sim.cli.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
     from sim.validation.bars import bars
     from sim.validation.orderings import orderings
 

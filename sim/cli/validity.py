@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.cli.errors import say
+from sim.cli.errors import print_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,5 +17,5 @@ __all__ = ["warn_outside"]
 def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
     from sim.envelope.validity import warning
 
-    if told := warning(scenarios):
-        say(f"warning: {name}: {told}")
+    if finding := warning(scenarios):
+        print_message(f"warning: {name}: {finding}")

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from sim.cli.errors import say
-from sim.cli.shown import put, show
+from sim.cli.terminal import put, show
 
 LONG = "k" * 4000
 NAMES = """\

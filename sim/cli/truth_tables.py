@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from sim.cli.shown import show
+from sim.cli.terminal import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +42,13 @@ def _unit(quantity: str) -> str:
 
 def show_table(table: pd.DataFrame) -> None:
     """Every row but those that are 0 on both sides."""
-    said = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
+    nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
     rows = [
         [
             row["recording"], row["quantity"], row["vertex"] or "", *_numbers(row, "observed"), *_numbers(row, "predicted"),
             _unit(row["quantity"]), share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
         ]
-        for row in said.to_dict("records")
+        for row in nonzero.to_dict("records")
     ]  # fmt: skip
     sides = [f"{side} {name}" if name == "p10" else name for side in ("observed", "predicted") for name in _PERCENTILES]
     show(["recording", "quantity", "vertex", *sides, "unit", "error", "covered"], rows)
@@ -75,10 +75,10 @@ def show_orderings(orderings: pd.DataFrame) -> None:
         return
     print()
     columns = ["observed_one", "observed_other", "predicted_one", "predicted_other"]
-    told = orderings.assign(order=orderings["right"].map({True: "right", False: "WRONG"}))
+    rendered = orderings.assign(order=orderings["right"].map({True: "right", False: "WRONG"}))
     rows = [
         [*(row[key] for key in ("setting", "one", "other", "quantity")), *(_number(row[key]) for key in columns), row["order"]]
-        for row in told.to_dict("records")
+        for row in rendered.to_dict("records")
     ]
     show(["one setting differs", "one", "other", "quantity", "observed", "and", "predicted", "and", "order"], rows)
     print(f"\n{int(orderings['right'].sum())} of {len(orderings)} orderings are predicted right.")
@@ -88,10 +88,10 @@ def show_bars(bars: pd.DataFrame) -> None:
     if bars.empty:
         return
     print()
-    told = bars.assign(met=bars["met"].map({True: "met", False: "MISSED"}))
+    rendered = bars.assign(met=bars["met"].map({True: "met", False: "MISSED"}))
     rows = [
         [row["what"], row["where"], row["bar"], str(row["rows"]), share(row["reached"]), share(row["p90"]), row["met"]]
-        for row in told.to_dict("records")
+        for row in rendered.to_dict("records")
     ]
     show(["bar", "where", "asked for", "rows", "reached", "p90", ""], rows)
 
