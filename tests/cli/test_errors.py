@@ -22,7 +22,7 @@ def test_every_name_is_an_error(name):
 
 
 # Errors of one part of a file or question: who reads the whole says where they stand.
-TOLD_WITH_THEIR_PLACE = {"TraceError", "QuantityError", "MeasureError", "AskedError"}
+PLACED_BY_THE_READER = {"TraceError", "QuantityError", "MeasureError", "ChoiceError"}
 
 
 def subclasses(kind):
@@ -44,4 +44,4 @@ def test_every_error_for_users_has_an_exit_code():
     ]
 
     assert len(readable) > 5
-    assert sorted(TOLD_WITH_THEIR_PLACE) == sorted(without)
+    assert sorted(PLACED_BY_THE_READER) == sorted(without)

@@ -18,7 +18,7 @@ def listening(monkeypatch):
     """Handlers as a command has them; as they were, afterwards."""
     before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
     monkeypatch.setattr(stopping, "_first", None)
-    monkeypatch.setattr(stopping, "_told", False)
+    monkeypatch.setattr(stopping, "_reported", False)
     monkeypatch.setattr(stopping, "_raised", None)
     monkeypatch.setattr(stopping, "AGAIN_S", 3600)  # unless a test wants it: a second interrupt would end the tests
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
@@ -85,7 +85,7 @@ def test_a_signal_that_is_swallowed_stops_the_work_all_the_same(listening, soon,
     with pytest.raises(KeyboardInterrupt):
         time.sleep(10)
 
-    stopping.mark_told()
+    stopping.mark_reported()
     assert (143, "") == (stopping.exit_code(), capfd.readouterr().err)
 
 
@@ -108,7 +108,7 @@ def test_work_that_is_being_stopped_is_not_interrupted_again(listening, soon, ki
             ended.append("outer")
     except kind:
         time.sleep(0.1)
-        stopping.mark_told()
+        stopping.mark_reported()
 
     assert ["inner", "outer"] == ended
 
@@ -163,7 +163,7 @@ def test_a_signal_waits_until_a_module_is_loaded(listening, soon, monkeypatch, t
     assert module.loaded
     with pytest.raises(KeyboardInterrupt):
         time.sleep(10)
-    stopping.mark_told()
+    stopping.mark_reported()
     assert 143 == stopping.exit_code()
 
 
