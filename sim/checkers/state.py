@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -38,12 +38,12 @@ class Brought(NamedTuple):
 
 
 def unlike(
-    time_ns: int, where: str, stored: Mapping[Kind, tuple[Stamp, int]], brought: Sequence[Brought], story: tuple[str, ...]
+    time_ns: int, where: str, stored: Mapping[Kind, tuple[Stamp, int]], brought: Sequence[Brought], story: Callable[[], tuple[str, ...]]
 ) -> Iterator[Violation]:
     """`stored`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
 
     def broken(fact: str) -> Violation:
-        return Violation(RESTORED, time_ns, where, fact, story)
+        return Violation(RESTORED, time_ns, where, fact, story())
 
     for kind, (stamp, size_bytes) in stored.items():
         own = [piece for piece in brought if piece.kind == kind]

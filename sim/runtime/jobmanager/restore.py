@@ -114,10 +114,11 @@ class Restore:
         except simpy.Interrupt:
             return
         except StorageFailed as failure:
-            del self._downloads[task]
-            self.fail_task(task, f"restore: {failure}")
+            if self._downloads.pop(task, None) is not None:  # else given up in this very instant
+                self.fail_task(task, f"restore: {failure}")
             return
-        del self._downloads[task]
+        if self._downloads.pop(task, None) is None:
+            return
         self.stats.restored_bytes += downloaded
         self.stats.recovered_bytes += part.in_flight_bytes
         context.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)

@@ -55,7 +55,7 @@ class StateAccounts:
             self._judge_dealt(checkpoint, self.context.layout.vertex[task])
             return
         part = self.parts.get(checkpoint, {}).get(task, {})
-        self.found.extend(unlike(self.context.env.now, where, part, brought, self._story(checkpoint, task)))
+        self.found.extend(unlike(self.context.env.now, where, part, brought, lambda: self._story(checkpoint, task)))
 
     def go_on(self, before: StateAccounts, checkpoint: int) -> None:
         """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""

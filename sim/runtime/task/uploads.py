@@ -77,14 +77,22 @@ class Uploads:
             self._begin(file)
 
     def _begin(self, file: StagedFile) -> None:
+        attempt = file.attempts
+
+        def cancelled() -> bool:
+            """In the very instant it ended; it may have been begun anew since."""
+            return not file.under_way or file.attempts != attempt
+
         def done(stored: FileId) -> None:
-            file.stored = stored
-            self.ended(file)
-            self._over(file)
+            if not cancelled():
+                file.stored = stored
+                self.ended(file)
+                self._over(file)
 
         def failed(failure: StorageFailed) -> None:
-            file.failure = failure
-            self._over(file)
+            if not cancelled():
+                file.failure = failure
+                self._over(file)
 
         file.working = begin(self.env, self.write(file), done, failed)
 

@@ -1,5 +1,6 @@
 """Uploads: so many at a time, in turn; each file knows how far it is."""
 
+import pytest
 import simpy
 
 from sim.runtime.task.uploads import StagedFile, Uploads
@@ -52,6 +53,26 @@ def test_files_without_time_are_durable_at_once():
     files = lab.submit(0, 0)
 
     assert [7, 7] == [file.stored for file in files]
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+def test_what_is_cancelled_in_the_instant_it_ends_is_cancelled(failures):
+    """Well or not: it is over once, and nobody is told."""
+    lab = Lab(failures=failures)
+    there = lab.env.event().succeed()
+    lab.env.run()
+    write = lab.write
+
+    def late(file):
+        yield there
+        return (yield from write(file))
+
+    lab.uploads.write = late
+    (file,) = lab.submit(0)
+    lab.uploads.cancel(file)
+    lab.env.run()
+
+    assert ([], None, False) == (lab.log, file.stored, file.under_way)
 
 
 def test_a_file_is_submitted_once():
