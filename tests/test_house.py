@@ -47,6 +47,12 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # What a folder inside a room may import of the rest of its room.
 INSIDE: dict[str, set[str]] = {
+    "plane/seam": set(),
+    "plane/kernel": {"plane/seam"},  # the twins never meet
+    "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},
+    "plane/reference": {"plane/seam"},
+    "scenario/text": set(),
+    "scenario/grammar": {"scenario/text"},
     "recordings/source": set(),
     "recordings/infer": {"recordings/source"},
     "recordings/observe": {"recordings/source", "recordings/infer"},

@@ -1,4 +1,7 @@
-"""The command `ckptsim`: one thin file per verb.  Whatever is heavy is imported inside the verbs: `--help` answers in a blink."""
+"""The command `ckptsim`: one thin file per verb.  Whatever is heavy is imported inside the verbs: `--help` answers in a blink.
+
+People and scripts call it.  It knows every room by its front door, and nothing of how a run goes.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 `load` and `loads` read, `write` writes, `json_schema` (or `schema`) is the JSON Schema for editors.
 A mistake is a `ScenarioError` with the place of everything that is wrong, never a traceback.
+
+The command, sweeps, advice and recordings call it.  It knows the model, and nothing of how a run goes.
 """
 
 from __future__ import annotations
