@@ -53,6 +53,7 @@ INSIDE: dict[str, set[str]] = {
     "plane/reference": {"plane/seam"},
     "scenario/text": set(),
     "scenario/grammar": {"scenario/text"},
+    "scenario/distribution": {"scenario/text", "scenario/grammar"},
     "recordings/source": set(),
     "recordings/infer": {"recordings/source"},
     "recordings/observe": {"recordings/source", "recordings/infer"},

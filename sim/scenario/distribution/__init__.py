@@ -1,4 +1,4 @@
-"""Distributions as they are written -> the model's.
+"""Distributions, as they are written and as the model has them.
 
 Every section with a quantity that is drawn calls it.  It knows no section.
 """

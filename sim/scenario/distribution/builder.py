@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.model.job import Distribution
-from sim.scenario.job import document as doc
+from sim.scenario.distribution import document as doc
 from sim.scenario.text.problems import Path, Reading
 
 __all__ = ["law"]

@@ -9,6 +9,7 @@ from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Sou
 from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.model.shipping import SHIPPING
 from sim.scenario.distribution.builder import law
+from sim.scenario.distribution.document import DurationLaw, SizeLaw
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, read_trace
@@ -175,7 +176,7 @@ def _snapshot(given: doc.Snapshot) -> Snapshot:
     )
 
 
-def _law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
+def _law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
     found = law(given, default, here, reading)
     if here[-1] == "record" and found.mean == 0:
         reading.wrong(here, "a record has at least 1 B")

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.model.shipping import SHIPPING
+from sim.scenario.distribution.document import DurationField, SizeField
 from sim.scenario.grammar.fields import (
     Axis,
     Count,
@@ -28,61 +29,9 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
-__all__ = [
-    "AsyncIO", "DurationLaw", "DurationSpread", "Input", "SizeLaw", "SizeSpread", "Skew", "Snapshot", "Source", "State", "Step", "Trace",
-    "Vertex",
-]
+__all__ = ["AsyncIO", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex"]
 
 Ship = Annotated[str, choice_of(lambda: SHIPPING)]
-_NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
-
-
-class DurationSpread(Section):
-    """Mean and coefficient of variation (standard deviation / mean)."""
-
-    mean: Axis[Duration]
-    cv: Axis[Number]
-
-
-class SizeSpread(Section):
-    """Mean and coefficient of variation (standard deviation / mean)."""
-
-    mean: Axis[Size]
-    cv: Axis[Number]
-
-
-class DurationLaw(Section):
-    """A distribution by name; exactly one."""
-
-    HINTS = _NO_PLAIN_LAW
-
-    exponential: Axis[Duration] | None = None
-    """Mean."""
-    uniform: Axis[Duration] | None = None
-    """Mean; from 0 to twice the mean."""
-    lognormal: DurationSpread | None = None
-    erlang: DurationSpread | None = None
-    """cv in (0, 1]: 1 / cv^2 stages."""
-    shifted_exponential: DurationSpread | None = None
-    """cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential."""
-
-
-class SizeLaw(Section):
-    """A distribution by name; exactly one.  A size that is drawn is at least 1 B, as every record has one."""
-
-    HINTS = _NO_PLAIN_LAW
-
-    exponential: Axis[Size] | None = None
-    """Mean."""
-    uniform: Axis[Size] | None = None
-    """Mean; from 1 B to twice the mean."""
-    lognormal: SizeSpread | None = None
-    erlang: SizeSpread | None = None
-    """cv in (0, 1]: 1 / cv^2 stages."""
-
-
-DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]
-SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]
 
 
 class Step(Section):

@@ -11,10 +11,10 @@ from pydantic import Discriminator, Tag
 from sim.model import storage as model
 from sim.model.job import Distribution
 from sim.scenario.distribution.builder import law
+from sim.scenario.distribution.document import DurationField
 from sim.scenario.grammar.fields import Axis, ByteRate, Positive, RecordRate, Share, Size, choice
 from sim.scenario.grammar.given import given_values, per_second, switch
 from sim.scenario.grammar.section import Section
-from sim.scenario.job.document import DurationField
 from sim.scenario.job.trace import TraceError
 from sim.scenario.storage.page import StoragePage
 from sim.scenario.storage.slow_trace import SlowSeries, read_slowness

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from sim.model import storage as model
 from sim.scenario.distribution.builder import law
+from sim.scenario.distribution.document import DurationField
 from sim.scenario.grammar.fields import Axis, ByteRate, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.given import given_values, per_second
 from sim.scenario.grammar.section import Section
-from sim.scenario.job.document import DurationField
 from sim.scenario.storage.page import StoragePage
 from sim.scenario.text.problems import Path, Reading
 
