@@ -7,8 +7,8 @@ is drawn, the command, one of its workers, or the whole process group gets a sig
 the sweep must be gone within five seconds, or the sweep must go on.  It is called again until it is complete; then its rows are compared
 with those of a sweep that nobody disturbed, and it begins anew.  After so many minutes no sweep is disturbed any more, whatever the count.
 
-200 kills of 24 cells (two cores, shared by ten): 292 calls, 100 sweeps that came to their end with the same bytes, the last process gone
-after 0.08 s at most.
+185 kills of 24 cells in half an hour (two cores, shared by fifteen): 304 calls, 132 sweeps that came to their end with the same bytes, the
+last process gone after 0.51 s at most, nothing wrong.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ A case that breaks this is told by its kind and seed, and kept.
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import sys
 import tempfile
@@ -59,6 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="cases (default: %(default)s)")
     parser.add_argument("--first", type=int, default=int(time.time()) // 86_400 * 1_000_000, help="first seed (default: by date)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no more cases after these")
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only these")
     parser.add_argument("--folder", type=Path, default=Path("runs/fuzz"), help="where cases with a finding are kept (default: %(default)s)")
     chosen = parser.parse_args()
@@ -68,6 +70,8 @@ def main() -> int:
     began = time.monotonic()
     print(f"{chosen.count} cases, seeds from {chosen.first}")  # noqa: T201
     for i in range(chosen.count):
+        if time.monotonic() - began > chosen.minutes * 60:
+            break
         kind, seed = kinds[i % len(kinds)], chosen.first + i
         ended, found = try_case(kind, seed, chosen.folder)
         cases[kind] += 1
@@ -83,7 +87,7 @@ def main() -> int:
     for kind in kinds:
         print(f"{kind}, {cases[kind]}, {cpu[kind] / 1000:.1f}, {peak[kind]}")  # noqa: T201
     print("exit codes: " + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items())))  # noqa: T201
-    print(f"{len(bad)} findings in {chosen.count} cases")  # noqa: T201
+    print(f"{len(bad)} findings in {cases.total()} cases")  # noqa: T201
     return 1 if bad else 0
 
 
