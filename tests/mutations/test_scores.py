@@ -8,7 +8,7 @@ import pytest
 from tests.mutations.changes import ROOT, mutants_of
 from tests.mutations.held import held
 from tests.mutations.score import sample
-from tests.mutations.scores import PAGE, Score, equivalents, page
+from tests.mutations.scores import PAGE, Score, equivalents, page, reasons, survivors
 
 
 def test_the_page_is_that_of_the_numbers():
@@ -30,6 +30,13 @@ def test_equivalent_changes_do_not_count():
 
 def test_every_equivalent_change_has_a_reason():
     assert all(len(reason.split()) > 3 for reason in equivalents().values())
+
+
+def test_every_survivor_is_explained():
+    """And nothing else is: a row whose change has become equivalent, or was not drawn, is to be deleted."""
+    lived = {key for rows in survivors().values() for _, key in rows}
+
+    assert (set(), set()) == (lived - set(reasons()), set(reasons()) - lived)
 
 
 @pytest.mark.slow
