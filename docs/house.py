@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-__all__ = ["ROOT", "SIM", "circles", "imports", "module_imports", "modules", "page", "room", "room_imports"]
+__all__ = ["BEGIN", "END", "ROOT", "SIM", "circles", "imports", "module_imports", "modules", "page", "room", "room_imports"]
 
 ROOT = Path(__file__).parent.parent
 SIM = ROOT / "sim"

@@ -23,7 +23,7 @@ from sim.recordings.source.rest.snapshot import Snapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text.writer import write
-from sim.validation.truth import beside
+from sim.validation.truth import join_observed_predicted
 
 __all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]
 
@@ -79,7 +79,7 @@ def switch(
             if number + 1 < len(protocols):
                 savepoint = flink.stop(job)
     tables = [
-        beside(observed[protocol.name], predictions[protocol.name]).assign(protocol=protocol.name) for protocol in protocols
+        join_observed_predicted(observed[name], predictions[name]).assign(protocol=name) for name in [protocol.name for protocol in protocols]
     ]
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
 

@@ -63,8 +63,8 @@ def _erlang(law: Distribution) -> Callable[[float], float]:
     """k stages with k = round(1 / cv^2), counted as Poisson arrivals: E[X; X < q] = mean * F(k + 1, q) = mean * (F(k, q) - P(k; q))."""
     if law.cv < _SMALLEST_ERLANG_CV:
         return _lognormal(law)
-    # scipy.special.gammainc and gammaincinv say the same in two lines, but their last digits differ from these and may between versions:
-    # entries of the tables would move by one, and with them every result that is named by its content.
+    # scipy.special.gammaincinv would be shorter, but its last digits may change between versions.
+    # Entries of the tables would move by one, and with them every result that is named by its content.
     k = max(1, round(1 / law.cv**2))
     guess = NormalDist(k, math.sqrt(k))
 

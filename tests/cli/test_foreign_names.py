@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sim.cli.errors import say
+from sim.cli.errors import print_message
 from sim.cli.terminal import put, show
 
 LONG = "k" * 4000
@@ -58,7 +58,7 @@ def test_names_of_files(ckptsim, tmp_path):
 def test_tables_and_prose(capsys):
     show(["name", "value"], [["a\x1b[31m", "1"], [LONG, "2"]])
     put("question \x1b[2J")
-    say("told \x9b")
+    print_message("told \x9b")
     out, err = capsys.readouterr()
 
     assert is_plain(out + err)

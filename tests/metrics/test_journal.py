@@ -10,7 +10,7 @@ def journal() -> Journal:
     rows = Journal()
     rows.note(10, Happening.TRIGGERED, 1)
     rows.note(20, Happening.TRIGGERED, 2)
-    rows.note(20, Happening.INPUT_CAPTURED, 1, task=3, number=512)
+    rows.note(20, Happening.STATE_WRITTEN, 1, task=3, number=512)
     rows.note(15, Happening.ABORTED, 1, detail="CHECKPOINT_EXPIRED")
     return rows
 
@@ -18,7 +18,7 @@ def journal() -> Journal:
 def test_rows_stand_in_the_order_they_were_noted():
     """Append-only: what happened at one time keeps its order, nothing is sorted afterwards."""
     assert [10, 20, 20, 15] == [row.time_ns for row in journal()]
-    assert Entry(20, Happening.INPUT_CAPTURED, 1, 3, 512, "") == journal()[2]
+    assert Entry(20, Happening.STATE_WRITTEN, 1, 3, 512, "") == journal()[2]
 
 
 def test_the_coordinator_is_nobody_s_task():
@@ -27,13 +27,13 @@ def test_the_coordinator_is_nobody_s_task():
 
 
 def test_a_story_is_everything_about_one_checkpoint():
-    assert [Happening.TRIGGERED, Happening.INPUT_CAPTURED, Happening.ABORTED] == [row.happening for row in journal().story(1)]
+    assert [Happening.TRIGGERED, Happening.STATE_WRITTEN, Happening.ABORTED] == [row.happening for row in journal().story(1)]
     assert [] == journal().story(7)
 
 
 def test_a_row_is_plain_json():
     """Kept as a line of text: the happening is its own words."""
-    assert [20, "input captured", 1, 3, 512, ""] == json.loads(json.dumps(journal()[2]))
+    assert [20, "state written", 1, 3, 512, ""] == json.loads(json.dumps(journal()[2]))
 
 
 def test_a_subtask_s_record_is_made_when_first_asked_for():
