@@ -79,7 +79,7 @@ def switch(
             if number + 1 < len(protocols):
                 savepoint = flink.stop(job)
     tables = [
-        join_observed_predicted(observed[name], predictions[name]).assign(protocol=name) for name in [protocol.name for protocol in protocols]
+        join_observed_predicted(observed[name], predictions[name]).assign(protocol=name) for name in map(attrgetter("name"), protocols)
     ]
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
 
