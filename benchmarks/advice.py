@@ -30,7 +30,7 @@ from sim.scenario import write
 from sim.units import format_duration
 from sim.validation.predicted import predicted
 
-__all__ = ["PAIRS", "Pair", "main", "told"]
+__all__ = ["PAIRS", "Pair", "judged", "main"]
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "data" / "recordings"
 SEEDS = (1, 2, 3)
@@ -59,19 +59,19 @@ PAIRS = (
 )
 
 
-def main(words: Sequence[str]) -> None:
-    folder = Path(words[0]) if words and Path(words[0]).is_dir() else RECORDINGS
-    names = words[1:] if folder != RECORDINGS else words
+def main(arguments: Sequence[str]) -> None:
+    folder = Path(arguments[0]) if arguments and Path(arguments[0]).is_dir() else RECORDINGS
+    names = arguments[1:] if folder != RECORDINGS else arguments
     right = 0
     pairs = [pair for pair in PAIRS if not names or pair.today in names]
     for pair in pairs:
-        lines, is_right = told(pair, folder)
+        lines, is_right = judged(pair, folder)
         right += is_right
         print("\n".join(lines), end="\n\n", flush=True)
     print(f"{right} of {len(pairs)} advised as the other recording has it")
 
 
-def told(pair: Pair, folder: Path) -> tuple[list[str], bool]:
+def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
     """Lines for people, and whether the advice is right."""
     with TemporaryDirectory() as scratch:
         recording = read_any(_file(folder, pair.today))
@@ -92,18 +92,18 @@ def told(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         point = advice.advised.point if advice.advised is not None else {}
         scenario = bench.load(bench.common | point | {"run.duration": length})
         runs = [predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), check=False)) for seed in SEEDS]
-        rows = list(_beside(pd.concat(runs), observed(other), [vertex.name for vertex in scenario.job.vertices][-1]))
+        rows = list(_compared(pd.concat(runs), observed(other), [vertex.name for vertex in scenario.job.vertices][-1]))
     lines += ["", plain([f"beside {other.name}", "predicted", "recorded"], rows)]
     return lines, pair.advised in name_of(chosen.name)
 
 
-def _beside(said: pd.DataFrame, seen: pd.DataFrame, sink: str) -> Iterator[list[str]]:
+def _compared(simulated: pd.DataFrame, seen: pd.DataFrame, sink: str) -> Iterator[list[str]]:
     for label, quantity, vertex, share, text in (
         ("checkpoint p50", "end_to_end_duration", "", 0.5, ms_text), ("checkpoint p99", "end_to_end_duration", "", 0.99, ms_text),
         ("in flight", "persisted_data", "", 0.5, bytes_text), ("written", "checkpointed_size", "", 0.5, bytes_text),
         ("throughput", "numRecordsInPerSecond", sink, 0.5, per_second_text),
     ):  # fmt: skip
-        values = [_quantile(side, quantity, vertex, share) for side in (said, seen)]
+        values = [_quantile(side, quantity, vertex, share) for side in (simulated, seen)]
         yield [label, *map(text, values)]
 
 
@@ -120,8 +120,8 @@ def _quiet(_missing: object, _tally: object) -> Iterator[Watch]:
 
 def _file(folder: Path, name: str) -> Path:
     """Repetitions and families stand in the names of other collections."""
-    tries = (f"{name}.json.gz", f"shuffle-{name}.json.gz", f"shuffle-{name}-rep1.json.gz")
-    return next((folder / one for one in tries if (folder / one).exists()), folder / tries[0])
+    names = (f"{name}.json.gz", f"shuffle-{name}.json.gz", f"shuffle-{name}-rep1.json.gz")
+    return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
 
 
 if __name__ == "__main__":

@@ -44,21 +44,21 @@ def answer(file: Path, folder: Path, jobs: int) -> str:
 
     AnswerError: cells failed, or the sweep has no question; what ckptsim says of it goes to stderr.
     """
-    words = ["-m", "sim", "sweep", str(file), "--jobs", str(jobs), "--out", str(folder)]
-    done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    arguments = ["-m", "sim", "sweep", str(file), "--jobs", str(jobs), "--out", str(folder)]
+    done = subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     if done.returncode:
         raise AnswerError(f"{file.name}: ckptsim sweep ended with {done.returncode}", done.returncode)
-    told, _, last = done.stdout.rstrip("\n").rpartition("\n")
-    if not _COUNT.fullmatch(last) or not told.strip():
+    text, _, last = done.stdout.rstrip("\n").rpartition("\n")
+    if not _COUNT.fullmatch(last) or not text.strip():
         raise AnswerError(f"{file.name}: no answer: {last or 'nothing was printed'}", 3)
-    return told.strip("\n")
+    return text.strip("\n")
 
 
-def block(name: str, told: str, folder: Path) -> str:
+def block(name: str, text: str, folder: Path) -> str:
     """The answer, and below it the command, the number of cells and what they took."""
     cpu_s = pq.read_table(folder / "runs.parquet", columns=["cpu_s"])["cpu_s"]
     cost = f"`ckptsim sweep scenarios/sweeps/{name}.yaml`: {len(cpu_s)} cells, {pc.sum(cpu_s).as_py() / 60:.1f} minutes of CPU."
-    return f"{BEGIN}\n```\n{told}\n```\n{cost}\n{END}"
+    return f"{BEGIN}\n```\n{text}\n```\n{cost}\n{END}"
 
 
 def replaced(page: str, new: str) -> str:
@@ -80,9 +80,9 @@ def _written(name: str, jobs: int) -> None:
     if not page.exists():
         raise AnswerError(f"{page.name} is missing: say there what an engineer should do", 3)
     _ = replaced(page.read_text(encoding="utf-8"), "")  # before anything runs
-    told = answer(file, ROWS / name, jobs)
-    page.write_text(replaced(page.read_text(encoding="utf-8"), block(name, told, ROWS / name)), encoding="utf-8")
-    print(told)
+    text = answer(file, ROWS / name, jobs)
+    page.write_text(replaced(page.read_text(encoding="utf-8"), block(name, text, ROWS / name)), encoding="utf-8")
+    print(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,9 +3,9 @@
     python -m benchmarks.bench_baseline [PATH] [--rounds N]
 
 PATH names a Python file with ``run(w)`` that returns ``hops`` (services ended by all tasks), beside a module ``w`` with
-``W(stages, parallelism, load, t_end=, interval=)``: chains of all-to-all stages where a record is a buffer, a sink of
-1 ms, 0.6 ms between, sources that are servers of 1 ms / load, all exponential, 2 exclusive and 8 floating credits, no
-network latency, aligned barriers.  Without PATH only the two baselines of this folder race.
+``W(stages, parallelism, load, t_end=, interval=)``.  W describes chains of all-to-all stages where a record is a buffer.
+Services are exponential: 1 ms at the sink, 0.6 ms between, 1 ms / load at the sources.  Channels have 2 exclusive and
+8 floating credits, no latency, aligned barriers.  Without PATH only the two baselines of this folder race.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Each run is a process of its own.  Memory: growth of the resident set from before construction to the end of the run, over
 the number of channels.  The source is read at 0.95 of what the sink serves (30 MB/s per task); a hop is a data buffer
-consumed, the simulated time shrinks with the parallelism but for the largest run, which lasts as long as asked.
+consumed.  The simulated time shrinks with the parallelism but for the largest run, which lasts as long as asked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def one(parallelism: int, seconds: float, record_bytes: int) -> dict[str, float]:
+def measured(parallelism: int, seconds: float, record_bytes: int) -> dict[str, float]:
     """One run, in this process."""
     warm()
     drive(build(chain(3, 1)), Workload("warm", chain(3, 1), SECOND // 10))
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--one", type=int, help="run this parallelism only, in this process, and print JSON")
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(one(options.one, options.seconds, options.records)))
+        print(json.dumps(measured(options.one, options.seconds, options.records)))
         return
     rows, history = [], []
     for parallelism in options.parallelism:

@@ -26,7 +26,7 @@ from sim.plane.seam.interface import DataPlane, PlaneSpec
 ENGINES = ("compiled", "c++", "idiomatic", "lean", "interpreted")
 REPEATS = {"compiled": 5, "c++": 5}  # per round: their runs are short
 # Without checkpoints the models agree exactly.  Channels resumed at one instant send in turns in the plane and one after the
-# other in SimPy, so that another channel gets the next floating buffer: a saturated run drifts by up to this, either way.
+# other in SimPy, so that another channel gets the next floating buffer.  A saturated run drifts by up to this, either way.
 TOLERANCE = 0.01
 LATENCY_NS = 100_000
 

@@ -51,7 +51,7 @@ def timed(advance: Callable[[int], Notice], spent: list[float]) -> Callable[[int
     return run
 
 
-def one(scenario: Scenario) -> tuple[float, float, int]:
+def measured(scenario: Scenario) -> tuple[float, float, int]:
     """CPU seconds of a run, those of them inside ``advance``, completed checkpoints."""
     world = World(scenario, "compiled")
     Sampler(world.context, world.counters, None)
@@ -71,13 +71,13 @@ def main() -> None:
     warm()
     rows, history = [], []
     for name, scenario in cases():
-        one(scenario)
-        runs = [one(scenario) for _ in range(rounds)]
+        measured(scenario)
+        runs = [measured(scenario) for _ in range(rounds)]
         share = statistics.median((total - inside) / total for total, inside, _ in runs)
         total, _, checkpoints = runs[0]
-        outside = statistics.median(total - inside for total, inside, _ in runs) / max(1, checkpoints)
-        rows.append((name, checkpoints, total, 100 * share, outside * 1e3))
-        history += [(name, "share outside advance", 100 * share, "%"), (name, "CPU outside per checkpoint", outside * 1e3, "ms")]
+        outside_s = statistics.median(total - inside for total, inside, _ in runs) / max(1, checkpoints)
+        rows.append((name, checkpoints, total, 100 * share, outside_s * 1e3))
+        history += [(name, "share outside advance", 100 * share, "%"), (name, "CPU outside per checkpoint", outside_s * 1e3, "ms")]
     print_table(["run", "checkpoints", "CPU s", "outside advance %", "ms outside per checkpoint"], rows)
     record("seam", history)
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.chaos SWEEP|SCENARIO [OPTIONS OF SWEEP ...] [--keep FOLDER]
 
-Runs `ckptsim sweep` three times: undisturbed on two local processes; on a standalone cluster (a master, two workers) until its
-driver is killed, an executor and a Python worker having been killed before; and once more, to the end.  With --keep, what an earlier
-call left in the folder is taken up: what has no row yet runs.
+Runs `ckptsim sweep` three times.  First it runs undisturbed on two local processes.  Then it runs on a standalone cluster (a master, two
+workers), where an executor, a Python worker and at last the driver are killed.  The third run goes to the end.  With --keep, what an
+earlier call left in the folder is taken up: what has no row yet runs.
 
 `scenarios/sweeps/khaos-windows.yaml` (two cores, shared): 2,304 cells; killed after so many rows: executor at 461, Python worker at 931,
 driver at 1471.  Recomputed: 2 cells by a second attempt of their task, at most 5 that were under way when the driver was killed, 0 that
@@ -62,14 +62,14 @@ class Damage:
 
 def disturbed(options: Sequence[str], folder: Path) -> Damage:
     """`options`: what follows `ckptsim sweep`, without --out, --jobs and --master."""
-    calm, out, told = folder / "undisturbed", folder / "disturbed", folder / "events"
+    calm, out, events = folder / "undisturbed", folder / "disturbed", folder / "events"
     if _sweep([*options, "--jobs", "2", "--out", str(calm)]).wait():
         raise RuntimeError("the undisturbed sweep failed")
     count = pq.read_metadata(calm / "results.parquet").num_rows
     with standalone(folder / "cluster") as cluster:
-        conf = [word for key, value in event_log.settings(told).items() for word in ("--conf", f"{key}={value}")]
-        words = [*options, "--master", cluster.url, *conf, "--out", str(out)]
-        driver, kept = _sweep(words), {}
+        conf = [word for key, value in event_log.settings(events).items() for word in ("--conf", f"{key}={value}")]
+        arguments = [*options, "--master", cluster.url, *conf, "--out", str(out)]
+        driver, kept = _sweep(arguments), {}
         victims: dict[str, Callable[[], list[int]]] = {
             "executor": cluster.executors, "Python worker": cluster.python_workers, "driver": lambda: [driver.pid],
         }  # fmt: skip
@@ -79,13 +79,13 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
                 os.kill(_one_of(alive), signal.SIGKILL)
             driver.wait(PATIENCE_S)
             kept["driver"] = len(_rows(out))
-            if _sweep(words).wait(PATIENCE_S):
+            if _sweep(arguments).wait(PATIENCE_S):
                 raise RuntimeError("the second sweep failed")
         finally:
             driver.kill()
     rows = _rows(out)
     times = Counter(row["cell"] for row in rows)
-    first = event_log.logs(told)[0]  # there is no second one if the executors finished what the killed driver had begun
+    first = event_log.logs(events)[0]  # there is no second one if the executors finished what the killed driver had begun
     rows_of = canonical(calm), canonical(out)
     return Damage(
         cells=count, kept_at=kept, retried=sum(row["attempt"] > 0 for row in rows), under_way=first.begun - kept["driver"],
@@ -108,8 +108,8 @@ def _digest(rows: bytes) -> str:
     return hashlib.blake2b(rows, digest_size=10).hexdigest()
 
 
-def _sweep(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "sim", "sweep", *words], stdout=subprocess.DEVNULL)
+def _sweep(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "sim", "sweep", *arguments], stdout=subprocess.DEVNULL)
 
 
 def _reached(out: Path, count: int, driver: subprocess.Popen[bytes]) -> int:
@@ -137,14 +137,14 @@ def _one_of(alive: Callable[[], list[int]]) -> int:
     raise RuntimeError("nothing to kill")
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """One sentence."""
-    if "--keep" in words:
-        at = words.index("--keep")
-        print(disturbed([*words[:at], *words[at + 2 :]], Path(words[at + 1]).absolute()))
+    if "--keep" in arguments:
+        at = arguments.index("--keep")
+        print(disturbed([*arguments[:at], *arguments[at + 2 :]], Path(arguments[at + 1]).absolute()))
         return
     with tempfile.TemporaryDirectory(prefix="ckptsim-chaos-") as place:
-        print(disturbed(words, Path(place)))
+        print(disturbed(arguments, Path(place)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The kernel's own text as C++: the yardstick for what the compiler of the product leaves on the table.
 
 The restricted Python of ``sim.plane.kernel.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
-run on the same memory: a world is a structure of base addresses, rows are structures of int64, in the order the
+run on the same memory.  A world is a structure of base addresses, rows are structures of int64, in the order the
 product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
 """
 

@@ -15,7 +15,7 @@ __all__ = ["Log", "logs", "settings"]
 
 @dataclass
 class Log:
-    """Of one application, as far as it was written.  Times are seconds since 1970."""
+    """The log of one application, as far as it was written.  Times are seconds since 1970."""
 
     begun: int = 0  # cells in jobs that have begun
     lost: int = 0  # tasks whose attempt did not succeed
@@ -24,7 +24,7 @@ class Log:
     spans: list[tuple[str, float, float]] = field(default_factory=list)  # executor, launch and end of tasks that succeeded
 
     def idle_share(self, since_s: float = -math.inf, until_s: float = math.inf) -> float:
-        """Of the time of all slots between two moments, the part without a task; by default from the first launch to the last end."""
+        """The part of all slots' time between two moments that is without a task; by default from the first launch to the last end."""
         begin = max(since_s, min(start for _, start, _ in self.spans))
         end = min(until_s, max(end for _, _, end in self.spans))
         busy_s = sum(max(0.0, min(stop, end) - max(start, begin)) for _, start, stop in self.spans)
@@ -65,8 +65,8 @@ def _log(events: Iterator[dict[str, Any]]) -> Log:
     for event in events:
         match event["Event"]:
             case "SparkListenerJobStart":
-                if told := re.match(r"\d+ cells, (\d+) begun", event["Properties"].get("spark.job.description", "")):
-                    log.begun = max(log.begun, int(told[1]))
+                if description := re.match(r"\d+ cells, (\d+) begun", event["Properties"].get("spark.job.description", "")):
+                    log.begun = max(log.begun, int(description[1]))
             case "SparkListenerExecutorAdded":
                 log.slots[event["Executor ID"]] = event["Executor Info"]["Total Cores"]
                 log.there_s[event["Executor ID"]] = (event["Timestamp"] / 1e3, math.inf)

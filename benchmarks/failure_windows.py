@@ -2,7 +2,7 @@
 
     python -m benchmarks.failure_windows
 
-In each the failure comes at a moment of its own between two checkpoints, evenly spread over what all intervals of the sweep divide: nobody
+In each the failure comes at a moment of its own between two checkpoints, evenly spread over what all intervals of the sweep divide.  Nobody
 times failures by the checkpoints of a job.  A window ends when twice the time has passed that the slowest setting should need.
 """
 
@@ -44,7 +44,7 @@ DEMETER = Kind(180, 120, 45_000, 96_000, 32, 90)
 
 def rows(failures: Iterable[tuple[int, int]], kind: Kind) -> Iterator[Row]:
     """`failures`: (second of the trace, records/s).  Neighbouring loads meet moments far apart."""
-    ordered = sorted(failures, key=lambda one: one[1])
+    ordered = sorted(failures, key=lambda failure: failure[1])
     for i, (second, rate) in enumerate(ordered):
         share = (i * 0.6180339887 + 0.5) % 1  # the golden section: any stretch of it is spread evenly
         at_s = kind.before_s + round(share * kind.common_s)
@@ -65,18 +65,18 @@ def ysb() -> Iterator[Row]:
 
 def demeter() -> Iterator[Row]:
     """Every other outage."""
-    told = pd.read_csv(SCENARIOS / "traces" / "demeter" / "outages.csv")[::2]
-    return rows(told[["second", "rate"]].itertuples(index=False, name=None), DEMETER)
+    outages = pd.read_csv(SCENARIOS / "traces" / "demeter" / "outages.csv")[::2]
+    return rows(outages[["second", "rate"]].itertuples(index=False, name=None), DEMETER)
 
 
 def at_rest() -> Iterator[tuple[str, int, str]]:
     """Six minutes at each of ten loads of the traffic job, from the lowest to the highest, without a kill within a quarter of an hour."""
-    load, kills = khaos_data.load("iot", 1), [one.kill_epoch_s for one in khaos_data.failures("iot", 1, all_of_them=True)]
+    load, kills = khaos_data.load("iot", 1), [failure.kill_epoch_s for failure in khaos_data.failures("iot", 1, all_of_them=True)]
     begins, mean = int(load.index[0]), load.rolling(REST_S).mean().shift(-REST_S).dropna()
     quiet = mean[[all(not -REST_S - 900 < at - kill < 900 for kill in kills) for at in mean.index]]
     for level in range(10):
-        wanted = quiet.min() + (quiet.max() - quiet.min()) * (level + 0.5) / 10
-        at = int((quiet - wanted).abs().idxmin())
+        chosen_load = quiet.min() + (quiet.max() - quiet.min()) * (level + 0.5) / 10
+        at = int((quiet - chosen_load).abs().idxmin())
         yield f"{quiet[at] / 1000:.1f}k/s at {at - begins} s", at - begins, "high" if quiet[at] >= IOT.high else "low"
 
 
@@ -84,7 +84,7 @@ def _khaos(job: str, interval_s: int) -> list[tuple[int, int]]:
     """The kills of one of the runs that went on side by side."""
     begins = int(khaos_data.load(job, 1).index[0])
     every = khaos_data.failures(job, 1, all_of_them=True)
-    return [(one.kill_epoch_s - begins, one.rate) for one in every if one.interval_s == interval_s]
+    return [(failure.kill_epoch_s - begins, failure.rate) for failure in every if failure.interval_s == interval_s]
 
 
 WRITTEN: dict[str, Callable[[], Iterator[tuple[object, ...]]]] = {
@@ -95,8 +95,8 @@ WRITTEN: dict[str, Callable[[], Iterator[tuple[object, ...]]]] = {
 def main() -> None:
     OUT.mkdir(exist_ok=True)
     for name, made in WRITTEN.items():
-        told = list(made())
-        pd.DataFrame(told, columns=list(COLUMNS[: len(told[0])])).to_csv(OUT / f"{name}.csv", index=False)
+        windows = list(made())
+        pd.DataFrame(windows, columns=list(COLUMNS[: len(windows[0])])).to_csv(OUT / f"{name}.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ is drawn, the command, one of its workers, or the whole process group gets a sig
 the sweep must be gone within five seconds, or the sweep must go on.  It is called again until it is complete; then its rows are compared
 with those of a sweep that nobody disturbed, and it begins anew.  After so many minutes no sweep is disturbed any more, whatever the count.
 
-185 kills of 24 cells in half an hour (two cores, shared by fifteen): 304 calls, 132 sweeps that came to their end with the same bytes, the
-last process gone after 0.51 s at most, nothing wrong.
+185 kills of 24 cells in half an hour (two cores, shared by fifteen): 304 calls, 132 sweeps that came to their end with the same bytes.  The
+last process was gone after 0.51 s at most; nothing was wrong.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ def kills(
 
     warm()
     where = ["--jobs", "2"] if master is None else ["--master", master]
-    words = ["sweep", str(SCENARIO), "--replications", str(max(cells // 3, 1))]
-    calm, out, told = folder / "calm", folder / "out", folder / "told.txt"
+    arguments = ["sweep", str(SCENARIO), "--replications", str(max(cells // 3, 1))]
+    calm, out, messages = folder / "calm", folder / "out", folder / "told.txt"
     begun = time.monotonic()
-    if _wait(_call([*words, "--jobs", "2", "--out", str(calm)], told)) != 0:
-        raise RuntimeError(f"the undisturbed sweep failed: {told.read_text()}")
+    if _wait(_call([*arguments, "--jobs", "2", "--out", str(calm)], messages)) != 0:
+        raise RuntimeError(f"the undisturbed sweep failed: {messages.read_text()}")
     ends = begun + seconds
     usual_s = max(time.monotonic() - begun, 1.0) + (0 if master is None else 20)
     chance, outcome = random.Random(seed), Outcome()
     while (disturbed := outcome.kills.total() < count and time.monotonic() < ends) or out.exists():
         outcome.calls += 1
-        command = _call([*words, *where, "--out", str(out)], told)
+        command = _call([*arguments, *where, "--out", str(out)], messages)
         code = _disturb(command, chance, usual_s, outcome) if disturbed else _wait(command)
-        _judge(code, told.read_text(), command, outcome)
+        _judge(code, messages.read_text(), command, outcome)
         if code == 0:
             _compare(calm, out, outcome)
             shutil.rmtree(out)
@@ -114,7 +114,7 @@ def _disturb(command: int, chance: random.Random, usual_s: float, outcome: Outco
             return _wait(command)
 
 
-def _judge(code: int, told: str, command: int, outcome: Outcome) -> None:
+def _judge(code: int, messages: str, command: int, outcome: Outcome) -> None:
     begun = time.monotonic()
     while (left := _session(command)) and time.monotonic() - begun < PATIENCE_S:
         time.sleep(0.02)
@@ -123,10 +123,10 @@ def _judge(code: int, told: str, command: int, outcome: Outcome) -> None:
         outcome.wrong.append(f"left behind after {PATIENCE_S:g} s: {left}")
         for process in left:
             os.kill(process, signal.SIGKILL)
-    if "Traceback" in told or code not in {0, *(128 + number for _, number in WAYS), *(-number for _, number in WAYS)}:
-        outcome.wrong.append(f"code {code}: {told[-500:]}")
-    if code > 128 and "interrupted" not in told:
-        outcome.wrong.append(f"code {code}, and nothing said: {told[-500:]}")
+    if "Traceback" in messages or code not in {0, *(128 + number for _, number in WAYS), *(-number for _, number in WAYS)}:
+        outcome.wrong.append(f"code {code}: {messages[-500:]}")
+    if code > 128 and "interrupted" not in messages:
+        outcome.wrong.append(f"code {code}, and nothing said: {messages[-500:]}")
 
 
 def _compare(calm: Path, out: Path, outcome: Outcome) -> None:
@@ -140,15 +140,15 @@ def _compare(calm: Path, out: Path, outcome: Outcome) -> None:
         outcome.wrong.append("files were set aside")
 
 
-def _call(words: Sequence[str], told: Path) -> int:
+def _call(arguments: Sequence[str], messages: Path) -> int:
     """`ckptsim` in a session of its own; its process."""
     if process := os.fork():
         return process
     os.setsid()
-    output = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    output = os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(output, stream)
-    sys.argv = ["ckptsim", *words]
+    sys.argv = ["ckptsim", *arguments]
     code = 70
     try:
         from sim.__main__ import main
@@ -197,9 +197,10 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--master")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ckptsim-kills-") as place:
-        outcome = kills(asked.count, Path(place), seed=asked.seed, cells=asked.cells, seconds=asked.minutes * 60, master=asked.master)
+        seconds = options.minutes * 60
+        outcome = kills(options.count, Path(place), seed=options.seed, cells=options.cells, seconds=seconds, master=options.master)
     print(outcome)
     sys.exit(bool(outcome.wrong))
 

@@ -53,10 +53,10 @@ class Meter:
                 found[int(path.name)] = (path / "stat").read_text().rpartition(")")[2].split()
             except OSError:  # it has just ended
                 continue
-        for process, words in found.items():
+        for process, fields in found.items():
             if self._is_ours(process, found):
-                role = self._seen.get((process, words[19]), ("", 0.0))[0]
-                self._seen[process, words[19]] = (role or _role(process), (int(words[11]) + int(words[12])) * _TICKS_S)
+                role = self._seen.get((process, fields[19]), ("", 0.0))[0]
+                self._seen[process, fields[19]] = (role or _role(process), (int(fields[11]) + int(fields[12])) * _TICKS_S)
 
     @staticmethod
     def _is_ours(process: int, found: dict[int, list[str]]) -> bool:
@@ -71,7 +71,7 @@ def _role(process: int) -> str:
     if process == os.getpid():
         return "driver"
     try:
-        words = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
+        command = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
     except OSError:
         return ""
-    return next((role for word, role in _ROLES.items() if word in words), "")
+    return next((role for word, role in _ROLES.items() if word in command), "")

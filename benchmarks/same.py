@@ -119,8 +119,8 @@ def _results(file: Path) -> Iterator[tuple[str, str]]:
         yield f"{number} end", f"{result.job_status} {result.ended_ns} {list(map(str, result.violations))}"
 
 
-def _command(*words: str) -> str:
-    return subprocess.run([sys.executable, "-m", "sim", *words], capture_output=True, text=True, check=False).stdout
+def _command(*arguments: str) -> str:
+    return subprocess.run([sys.executable, "-m", "sim", *arguments], capture_output=True, text=True, check=False).stdout
 
 
 def _print(name: str, content: Any) -> None:

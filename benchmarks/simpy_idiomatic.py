@@ -1,7 +1,7 @@
 """The baseline: the plane's rules for the benchmark workloads as a SimPy user would write them.
 
 A process per task and per flush timer; a ``Store`` of ready channels in front of each task; an event for a task that waits
-for output (a ``Container`` of segments knows neither overdraft nor a limit per channel, and costs a third of the speed); what
+for output.  (A ``Container`` of segments knows neither overdraft nor a limit per channel, and costs a third of the speed.)  What
 travels is a timeout with a callback.  Written independently of ``sim.plane``, which it shares only the
 numbers of the specification and the draws with.  Ties fall in the order of insertion, as in all SimPy models, so equal
 instants may resolve differently from the plane; what is served does not.
@@ -166,23 +166,23 @@ class Task:
             overtaken = 0
             if barrier.overtakes:
                 overtaken = self.forward(barrier)
-                for each in self.inputs:
-                    each.capture(barrier.number)
+                for inlet in self.inputs:
+                    inlet.capture(barrier.number)
             self.first = (self.env.now, overtaken)
         if count < len(self.inputs):
             return
         del self.barriers[barrier.number]
         captured = 0
         if barrier.overtakes:
-            captured = sum(each.captured for each in self.inputs)
-            for each in self.inputs:
-                each.release_capture()
+            captured = sum(inlet.captured for inlet in self.inputs)
+            for inlet in self.inputs:
+                inlet.release_capture()
         else:
             self.forward(barrier)
-            for each in self.inputs:
-                if each.held_back:
-                    each.held_back = False
-                    each.tell_sender(resume=True)
+            for inlet in self.inputs:
+                if inlet.held_back:
+                    inlet.held_back = False
+                    inlet.tell_sender(resume=True)
         self.model.completed(Snapshot(barrier.number, self.number, self.first[0], self.env.now, captured, self.first[1]))
 
 

@@ -285,7 +285,7 @@ class LeanModel:
 
     def tell_sender(self, c: Channel, credit: int, resume: bool) -> None:
         if self.latency:
-            simpy.Timeout(self.env, self.latency, (c, credit, resume)).callbacks.append(self.told)
+            simpy.Timeout(self.env, self.latency, (c, credit, resume)).callbacks.append(self.on_credit)
             return
         c.credit += credit
         if resume:
@@ -293,7 +293,7 @@ class LeanModel:
         if c.queue or c.flush:
             self.send(c)
 
-    def told(self, event: simpy.Event) -> None:
+    def on_credit(self, event: simpy.Event) -> None:
         c, credit, resume = event.value
         c.credit += credit
         if resume:

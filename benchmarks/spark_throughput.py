@@ -6,8 +6,8 @@ On a standalone cluster on loopback; what is compared takes turns, medians are t
 cluster and driver, so that it does not matter what else the machine does.  Idle slots and first tasks are times on the clock: believe
 them of a quiet machine.  Bars: two workers use at most 1/0.85 of one worker's CPU per cell; less than 15 % of the slots' time is idle.
 
-Two cores under a load of 25: in three rounds two workers used 0.83 times the CPU of one per cell of 1 s, 0.85 times per cell of 50 ms
-(0.96 and 0.91 in a single round after tasks were sized by CPU).  That round, beyond the cells' own CPU: 0.35 s and 0.07 s per cell on two
+Two cores under a load of 25, three rounds: two workers used 0.83 times the CPU of one per cell of 1 s, 0.85 times per cell of 50 ms. In a
+single round after tasks were sized by CPU it was 0.96 and 0.91.  That round, beyond the cells' own CPU: 0.35 s and 0.07 s per cell on two
 workers (0.11 s of the latter before), 0.04 s and nothing on local processes.  First task: 17 s of CPU with a kernel to compile, 2.1 s
 without.  Idle slots 4 and 5 %, first tasks 72 s and 8 s on the clock: told by a machine that was not quiet.
 """
@@ -81,8 +81,8 @@ def on_spark(
 ) -> tuple[Start, dict[str, Turn]]:
     """One session with so many of the cluster's workers: a cell for each of them to begin with, then the sweeps one by one."""
     caches = {"spark.executorEnv.NUMBA_CACHE_DIR": folder / "numba", "spark.executorEnv.XDG_CACHE_HOME": folder / "cache"} if cold else {}
-    told = folder / "events"
-    conf = event_log.settings(told) | {"spark.cores.max": str(workers)} | {key: str(value) for key, value in caches.items()}
+    events = folder / "events"
+    conf = event_log.settings(events) | {"spark.cores.max": str(workers)} | {key: str(value) for key, value in caches.items()}
     measured: dict[str, tuple[list[Row], Counter[str], float, float]] = {}
 
     def sweep(name: str, chosen: Sequence[Cell]) -> None:
@@ -96,7 +96,7 @@ def on_spark(
         sweep("", planned("50 ms", workers, first_seed=10_000))
         for name, chosen in sweeps.items():
             sweep(name, chosen)
-    (log,) = event_log.logs(told)
+    (log,) = event_log.logs(events)
     start_rows, start_cpu, *_ = measured.pop("")
     start = Start((start_cpu["Python workers"] - _own_s(start_rows)) / workers, statistics.median(log.first_task_s()))
     return start, {
@@ -126,9 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for workers in (1, 2):
                 for state, begun in starts.items():
                     todo = sweeps if state == "warm" else {}
-                    start, told = on_spark(cluster, workers, todo, Path(place) / f"{k}-{workers}-{state}", cold=state == "cold")
+                    start, measured = on_spark(cluster, workers, todo, Path(place) / f"{k}-{workers}-{state}", cold=state == "cold")
                     begun.append(start)
-                    for kind, turn in told.items():
+                    for kind, turn in measured.items():
                         turns.setdefault((kind, f"Spark, {workers} worker{'s' * (workers > 1)}"), []).append(turn)
             for kind, chosen in sweeps.items():
                 turns.setdefault((kind, "--jobs 2"), []).append(on_processes(2, chosen))
@@ -136,9 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell(turns: dict[tuple[str, str], list[Turn]], starts: dict[str, list[Start]]) -> None:
-    each_s = {case: statistics.median(turn.each_s for turn in taken) for case, taken in turns.items()}
-    overhead_s = {case: statistics.median(turn.overhead_s for turn in taken) for case, taken in turns.items()}
-    idle = {case: statistics.median(turn.idle_share for turn in taken) for case, taken in turns.items()}
+    each_s = {case: statistics.median(turn.each_s for turn in repeats) for case, repeats in turns.items()}
+    overhead_s = {case: statistics.median(turn.overhead_s for turn in repeats) for case, repeats in turns.items()}
+    idle = {case: statistics.median(turn.idle_share for turn in repeats) for case, repeats in turns.items()}
     print_table(
         ["cells of", "on", "CPU s per cell", "of it not the cell's", "idle slots"],
         [(*case, each_s[case], overhead_s[case], f"{idle[case]:.0%}" if "Spark" in case[1] else "-") for case in sorted(turns)],
@@ -150,14 +150,15 @@ def _tell(turns: dict[tuple[str, str], list[Turn]], starts: dict[str, list[Start
         spent, count = sum((turn.cpu for turn in both), Counter[str]()), sum(turn.cells for turn in both) / 1000
         print("  where it goes [ms per cell]: " + ", ".join(f"{role} {spent_s / count:.0f}" for role, spent_s in spent.most_common()))
     first = {
-        state: (statistics.median(one.python_s for one in told), statistics.median(one.wall_s for one in told))
-        for state, told in starts.items()
+        state: (statistics.median(launch.python_s for launch in measured), statistics.median(launch.wall_s for launch in measured))
+        for state, measured in starts.items()
     }
-    print_table(["first task of an executor", "CPU s of its Python", "s on the clock"], [(state, *told) for state, told in first.items()])
+    head = ["first task of an executor", "CPU s of its Python", "s on the clock"]
+    print_table(head, [(state, *medians) for state, medians in first.items()])
     record("spark", [
         *((", ".join(case), "CPU per cell", value, "s") for case, value in each_s.items()),
         *((", ".join(case), "idle slots", value, "1") for case, value in idle.items() if "Spark" in case[1]),
-        *((f"first task, {state}", "CPU", told[0], "s") for state, told in first.items()),
+        *((f"first task, {state}", "CPU", measured[0], "s") for state, measured in first.items()),
     ])  # fmt: skip
 
 

@@ -50,9 +50,9 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
     }  # fmt: skip
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(name: str, *words: str) -> Path:
+    def start(name: str, *arguments: str) -> Path:
         log = folder / f"{name}.log"
-        command = [str(home / "bin" / "spark-class"), *words]
+        command = [str(home / "bin" / "spark-class"), *arguments]
         with log.open("wb") as stream:
             started.append(
                 subprocess.Popen(command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True)

@@ -4,10 +4,10 @@
     python -m benchmarks.trace_scale TRACE.csv.gz --standalone     # a master and two workers: executors of their own
     python -m benchmarks.trace_scale TRACE.csv.gz --one-file       # the copies one after the other, in one file
 
-Reads and cuts windows, and prints for each size: rows, seconds, rows per second, CPU seconds (of all processes; where others work beside,
-those count), and the largest resident memory [MB] of the driver's Python, its JVM, the executors' JVMs and the Python workers, each of the
-one process that had most.  SPARK_DRIVER_MEMORY bounds the
-driver's heap (1g if unset); what a JVM takes below its bound says little, for it collects garbage late.
+Reads and cuts windows, and prints for each size: rows, seconds, rows per second, CPU seconds, and the largest resident memory [MB].  CPU
+seconds are those of all processes, on a shared machine those of others too.  Memory is that of the driver's Python, its JVM, the
+executors' JVMs and the Python workers, each of the one process that had most.  SPARK_DRIVER_MEMORY bounds the driver's heap (1g if unset);
+what a JVM takes below its bound says little, for it collects garbage late.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def read_path(path: Path) -> str:
         return ""
 
 
-def measured(words: list[str], cluster: Cluster | None) -> tuple[float, Use]:
+def measured(arguments: list[str], cluster: Cluster | None) -> tuple[float, Use]:
     """Seconds of a command, and what it used.  RuntimeError: it fails."""
     begun = time.monotonic()
-    with tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen([sys.executable, "-m", "sim", *words], stdout=told, stderr=told)
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen([sys.executable, "-m", "sim", *arguments], stdout=output, stderr=output)
         use = Use(process.pid, cluster)
         try:
             while process.poll() is None:
@@ -111,9 +111,9 @@ def measured(words: list[str], cluster: Cluster | None) -> tuple[float, Use]:
                 time.sleep(EVERY_S)
         finally:
             process.terminate()
-        told.seek(0)
+        output.seek(0)
         if process.returncode:
-            raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}: {told.read()[-2000:]}")
+            raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}: {output.read()[-2000:]}")
     return time.monotonic() - begun, use
 
 
@@ -137,8 +137,8 @@ def main() -> None:
                 "read": ["read", str(folder), "--out", f"{place}/tables"],
                 "windows": ["windows", f"{place}/tables", "--out", f"{place}/windows.csv", "--cut", "bursts"],
             }
-            for name, words in steps.items():
-                seconds, use = measured(["traces", *words, "--master", master], cluster)
+            for name, arguments in steps.items():
+                seconds, use = measured(["traces", *arguments, "--master", master], cluster)
                 numbers = [f"{name:10} {times:5d} {rows:9d} {seconds:6.0f} {rows / seconds:7.0f} {use.cpu_s:7.0f}"]
                 print("  ".join([*numbers, *(f"{use.most_mb[role]:13.0f}" for role in ROLES)]), flush=True)
 

@@ -12,8 +12,8 @@ from benchmarks.flink.classes import MissingDependencyError
 from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
 from benchmarks.flink.protocols import PROTOCOLS
+from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import switch
-from benchmarks.flink.told import decision, told
 
 
 def main() -> int:
@@ -25,17 +25,17 @@ def main() -> int:
     chosen = parser.parse_args()
     begun = time.monotonic()
 
-    def say(what: str) -> None:
+    def print_line(what: str) -> None:
         print(f"{time.monotonic() - begun:6.0f} s  {what}", file=sys.stderr, flush=True)
 
     try:
-        outcome = switch(EXPERIMENTS[chosen.experiment], PROTOCOLS, say=say, nice=chosen.nice)
+        outcome = switch(EXPERIMENTS[chosen.experiment], PROTOCOLS, report=print_line, nice=chosen.nice)
     except (FlinkError, MissingDependencyError) as error:
         print(error, file=sys.stderr)
         return 5 if isinstance(error, MissingDependencyError) else 4
-    say("done")
+    print_line("done")
     print(f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n")
-    print(told(outcome.table, PROTOCOLS[0].name))
+    print(table_text(outcome.table, PROTOCOLS[0].name))
     print(f"\nMeasured (predicted):\n{decision(outcome.table, PROTOCOLS[0].name)}")
     if chosen.scenario:
         chosen.scenario.write_text(outcome.scenario)

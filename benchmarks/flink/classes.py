@@ -64,8 +64,9 @@ def _compile(files: list[Path], classes: Path, jar: Path) -> None:
         sources = [str(path) for path in files if path.suffix == ".java"]
         done = subprocess.run([*_compiler(), "-d", fresh, "-cp", jar, *sources], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            told = done.stderr or done.stdout
-            raise MissingDependencyError(_NO_JAVA if "jdk.compiler" in told else f"our job does not compile against {jar.name}:\n{told}")
+            message = done.stderr or done.stdout
+            cause = _NO_JAVA if "jdk.compiler" in message else f"our job does not compile against {jar.name}:\n{message}"
+            raise MissingDependencyError(cause)
         for path in files:
             if path.suffix != ".java":
                 copy = fresh / path.relative_to(SOURCES)
@@ -82,8 +83,8 @@ def _compile(files: list[Path], classes: Path, jar: Path) -> None:
 
 def _compiler() -> list[str | Path]:
     """The one inside the `java` found, whatever PATH says; a `javac` beside it where `java` starts no modules by name."""
-    beside = java().with_name("javac")
-    return [beside] if beside.exists() else [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+    javac = java().with_name("javac")
+    return [javac] if javac.exists() else [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
 
 
 def _version(program: Path) -> str:

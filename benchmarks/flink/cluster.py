@@ -58,12 +58,12 @@ class Cluster:
     `fs.paced.close-ms` slow its storage down.  MissingDependencyError where there is no Java or no Flink."""
 
     url: str
-    """Of its REST interface."""
+    """The address of its REST interface."""
     log: Path
     """As a standalone job manager writes it, of all components."""
 
     def __init__(self, *, task_managers: int = 1, slots: int = 1, options: dict[str, str] | None = None, nice: int = 0) -> None:
-        self._words = [f"taskmanagers={task_managers}", f"slots={slots}", *_words({**_CLUSTER_OPTIONS, **(options or {})})]
+        self._arguments = [f"taskmanagers={task_managers}", f"slots={slots}", *_arguments({**_CLUSTER_OPTIONS, **(options or {})})]
         self._nice = ["nice", "-n", str(nice)] if nice else []
 
     def __enter__(self) -> Self:
@@ -73,7 +73,7 @@ class Cluster:
         temporary = self.folder / "tmp"
         temporary.mkdir()
         command = [*self._nice, str(java()), *_JAVA_OPTIONS, f"-Dlog.file={self.log}", f"-Djava.io.tmpdir={temporary}"]
-        command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._words, *_words({"io.tmp.dirs": str(temporary)})]
+        command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._arguments, *_arguments({"io.tmp.dirs": str(temporary)})]
         with (self.folder / "stderr").open("w") as stderr:
             self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, we stop it
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
@@ -100,7 +100,7 @@ class Cluster:
         chosen = {"execution.checkpointing.dir": self._storage("checkpoints"), **(options or {})}
         if restore is not None:
             chosen["execution.state-recovery.path"] = restore
-        self._say(" ".join(["submit", *_words(job.arguments()), *_words(chosen)]))
+        self._send(" ".join(["submit", *_arguments(job.arguments()), *_arguments(chosen)]))
         return self._answer("job")
 
     def get(self, path: str, *, method: str = "GET", body: dict[str, Any] | None = None) -> Any:
@@ -112,10 +112,10 @@ class Cluster:
                 return json.loads(answer.read() or b"{}")
         except urllib.error.HTTPError as error:
             with error:
-                told = error.read().decode(errors="replace")
+                message = error.read().decode(errors="replace")
         except (OSError, ValueError) as error:
-            told = str(error)
-        raise self._failure(f"{method} {path}: {told[:300]}")
+            message = str(error)
+        raise self._failure(f"{method} {path}: {message[:300]}")
 
     def state(self, job: str) -> str:
         return str(self.get(f"/jobs/{job}")["state"])
@@ -124,11 +124,11 @@ class Cluster:
         """Return when every subtask runs."""
 
         def runs() -> bool:
-            told = self.get(f"/jobs/{job}")
-            if told["state"] in _ENDED:
-                raise self._failure(f"the job is {told['state']}")
+            answer = self.get(f"/jobs/{job}")
+            if answer["state"] in _ENDED:
+                raise self._failure(f"the job is {answer['state']}")
             # A job whose master still initializes has no vertices yet, and answers nothing about its checkpoints.
-            return bool(told["vertices"]) and all(vertex["status"] == "RUNNING" for vertex in told["vertices"])
+            return bool(answer["vertices"]) and all(vertex["status"] == "RUNNING" for vertex in answer["vertices"])
 
         self._await(runs, within_s, "the job does not run")
 
@@ -151,11 +151,11 @@ class Cluster:
             return bool(operation["status"]["id"] == "COMPLETED")
 
         self._await(done, within_s, "the savepoint is not taken")
-        told = operation["operation"]
-        if "location" not in told:
-            raise self._failure(f"the savepoint failed: {told.get('failure-cause', {}).get('class', 'no reason given')}")
+        savepoint = operation["operation"]
+        if "location" not in savepoint:
+            raise self._failure(f"the savepoint failed: {savepoint.get('failure-cause', {}).get('class', 'no reason given')}")
         self._await(lambda: self.state(job) in _ENDED, within_s, "the job does not stop")
-        return str(told["location"])
+        return str(savepoint["location"])
 
     def cancel(self, job: str, *, within_s: float = 60) -> None:
         self.get(f"/jobs/{job}?mode=cancel", method="PATCH")
@@ -172,7 +172,7 @@ class Cluster:
                 raise self._failure(f"{otherwise} within {within_s:.0f} s")
             time.sleep(0.2)
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the missing answer will tell
             self._process.stdin.write(line + "\n")
@@ -194,9 +194,9 @@ class Cluster:
         """The last line that says why."""
         for file in (self.log, self.folder / "stderr"):
             lines = file.read_text(errors="replace").splitlines() if file.exists() else []
-            told = [line.strip() for line in lines if line.startswith(("Caused by:", "Exception in", "Error:", "java."))]
-            if told:
-                return f" ({told[-1][:300]})"
+            causes = [line.strip() for line in lines if line.startswith(("Caused by:", "Exception in", "Error:", "java."))]
+            if causes:
+                return f" ({causes[-1][:300]})"
         return ""
 
     def _end(self) -> None:
@@ -222,7 +222,7 @@ def _forward(lines: IO[str] | None, to: queue.SimpleQueue[str]) -> None:
     to.put("")  # the end
 
 
-def _words(options: dict[str, Any]) -> list[str]:
+def _arguments(options: dict[str, Any]) -> list[str]:
     """As LocalCluster reads them: blanks separate, so those inside are written %20."""
     values = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
     return [f"{key}={value.replace(' ', '%20')}" for key, value in values.items()]

@@ -34,7 +34,7 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
 
 
 def simulated(result: Result, *, since_ms: int) -> pd.DataFrame:
-    """The same of a simulated run: of the checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
+    """A simulated run, measured alike: checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
     checkpoints = result.checkpoints[result.checkpoints["trigger_timestamp"] >= since_ms]
     rates = [value for value in of_series(result) if value[0] == "numRecordsInPerSecond"]
     rows = [of_checkpoints(checkpoints, result.subtasks), values_of([*rates, *_per_minute(checkpoints)])]

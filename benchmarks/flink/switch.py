@@ -31,7 +31,7 @@ SETTLE_S = 8.0  # queues fill, caches warm up: not measured
 SEEDS = tuple(range(1, 9))
 """How records fall on channels is chance, and keeps a run's queues uneven for minutes: one run tells little of the next."""
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def switch(
-    experiment: Experiment, protocols: Sequence[Protocol], *, say: Say = print, seeds: Sequence[int] = SEEDS, nice: int = 0
+    experiment: Experiment, protocols: Sequence[Protocol], *, report: Report = print, seeds: Sequence[int] = SEEDS, nice: int = 0
 ) -> Outcome:
     """Run the job under each protocol, the first being the one it is imported under.  FlinkError, MissingDependencyError: one line."""
     snapshots: dict[str, Snapshot] = {}
@@ -67,19 +67,20 @@ def switch(
         for number, protocol in enumerate(protocols):
             job = flink.submit(experiment.job, experiment.options | protocol.options, restore=savepoint)
             flink.await_running(job)
-            say(f"{protocol.name}: the real job runs at {flink.url}")
+            report(f"{protocol.name}: the real job runs at {flink.url}")
             time.sleep(SETTLE_S)
             begun_ms = time.time_ns() // 10**6
             snapshot = snapshots[protocol.name] = fetch(flink.url, job, sample_s=experiment.watch_s)
             observed[protocol.name] = measured(RestJob(snapshot), since_ms=begun_ms)
             if number == 0:
-                say("imported; predicting")
+                report("imported; predicting")
                 text, scenario = imported(snapshot)
                 predictions = {other.name: predict(scenario, other, watch_s=experiment.watch_s, seeds=seeds) for other in protocols}
             if number + 1 < len(protocols):
                 savepoint = flink.stop(job)
     tables = [
-        join_observed_predicted(observed[name], predictions[name]).assign(protocol=name) for name in map(attrgetter("name"), protocols)
+        join_observed_predicted(observed[protocol.name], predictions[protocol.name]).assign(protocol=protocol.name)
+        for protocol in protocols
     ]
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
 
@@ -96,4 +97,4 @@ def predict(scenario: Scenario, protocol: Protocol, *, watch_s: float, seeds: It
     options = replace(scenario.checkpoint, barriers=protocol.barriers)
     run = replace(scenario.run, duration_ns=round((SETTLE_S + watch_s) * 1e9))
     runs = [replace(scenario, checkpoint=options, run=replace(run, seed=seed)) for seed in seeds]
-    return pd.concat([simulated(simulate(one, check=False), since_ms=round(SETTLE_S * 1000)) for one in runs], ignore_index=True)
+    return pd.concat([simulated(simulate(scenario, check=False), since_ms=round(SETTLE_S * 1000)) for scenario in runs], ignore_index=True)

@@ -8,10 +8,10 @@ of checkpoints is that of 21 hours at the pace of the stretch.
 
 The post does not say how large values and state are, nor what S3, the machines' disks and the JobManager could do.  These are fitted, one
 number per cell marked `fitted`; everything else is predicted, with one set of numbers for all four runs.
-value-state, off: checkpointed size p50 -> value of 1.1 kB, its p90 -> compaction at 50 MB/s, full size p50 -> state, duration p50 ->
-55 MB/s per machine.  On: duration p50 and p90 -> latency of a request, mean and cv; checkpointed size p50 -> threshold (1.1 MB/s per
-subtask never reach the default of 5 MB, yet the post says most is written ahead); number of checkpoints -> the JobManager's time besides
-_metadata.
+value-state, off: checkpointed size p50 -> value of 1.1 kB, its p90 -> compaction at 50 MB/s, full size p50 -> state, duration p50 -> 55
+MB/s per machine.  On: duration p50 and p90 -> latency of a request, mean and cv; number of checkpoints -> the JobManager's time besides
+_metadata; checkpointed size p50 -> threshold.  (1.1 MB/s per subtask never reach the default of 5 MB, yet the post says most is written
+ahead.)
 windows: checkpointed size p50, off -> state; full size p50, on -> 18.6 kB of changes per record.
 Facts with a source: 3,500 writes/s and prefix, never reached here (S3 user guide); three requests per new object (PrestoS3FileSystem).
 
@@ -49,9 +49,9 @@ def published() -> pd.DataFrame:
 def run(job: str, changelog: str) -> pd.DataFrame:
     """The completed checkpoints after the warm-up; `changelog`: off or on."""
     study = sim.load(SCENARIOS / f"changelog-{job}.yaml", _STRETCH.get((job, changelog), ()))
-    one = study.scenarios[("off", "on").index(changelog)]
-    table = sim.simulate(one, check=False).checkpoints
-    return table[(table.status == "COMPLETED") & (table.trigger_timestamp >= one.run.warmup_ns / 1e6)]
+    scenario = study.scenarios[("off", "on").index(changelog)]
+    table = sim.simulate(scenario, check=False).checkpoints
+    return table[(table.status == "COMPLETED") & (table.trigger_timestamp >= scenario.run.warmup_ns / 1e6)]
 
 
 def compared(job: str, changelog: str, checkpoints: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def compared(job: str, changelog: str, checkpoints: pd.DataFrame) -> pd.DataFram
     rows = rows[(rows.job == job) & (rows.changelog == changelog)]
     seen = [_quantity(checkpoints, row.quantity, row.quantile) for row in rows.itertuples()]
     pairs = list(zip(seen, rows.low, rows.high, strict=True))
-    return rows.assign(simulated=seen, error=[max(0.0, one / high - 1) + min(0.0, one / low - 1) for one, low, high in pairs])
+    return rows.assign(simulated=seen, error=[max(0.0, value / high - 1) + min(0.0, value / low - 1) for value, low, high in pairs])
 
 
 def _quantity(checkpoints: pd.DataFrame, quantity: str, quantile: float) -> float:

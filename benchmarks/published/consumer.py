@@ -1,7 +1,7 @@
 """What a Kafka consumer's own metrics show of its lag and its rate, and what a monitor sees of several consumers.
 
 Kafka keeps such metrics in samples of 30 s, the current one and the one before (`metrics.sample.window.ms`, `metrics.num.samples`;
-SampledStat).  Lag is shown as its maximum over both, so a backlog that is gone stays visible for 30 to 60 s; a rate is what both counted,
+SampledStat).  Lag is shown as its maximum over both, so a backlog that is gone stays visible for 30 to 60 s.  A rate is what both counted,
 over their age (Rate#windowSize).  Samples begin when the consumer does.  Times are whole seconds.
 """
 
@@ -20,11 +20,11 @@ Series = npt.NDArray[np.float64]
 
 def lag_max(lag: Series) -> Series:
     """`records-lag-max` in each second since the consumer began, from its lag in each second."""
-    shown = np.empty_like(lag)
+    values = np.empty_like(lag)
     for begin in range(0, len(lag), SAMPLE_S):
         end, before = min(begin + SAMPLE_S, len(lag)), max(begin - SAMPLE_S, 0)
-        shown[begin:end] = np.maximum.accumulate(lag[before:end])[begin - before :]
-    return shown
+        values[begin:end] = np.maximum.accumulate(lag[before:end])[begin - before :]
+    return values
 
 
 def lag_seen_until(gone_s: Series) -> Series:
@@ -35,7 +35,7 @@ def lag_seen_until(gone_s: Series) -> Series:
 def consumed_rate(records: Series) -> Series:
     """`records-consumed-rate` in each second since the consumer began, from the records read in each second.
 
-    The first sample counts as if a full one had gone before it: a consumer that reads evenly shows half its rate at first, and all of it
+    The first sample counts as if a full one had gone before it.  A consumer that reads evenly shows half its rate at first, and all of it
     after 30 s.
     """
     total = np.concatenate([[0.0], np.cumsum(records)])
@@ -53,18 +53,18 @@ class Monitor:
     first_s: int = 1  # after it has begun a consumer is first seen by the monitor, at the soonest ...
     last_s: int = 7  # ... and at the latest
 
-    def total(self, shown: Series) -> Series:
+    def total(self, values: Series) -> Series:
         """The sum over consumers that all show `shown` since they began, of those that have been seen."""
-        return self._seen(shown)[0]
+        return self._seen(values)[0]
 
-    def mean(self, shown: Series) -> Series:
+    def mean(self, values: Series) -> Series:
         """Likewise the mean; NaN: none has been seen."""
-        total, seen = self._seen(shown)
-        return np.divide(total, seen, out=np.full(len(shown), np.nan), where=seen > 0)
+        total, seen = self._seen(values)
+        return np.divide(total, seen, out=np.full(len(values), np.nan), where=seen > 0)
 
-    def _seen(self, shown: Series) -> tuple[Series, Series]:
-        total, seen = np.zeros(len(shown)), np.zeros(len(shown))
+    def _seen(self, values: Series) -> tuple[Series, Series]:
+        total, seen = np.zeros(len(values)), np.zeros(len(values))
         for late_s in np.linspace(self.first_s, self.last_s, self.consumers).round().astype(int):
-            total[late_s:] += shown[: max(len(shown) - late_s, 0)]
+            total[late_s:] += values[: max(len(values) - late_s, 0)]
             seen[late_s:] += 1
         return total, seen

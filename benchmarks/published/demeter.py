@@ -2,10 +2,10 @@
 
     python -m benchmarks.published.demeter
 
-Known: load, parallelism, CPUs, interval, when the failure comes, heartbeat timeout.  Not known, and fitted on the shortest and the longest
-interval only: how many records a CPU serves per second in catch-up, and how much later than the job itself the authors' detector of
-anomalies calls it recovered (it reads smoothed metrics and waits for 15 normal samples); it never says less than the median of the
-shortest interval.  The other three intervals are predicted.
+Known: load, parallelism, CPUs, interval, when the failure comes, heartbeat timeout.  Two numbers are not known, and fitted on the shortest
+and the longest interval only.  One is how many records a CPU serves per second in catch-up.  The other is how much later than the job
+itself the authors' detector of anomalies calls it recovered: it reads smoothed metrics and waits for 15 normal samples.  It never says
+less than the median of the shortest interval.  The other three intervals are predicted.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ def fit(rows: pd.DataFrame) -> Law:
     known = rows[rows.chkInt.isin(FITTED_MS)]
 
     def error(law: Law) -> float:
-        said = [reported_s(formula_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in known.itertuples()]
-        return fmean(abs(one - seen) / seen for one, seen in zip(said, known.recTime, strict=True))
+        predicted = [reported_s(formula_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in known.itertuples()]
+        return fmean(abs(value - seen) / seen for value, seen in zip(predicted, known.recTime, strict=True))
 
     return min((Law(per_cpu, offset, floor_s) for per_cpu in range(6000, 16_001, 500) for offset in range(0, 81, 5)), key=error)
 
 
 def predicted(rows: pd.DataFrame, law: Law) -> pd.DataFrame:
     """With a column `predicted` [s]."""
-    said = [reported_s(recovery_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in rows.itertuples()]
-    return rows.assign(predicted=said)
+    predicted = [reported_s(recovery_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in rows.itertuples()]
+    return rows.assign(predicted=predicted)
 
 
 def by_interval(rows: pd.DataFrame) -> pd.DataFrame:

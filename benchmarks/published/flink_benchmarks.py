@@ -3,7 +3,7 @@
     python -m benchmarks.published.flink_benchmarks
 
 Nothing is fitted: buffers, records, fan-out, debloating, sleeping times and how checkpoints follow each other are those of the
-benchmark's code; the control path is this project's default, recorded on another machine.  A score is checkpoints per second, one
+benchmark's code.  The control path is this project's default, recorded on another machine.  A score is checkpoints per second, one
 after the other, so a cell is the time from one trigger to the next, ten warm-up checkpoints left out as JMH does.
 """
 
@@ -48,13 +48,13 @@ def published() -> pd.DataFrame:
     return rows.assign(ms=1000 / rows.ops_per_s)
 
 
-def cell(one: Cell, duration: str) -> Scenario:
+def cell(point: Cell, duration: str) -> Scenario:
     """Its scenario."""
-    name = "aligned" if one.mode == "ALIGNED" else "unaligned"
-    overrides = [f"job.sink.service={SERVICE[one.sleep]}", f"run.duration={duration}"]
-    if one.mode != "ALIGNED":
-        overrides += [f"checkpoint.barriers={BARRIERS[one.mode]}", f"cluster.profile={one.profile}"]
-        overrides.append(f"cluster.network.overdraft={one.overdraft}")
+    name = "aligned" if point.mode == "ALIGNED" else "unaligned"
+    overrides = [f"job.sink.service={SERVICE[point.sleep]}", f"run.duration={duration}"]
+    if point.mode != "ALIGNED":
+        overrides += [f"checkpoint.barriers={BARRIERS[point.mode]}", f"cluster.profile={point.profile}"]
+        overrides.append(f"cluster.network.overdraft={point.overdraft}")
     (scenario,) = sim.load(ROOT / f"flink-benchmarks-{name}.yaml", overrides).scenarios
     return scenario
 
@@ -66,14 +66,14 @@ def cycle_ms(scenario: Scenario, skip: int = WARM_UP) -> float:
     return float(triggers.diff().iloc[skip + 1 :].mean())
 
 
-def simulated(one: Cell) -> float:
+def simulated(point: Cell) -> float:
     """Mean over seeds [ms].  Long enough for ten checkpoints that count, a few hundred where they are short."""
-    slow = one.sleep == "10 ms"
-    if one.mode == "ALIGNED":  # the first one finds queues full of buffers from before debloating
+    slow = point.sleep == "10 ms"
+    if point.mode == "ALIGNED":  # the first one finds queues full of buffers from before debloating
         duration = "15 min" if slow else "2 min"
     else:
-        duration = "2 min" if one.mode == "UNALIGNED_1" and one.profile == "1.15" and slow else "15 s"
-    base = cell(one, duration)
+        duration = "2 min" if point.mode == "UNALIGNED_1" and point.profile == "1.15" and slow else "15 s"
+    base = cell(point, duration)
     return fmean(cycle_ms(replace(base, run=replace(base.run, seed=seed))) for seed in SEEDS)
 
 
@@ -89,28 +89,28 @@ def after() -> list[tuple[str, Cell]]:
     ]
 
 
-def disagreements(seen: pd.DataFrame, told: list[float]) -> list[tuple[str, str]]:
+def disagreements(seen: pd.DataFrame, ours: list[float]) -> list[tuple[str, str]]:
     """Pairs of cells whose order is wrong, among those that differ by more than both confidence intervals."""
     wrong = []
     for (i, a), (j, b) in combinations(enumerate(seen.itertuples()), 2):
         apart = abs(a.ops_per_s - b.ops_per_s) > a.error + b.error
-        if apart and (a.ms < b.ms) != (told[i] < told[j]):
+        if apart and (a.ms < b.ms) != (ours[i] < ours[j]):
             wrong.append((f"{a.mode} {a.sleep}", f"{b.mode} {b.sleep}"))
     return wrong
 
 
 def main() -> None:
     seen = published()
-    told = [simulated(Cell(row.mode, row.sleep)) for row in seen.itertuples()]
+    ours = [simulated(Cell(row.mode, row.sleep)) for row in seen.itertuples()]
     print_table(
         ("mode", "sleep", "published ms", "simulated ms", "ratio", f"within {BAR:.0%}"),
         [
-            (row.mode, row.sleep, row.ms, one, one / row.ms, "yes" if abs(one / row.ms - 1) <= BAR else "NO")
-            for row, one in zip(seen.itertuples(), told, strict=True)
+            (row.mode, row.sleep, row.ms, ms, ms / row.ms, "yes" if abs(ms / row.ms - 1) <= BAR else "NO")
+            for row, ms in zip(seen.itertuples(), ours, strict=True)
         ],
     )  # fmt: skip
-    print(f"\norderings that differ: {disagreements(seen, told) or 'none'}\n")
-    print_table(("sink sleeps 10 ms", "ms per checkpoint"), [(name, simulated(one)) for name, one in after()])
+    print(f"\norderings that differ: {disagreements(seen, ours) or 'none'}\n")
+    print_table(("sink sleeps 10 ms", "ms per checkpoint"), [(name, simulated(case)) for name, case in after()])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What the settings of the Khaos jobs do not say, found from some failures and used for others.
 
-Four numbers per job.  The outage (kill -> consumers read again) is read off the recordings: its median.  The other three are those with
-the smallest mean error of the recorded recovery times of the failures given, on a grid, under the backlog's arithmetic (`caught_up_s`),
-which the simulator is held to: what the slowest partition of the job can do (times the number of partitions), seconds of it lost after a
-restart, seconds of it lost per checkpoint.
+Four numbers per job.  The outage (kill -> consumers read again) is read off the recordings: its median.  The other three have the smallest
+mean error of the recorded recovery times of the failures given, on a grid, under the backlog's arithmetic (`caught_up_s`).  They are what
+the slowest partition of the job can do (times the number of partitions), seconds of it lost after a restart, seconds of it lost per
+checkpoint.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def outage_s(failure: Failure) -> int:
     return int(gone.idxmax()) - MONITOR.first_s
 
 
-def caught_up_s(failure: Failure, one: Fit) -> float:
+def caught_up_s(failure: Failure, numbers: Fit) -> float:
     """Second since the consumers read again in which the lag is normal again; NaN: within 15 minutes it is not."""
-    (value,) = _caught_up_s(failure, one.outage_s, *(np.array([x]) for x in (one.capacity, one.lost_s, one.checkpoint_s)))
+    (value,) = _caught_up_s(failure, numbers.outage_s, *(np.array([x]) for x in (numbers.capacity, numbers.lost_s, numbers.checkpoint_s)))
     return float(value)
 
 
@@ -75,16 +75,16 @@ GONE_S = 2
 """Kill -> tasks are cancelled and their metrics are gone: a connection is reset, the job is told."""
 
 
-def expected_s(failure: Failure, one: Fit) -> float:
+def expected_s(failure: Failure, numbers: Fit) -> float:
     """Recovery time by the backlog's arithmetic."""
-    return float(_shown_s(np.array([caught_up_s(failure, one)]), one.outage_s)[0])
+    return float(_shown_s(np.array([caught_up_s(failure, numbers)]), numbers.outage_s)[0])
 
 
-def fit(some: Sequence[Failure], truth_s: Callable[[Failure], float] = recorded_s) -> Fit:
+def fit(failures: Sequence[Failure], truth_s: Callable[[Failure], float] = recorded_s) -> Fit:
     """From failures of one job."""
-    outage = float(np.median([outage_s(failure) for failure in some]))
-    best = int(np.argmin(np.sum([_errors(failure, outage, truth_s) for failure in some], axis=0)))
-    return Fit(outage, *(float(axis[best]) for axis in _grid(some[0].job)))
+    outage = float(np.median([outage_s(failure) for failure in failures]))
+    best = int(np.argmin(np.sum([_errors(failure, outage, truth_s) for failure in failures], axis=0)))
+    return Fit(outage, *(float(axis[best]) for axis in _grid(failures[0].job)))
 
 
 @cache
@@ -109,9 +109,9 @@ def formula_s(failure: Failure, downtime_s: float, capacity: float) -> float:
     return downtime_s + failure.rate * (failure.interval_s + downtime_s) / (capacity - failure.rate)
 
 
-def formula_fit(some: Sequence[Failure]) -> tuple[float, float]:
+def formula_fit(failures: Sequence[Failure]) -> tuple[float, float]:
     """(downtime, capacity) with the smallest mean error of published recovery times."""
-    known = [failure for failure in some if not np.isnan(failure.published_s)]
+    known = [failure for failure in failures if not np.isnan(failure.published_s)]
     rate, interval, published = (np.array([getattr(f, name) for f in known], float) for name in ("rate", "interval_s", "published_s"))
     best = (np.inf, 0.0, 0.0)
     for downtime in np.arange(40, 100, 0.5):

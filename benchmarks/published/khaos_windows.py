@@ -18,7 +18,7 @@ from sim.model.scenario import Scenario
 from sim.plane import warm
 from sim.scenario import load
 
-__all__ = ["SCALE", "SCENARIOS", "each", "scenario", "shown_lag", "shown_rate", "window"]
+__all__ = ["SCALE", "SCENARIOS", "scenario", "shown_lag", "shown_rate", "window", "windows"]
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios" / "published"
 SCALE = {"iot": 200, "ysb": 1000}
@@ -29,12 +29,12 @@ LONGEST_S = 840
 _DEPLOY_S = 0.1  # rounded up: Overheads.deploy_ns
 
 
-def scenario(failure: Failure, numbers: Fit, *, scale: int | None = None, more: Sequence[str] = ()) -> Scenario:
+def scenario(failure: Failure, numbers: Fit, *, scale: int | None = None, overrides: Sequence[str] = ()) -> Scenario:
     """From six minutes before the kill until it should be over twice."""
     scale = scale or SCALE[failure.job]
     begins = failure.kill_epoch_s - FAILED_S - int(data.load(failure.job, failure.run).index[0])
     after_s = min(np.nan_to_num(120 + 2 * expected_s(failure, numbers), nan=LONGEST_S), LONGEST_S)
-    (one,) = load(
+    (made,) = load(
         SCENARIOS / f"khaos-{failure.job}.yaml",
         [
             f"checkpoint.interval={failure.interval_s} s",
@@ -46,15 +46,15 @@ def scenario(failure: Failure, numbers: Fit, *, scale: int | None = None, more: 
             f"restart.replacement={numbers.outage_s - _DEPLOY_S} s",
             f"restart.warm-up={2 * numbers.lost_s} s",
             f"run.duration={FAILED_S + round(after_s)} s",
-            *more,
+            *overrides,
         ],
     ).scenarios
-    return one
+    return made
 
 
-def window(failure: Failure, numbers: Fit, *, scale: int | None = None, more: Sequence[str] = ()) -> pd.DataFrame:
+def window(failure: Failure, numbers: Fit, *, scale: int | None = None, overrides: Sequence[str] = ()) -> pd.DataFrame:
     """lag (mean over consumers, records) and throughput (records/s) as shown, by second since the kill."""
-    happened = course(scenario(failure, numbers, scale=scale, more=more), source="events")
+    happened = course(scenario(failure, numbers, scale=scale, overrides=overrides), source="events")
     scale = scale or SCALE[failure.job]
     return pd.DataFrame({"lag": shown_lag(happened, scale), "throughput": shown_rate(happened, scale)})
 
@@ -62,29 +62,29 @@ def window(failure: Failure, numbers: Fit, *, scale: int | None = None, more: Se
 def shown_lag(happened: Course, scale: int) -> pd.Series[float]:
     """NaN while no consumer is there to tell."""
     each_one = happened.backlog * scale / MONITOR.consumers
-    shown = pd.Series(np.nan, each_one.index)
-    shown.loc[: happened.gone_s - 1] = MONITOR.mean(lag_max(each_one.loc[: happened.gone_s - 1].to_numpy()))
+    lag = pd.Series(np.nan, each_one.index)
+    lag.loc[: happened.gone_s - 1] = MONITOR.mean(lag_max(each_one.loc[: happened.gone_s - 1].to_numpy()))
     if happened.begun_s is not None:
         after = each_one.loc[happened.begun_s :].copy()
         after.iloc[0] += happened.consumed[happened.begun_s] * scale / MONITOR.consumers  # what the first look at the log tells
-        shown.loc[happened.begun_s :] = MONITOR.mean(lag_max(after.to_numpy()))
-    return shown
+        lag.loc[happened.begun_s :] = MONITOR.mean(lag_max(after.to_numpy()))
+    return lag
 
 
 def shown_rate(happened: Course, scale: int) -> pd.Series[float]:
     """The sum over those consumers that are there."""
-    shown = pd.Series(0.0, happened.consumed.index)
-    for span in (shown.loc[: happened.gone_s - 1], shown.loc[happened.begun_s :] if happened.begun_s is not None else shown.loc[:-1]):
+    rate = pd.Series(0.0, happened.consumed.index)
+    for span in (rate.loc[: happened.gone_s - 1], rate.loc[happened.begun_s :] if happened.begun_s is not None else rate.loc[:-1]):
         each_one = happened.consumed.loc[span.index] * scale / MONITOR.consumers
-        shown.loc[span.index] = MONITOR.total(consumed_rate(each_one.to_numpy()))
-    return shown
+        rate.loc[span.index] = MONITOR.total(consumed_rate(each_one.to_numpy()))
+    return rate
 
 
 def _window(of: tuple[Failure, Fit]) -> pd.DataFrame:
     return window(*of)
 
 
-def each(cells: Sequence[tuple[Failure, Fit]], jobs: int) -> list[pd.DataFrame]:
+def windows(cells: Sequence[tuple[Failure, Fit]], jobs: int) -> list[pd.DataFrame]:
     """The window of every cell."""
     warm()
     for job, run in sorted({(failure.job, failure.run) for failure, _ in cells}):

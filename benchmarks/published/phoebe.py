@@ -2,11 +2,11 @@
 
     python -m benchmarks.published.phoebe
 
-A savepoint's barriers wait behind whatever fills the channels, so it takes as long as the busiest subtask needs for its share of them;
+A savepoint's barriers wait behind whatever fills the channels, so it takes as long as the busiest subtask needs for its share of them.
 Flink gives each channel a constant number of buffers, so that grows with the parallelism.  Fitted: how long the windows take per record, on
 the savepoints at parallelism 12 and nothing else; all other parallelisms are predicted.  Not known: which campaigns there are (a hundred,
 drawn onto key groups anew for each savepoint), how large records are on the wire.  The fitted service time does not agree with the
-throughput the authors measured (about 12,500 records/s and worker, a third of which reach the windows): four times as many records would
+throughput the authors measured (about 12,500 records/s and worker, a third of which reach the windows).  Four times as many records would
 have to lie in the channels.  What holds them is not known, so only the dependence on the parallelism is a prediction.
 """
 
@@ -44,14 +44,14 @@ def overloaded() -> pd.DataFrame:
 
 
 def shares(parallelism: int, seed: int) -> tuple[Fraction, ...]:
-    """Of the records that go to each subtask: its campaigns, drawn onto key groups; nobody has none."""
+    """Each subtask's share of the records: its campaigns, drawn onto key groups; nobody has none."""
     random = Random(f"{parallelism}/{seed}")
     while True:
         campaigns = [0] * parallelism
         for _ in range(CAMPAIGNS):
             campaigns[random.randrange(_KEY_GROUPS) * parallelism // _KEY_GROUPS] += 1
         if min(campaigns):
-            return tuple(Fraction(one, CAMPAIGNS) for one in campaigns)
+            return tuple(Fraction(count, CAMPAIGNS) for count in campaigns)
 
 
 def scenario(parallelism: int, seed: int, service_ns: int = SERVICE_NS, rate: Fraction | None = None) -> Scenario:
@@ -67,19 +67,19 @@ def scenario(parallelism: int, seed: int, service_ns: int = SERVICE_NS, rate: Fr
     )))  # fmt: skip
 
 
-def savepoint_s(one: Scenario) -> float:
+def savepoint_s(job: Scenario) -> float:
     """Duration of the one savepoint [s]; the rest of the run if it is not complete by then."""
-    table = sim.simulate(one, check=False).checkpoints
+    table = sim.simulate(job, check=False).checkpoints
     (row,) = table[table.savepointFormat != ""].to_dict("records")
-    at_ns, end_ns = one.actions[0].at_ns, one.run.duration_ns
+    at_ns, end_ns = job.actions[0].at_ns, job.run.duration_ns
     return float(row["end_to_end_duration"]) / 1000 if row["status"] == "COMPLETED" else (end_ns - at_ns) / 1e9
 
 
-def fit_ns(rows: pd.DataFrame, tries: int = 8) -> int:
+def fit_ns(rows: pd.DataFrame, seeds: int = 8) -> int:
     """All times of an overloaded job scale with its service time, so one ratio says it; in steps of 0.1 ms."""
     seen = fmean(rows[rows.parallelism == FITTED].seconds)
     unit_ns = 2_500_000
-    there = fmean(savepoint_s(scenario(FITTED, seed, unit_ns)) for seed in range(tries))
+    there = fmean(savepoint_s(scenario(FITTED, seed, unit_ns)) for seed in range(seeds))
     return round(unit_ns * seen / there / 100_000) * 100_000
 
 

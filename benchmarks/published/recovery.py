@@ -31,17 +31,17 @@ class Rule:
     hold_s: int = 11
 
 
-def recovery_s(shown: pd.Series[float], rule: Rule) -> float:
-    """Of a series by second since the failure, NaN where nothing was reported.  NaN: it has not recovered, or never failed."""
-    before = shown.loc[-rule.before_s : -1].dropna()
+def recovery_s(series: pd.Series[float], rule: Rule) -> float:
+    """Recovery time by a series by second since the failure, NaN where nothing was reported.  NaN: not recovered, or never failed."""
+    before = series.loc[-rule.before_s : -1].dropna()
     limit = max(rule.times * before.quantile(rule.quantile), before.quantile(rule.quantile) + rule.above)
-    after = shown.loc[0:]
+    after = series.loc[0:]
     wrong = ~(after <= limit).to_numpy()
     if not wrong.any():
         return np.nan
     first = int(np.argmax(wrong))
-    held = np.convolve(wrong[first:], np.ones(rule.hold_s), "valid") == 0  # none wrong in the next hold_s seconds
-    return float(np.argmax(held)) if held.any() else np.nan
+    calm = np.convolve(wrong[first:], np.ones(rule.hold_s), "valid") == 0  # none wrong in the next hold_s seconds
+    return float(np.argmax(calm)) if calm.any() else np.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from benchmarks.advice import PAIRS, RECORDINGS, told
+from benchmarks.advice import PAIRS, RECORDINGS, judged
 
 
 @pytest.mark.slow
 def test_the_other_recording_knows_better():
     """Barriers of a join whose one side is slow: unaligned ones are advised, for their checkpoints are short, there and here."""
     pair = next(candidate for candidate in PAIRS if candidate.today == "join-fastslow-aligned")
-    lines, is_right = told(pair, RECORDINGS)
+    lines, is_right = judged(pair, RECORDINGS)
 
     assert is_right
     p50 = next(line.split() for line in lines[-1].splitlines() if line.startswith("checkpoint p50"))

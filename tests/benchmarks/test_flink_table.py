@@ -9,8 +9,8 @@ import pytest
 from benchmarks.flink import classes
 from benchmarks.flink.measured import PER_MINUTE, measured
 from benchmarks.flink.protocols import PROTOCOLS
+from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import imported, predict
-from benchmarks.flink.told import decision, told
 from sim.recordings import read_saved
 from sim.recordings.source.rest.job import RestJob
 
@@ -76,7 +76,7 @@ def test_the_table_reads_like_a_ticket():
         row("aligned", "numRecordsInPerSecond", "sink", 990.0, 1000.0),
         row("unaligned", "persisted_data", None, 6.6e6, 6e6),
     ])
-    head, rule, *lines = told(table, "aligned").splitlines()
+    head, rule, *lines = table_text(table, "aligned").splitlines()
 
     assert ["protocol", "quantity", "vertex", "predicted", "(p10", "-", "p90)", "measured", "(p10", "-", "p90)", "error"] == head.split()
     assert set(rule) == {"-"}
@@ -97,9 +97,9 @@ def test_a_decision_names_both_sides_of_each_change():
         row("unaligned", "end_to_end_duration", None, 390.0, 380.0),
         row("unaligned", PER_MINUTE, None, 30.0, 30.0),
     ])
-    told_so = "unaligned instead of aligned: end to end, p50 2.50 s -> 380 ms (390 ms); completed per minute 23.0 -> 30.0 (30.0)"
+    expected = "unaligned instead of aligned: end to end, p50 2.50 s -> 380 ms (390 ms); completed per minute 23.0 -> 30.0 (30.0)"
 
-    assert told_so == decision(table, "aligned")
+    assert expected == decision(table, "aligned")
 
 
 def test_without_flink_one_line_says_what_to_install(monkeypatch):

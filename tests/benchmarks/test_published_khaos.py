@@ -114,7 +114,8 @@ def test_the_simulated_recovery_is_the_backlogs_arithmetic_at_any_scale(some_fai
 def test_nobody_waited_for_the_heartbeat(some_failure):
     """A TaskManager that ends is missed at once; one that fell silent would cost 34 s more outage, and the recovery after it."""
     noticed, silent = (
-        window(some_failure, NUMBERS["iot"], more=extra)["lag"] for extra in ((), ("faults=[{task-manager: 0, at: 359 s, silent: true}]",))
+        window(some_failure, NUMBERS["iot"], overrides=overrides)["lag"]
+        for overrides in ((), ("faults=[{task-manager: 0, at: 359 s, silent: true}]",))
     )
     first_seen = [int(lag.loc[0:][lag.isna()].index[-1]) + 1 for lag in (noticed, silent)]
 

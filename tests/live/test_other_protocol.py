@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.flink.experiments import EXPERIMENTS
 from benchmarks.flink.protocols import ALIGNED, UNALIGNED
+from benchmarks.flink.report import table_text
 from benchmarks.flink.switch import switch
-from benchmarks.flink.told import told
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -19,7 +19,7 @@ RATE = 0.08
 @pytest.fixture(scope="module")
 def table():
     outcome = switch(EXPERIMENTS["shuffle"], (ALIGNED, UNALIGNED))
-    sys.stdout.write(told(outcome.table, ALIGNED.name))  # shown with what fails
+    sys.stdout.write(table_text(outcome.table, ALIGNED.name))  # shown with what fails
     return outcome.table
 
 

@@ -11,7 +11,7 @@ from benchmarks.flink.measured import PER_MINUTE
 from sim.recordings.observe.quantities import DURATIONS
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["QUANTITIES", "chosen", "decision", "told"]
+__all__ = ["QUANTITIES", "chosen", "decision", "table_text"]
 
 QUANTITIES = {
     "end_to_end_duration": "end to end, p50",
@@ -39,18 +39,18 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[keys.sort_values(["protocol", "quantity"], kind="stable").index].reset_index(drop=True)
 
 
-def told(table: pd.DataFrame, first: str) -> str:
+def table_text(table: pd.DataFrame, first: str) -> str:
     """One line per quantity; `first` is the protocol the job was imported under."""
     lines: list[tuple[str, ...]] = [("protocol", "quantity", "vertex", "predicted", "(p10 - p90)", "measured", "(p10 - p90)", "error")]
     before = None
     for row in chosen(table).to_dict("records"):
         name, quantity = str(row["protocol"]), str(row["quantity"])
-        shown = "" if name == before else f"{name} (imported)" if name == first else name
+        title = "" if name == before else f"{name} (imported)" if name == first else name
         before = name
         predicted, measured = (
             (_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed")
         )
-        lines.append((shown, QUANTITIES[quantity], row["vertex"] or "", *predicted, *measured, _error(row)))
+        lines.append((title, QUANTITIES[quantity], row["vertex"] or "", *predicted, *measured, _error(row)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = [_line(line, widths) for line in lines]
     rule = "-" * max(map(len, text))
@@ -67,7 +67,7 @@ def decision(table: pd.DataFrame, first: str) -> str:
     for name in [name for name in rows["protocol"].unique() if name != first]:
         changes = []
         for quantity in ("end_to_end_duration", PER_MINUTE, "checkpointed_size", "numRecordsInPerSecond"):
-            before, after = (rows[(rows["protocol"] == each) & (rows["quantity"] == quantity)] for each in (first, name))
+            before, after = (rows[(rows["protocol"] == protocol) & (rows["quantity"] == quantity)] for protocol in (first, name))
             if len(before) and len(after):
                 was, now, meant = before["observed_p50"].iloc[0], after["observed_p50"].iloc[0], after["predicted_p50"].iloc[0]
                 changes.append(f"{QUANTITIES[quantity]} {_value(quantity, was)} -> {_value(quantity, now)} ({_value(quantity, meant)})")
@@ -75,9 +75,9 @@ def decision(table: pd.DataFrame, first: str) -> str:
     return "\n".join(lines)
 
 
-def _line(words: tuple[str, ...], widths: list[int]) -> str:
+def _line(columns: tuple[str, ...], widths: list[int]) -> str:
     left = 3  # columns of words, then of numbers
-    cells = [word.ljust(width) if i < left else word.rjust(width) for i, (word, width) in enumerate(zip(words, widths, strict=True))]
+    cells = [word.ljust(width) if i < left else word.rjust(width) for i, (word, width) in enumerate(zip(columns, widths, strict=True))]
     return "  ".join(cells).rstrip()
 
 
