@@ -109,7 +109,6 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "sim/advice",
         "sim/analysis",
         "sim/calibration",
-        "sim/model",
         "sim/recordings",
         "sim/sweep",
         "sim/traces",
