@@ -1,17 +1,18 @@
-"""Strategies through time, as a picture: how long each checkpoint took, what lay in queues, who waited."""
+"""Strategies in pictures: through time (how long each checkpoint took, what lay in queues, who waited), and where their time goes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sim.analysis.strategies import Strategy
 from sim.analysis.summary import Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["through_time"]
+__all__ = ["through_time", "where_time_goes"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe-Ito: told apart with any colour vision."""
@@ -51,3 +52,31 @@ def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:
     axes.plot(failed["trigger_timestamp"] / 1e3, failed["end_to_end_duration"] / 1e3, "x", color=colour, ms=7, mew=2)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
+
+
+PARTS = (
+    ("waiting behind data", "queue_ms"),
+    ("alignment", "alignment_ms"),
+    ("before the barrier", "pre_barrier_ms"),
+    ("synchronous", "sync_ms"),
+    ("asynchronous", "async_ms"),
+)
+
+
+def where_time_goes(strategies: Sequence[Strategy], title: str = "") -> Figure:
+    """One bar per strategy: the parts of a checkpoint along the way of its slowest barrier (`sim.analysis.path`)."""
+    from matplotlib.figure import Figure
+
+    lines = [line for line in strategies if line.summary.completed][::-1]
+    figure = Figure(figsize=(9, 1.2 + 0.5 * len(lines)), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    ends = [0.0] * len(lines)
+    for (name, field), colour in zip(PARTS, COLOURS, strict=False):
+        widths = [getattr(line.summary.path, field) / 1e3 for line in lines]
+        axes.barh([line.label for line in lines], widths, left=ends, color=colour, label=name, height=0.6)
+        ends = [end + width for end, width in zip(ends, widths, strict=True)]
+    axes.set_xlabel("median checkpoint [s]")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    axes.set_title(title, loc="left", fontsize="medium", wrap=True)
+    return figure

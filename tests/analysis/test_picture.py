@@ -2,7 +2,9 @@
 
 import io
 
-from sim.analysis.picture import through_time
+from sim.analysis.picture import through_time, where_time_goes
+from sim.analysis.strategies import Strategy
+from sim.analysis.summary import summarize
 
 
 def test_three_panels_through_time(saturated, made):
@@ -16,3 +18,14 @@ def test_three_panels_through_time(saturated, made):
     assert image.getvalue().startswith(b"\x89PNG")
     assert ["checkpoint [s]", "queued data [MB]", "back-pressure [%]"] == [axes.get_ylabel() for axes in figure.axes]
     assert [4.0] == [float(line.get_ydata()[0]) for line in figure.axes[0].lines if line.get_marker() == "x" and len(line.get_ydata())]
+
+
+def test_bars_add_up_to_the_checkpoint(saturated, made, edges):
+    """A strategy whose checkpoints never complete has no bar."""
+    runs = {"aligned": saturated(5700, 3100), "never": made().checkpoint(status="FAILED").load(busy=(0, 0, 1))}
+    strategies = [Strategy(name, (), "", "RUNNING", summarize([run.tables()], edges)) for name, run in runs.items()]
+
+    axes = where_time_goes(strategies).axes[0]
+
+    assert ["aligned"] == [text.get_text() for text in axes.get_yticklabels()]
+    assert 3.115 == round(sum(bar.get_width() for bar in axes.patches), 6)
