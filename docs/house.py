@@ -31,7 +31,7 @@ def room(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of everything a module imports, relative imports resolved, `from sim import units` as sim.units."""
+    """(line, dotted name) of everything a module imports; relative imports are resolved, `from sim import units` is sim.units."""
     package = ("sim", *path.relative_to(SIM).parts[:-1])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -39,10 +39,10 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             source = ".".join(filter(None, (base, node.module)))
-            if source == "sim":
-                yield from ((node.lineno, f"sim.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, source
+            folder = ROOT.joinpath(*source.split("."))
+            for alias in node.names:  # a name may be a module of its own
+                inner = (folder / f"{alias.name}.py").exists() or (folder / alias.name / "__init__.py").exists()
+                yield node.lineno, f"{source}.{alias.name}" if inner else source
 
 
 def module_imports() -> dict[str, set[str]]:

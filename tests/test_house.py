@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.house import ROOT, SIM, imports, modules, room
+from docs.house import ROOT, SIM, circles, imports, module_imports, modules, room
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
 LEAVES = {"condition", "foreign", "model", "units", "whole_file"}
@@ -162,6 +162,11 @@ def test_the_table_itself_points_one_way():
     assert [] == [name for name, below in reachable.items() if name in below]
     assert "plane" not in reachable["protocol"]
     assert "protocol" not in reachable["plane"]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for type checkers count as well: who needs the other only as a type knows a Protocol."""
+    assert [] == circles(module_imports())
 
 
 def test_every_room_stands_in_the_table():
