@@ -34,6 +34,7 @@ flink: .venv/.made-flink
 
 lint: .venv/.made-test
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # What predictions are worth, from the recordings in tests/data: sim/envelope/envelope.json and its table in docs/truth.md.

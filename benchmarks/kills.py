@@ -59,9 +59,7 @@ class Outcome:
         )
 
 
-def kills(
-    count: int, folder: Path, *, seed: int = 1, cells: int = 60, seconds: float = math.inf, master: str | None = None
-) -> Outcome:
+def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, seconds: float = math.inf, master: str | None = None) -> Outcome:
     """So many, or fewer if time is up, and the sweep that is under way to its end."""
     from sim.plane import warm
 

@@ -8,7 +8,13 @@ BARRIERS = "[aligned, unaligned, {aligned-timeout: 1 s}]"
 
 
 def scenario_text(
-    stages: int, parallelism: int, *, record_bytes: int = 1000, load: float = 0.7, barriers: str = BARRIERS, interval_s: int = 10,
+    stages: int,
+    parallelism: int,
+    *,
+    record_bytes: int = 1000,
+    load: float = 0.7,
+    barriers: str = BARRIERS,
+    interval_s: int = 10,
     duration_s: int = 60,
 ) -> str:
     """A chain of all-to-all stages at ``load`` times what its sink serves (30 MB/s per task), as YAML."""  # fmt: skip

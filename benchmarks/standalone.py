@@ -54,9 +54,7 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
         log = folder / f"{name}.log"
         command = [str(home / "bin" / "spark-class"), *arguments]
         with log.open("wb") as stream:
-            started.append(
-                subprocess.Popen(command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True)
-            )
+            started.append(subprocess.Popen(command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True))
         return log
 
     try:

@@ -87,7 +87,13 @@ def chain(
 
 
 def workload(
-    stages: int, parallelism: int, *, load: float | None = 0.7, latency_ns: int = 0, unaligned: bool = False, big_records: bool = False,
+    stages: int,
+    parallelism: int,
+    *,
+    load: float | None = 0.7,
+    latency_ns: int = 0,
+    unaligned: bool = False,
+    big_records: bool = False,
     scale: float = 1.0,
 ) -> Workload:
     """A named workload of the standard sizes, with one checkpoint in the middle; ``scale`` stretches the simulated time."""  # fmt: skip

@@ -14,24 +14,58 @@ from fractions import Fraction
 from types import MappingProxyType
 
 __all__ = [
-    "UnitError", "format_byte_rate", "format_count", "format_duration", "format_number", "format_rate", "format_share", "format_size",
-    "parse_byte_rate", "parse_count", "parse_duration", "parse_flink_duration", "parse_flink_size", "parse_number",
-    "parse_quantity", "parse_rate", "parse_share", "parse_size",
+    "UnitError",
+    "format_byte_rate",
+    "format_count",
+    "format_duration",
+    "format_number",
+    "format_rate",
+    "format_share",
+    "format_size",
+    "parse_byte_rate",
+    "parse_count",
+    "parse_duration",
+    "parse_flink_duration",
+    "parse_flink_size",
+    "parse_number",
+    "parse_quantity",
+    "parse_rate",
+    "parse_share",
+    "parse_size",
 ]
 
 LARGEST = 2**62
 """No quantity exceeds this: products and sums stay in int64 with room for one addition."""
 
 DURATIONS = MappingProxyType({"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9})
-SIZES = MappingProxyType({
-    "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30, "TB": 10**12, "TiB": 2**40,
-})
+SIZES = MappingProxyType(
+    {
+        "B": 1,
+        "kB": 10**3,
+        "KiB": 2**10,
+        "MB": 10**6,
+        "MiB": 2**20,
+        "GB": 10**9,
+        "GiB": 2**30,
+        "TB": 10**12,
+        "TiB": 2**40,
+    }
+)
 _BITS = MappingProxyType({"bit": Fraction(1, 8), "kbit": Fraction(125), "Mbit": Fraction(125_000), "Gbit": Fraction(125_000_000)})
 _COUNTS = MappingProxyType({"": 1, "k": 10**3, "M": 10**6, "G": 10**9})
 _PER = MappingProxyType({"s": 1, "min": 60, "h": 3600})
 _ALIASES = MappingProxyType({"µs": "us", "μs": "us", "sec": "s", "m": "min", "hour": "h", "day": "d"})  # named in messages, not accepted
-_AMBIGUOUS = MappingProxyType({"KB": "kB (1000) or KiB (1024)", "K": "kB (1000) or KiB (1024)", "kb": "kB (1000) or KiB (1024)",
-                               "mb": "MB or MiB", "M": "MB or MiB", "gb": "GB or GiB", "G": "GB or GiB"})
+_AMBIGUOUS = MappingProxyType(
+    {
+        "KB": "kB (1000) or KiB (1024)",
+        "K": "kB (1000) or KiB (1024)",
+        "kb": "kB (1000) or KiB (1024)",
+        "mb": "MB or MiB",
+        "M": "MB or MiB",
+        "gb": "GB or GiB",
+        "G": "GB or GiB",
+    }
+)
 
 _FLINK_DURATIONS = {  # TimeUtils#parseDuration
     86400 * 10**9: ("d", "day", "days"),

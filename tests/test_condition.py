@@ -16,9 +16,7 @@ def test_what_is_no_condition(text):
     assert parse_condition(text) is None
 
 
-@pytest.mark.parametrize(
-    ("comparison", "holding"), [("<", {1}), ("<=", {1, 2}), (">", {3}), (">=", {2, 3}), ("==", {2}), ("!=", {1, 3})]
-)
+@pytest.mark.parametrize(("comparison", "holding"), [("<", {1}), ("<=", {1, 2}), (">", {3}), (">=", {2, 3}), ("==", {2}), ("!=", {1, 3})])
 def test_when_it_holds(comparison, holding):
     condition = parse_condition(f"{comparison} 2")
 

@@ -28,6 +28,12 @@ def test_ruff_finds_nothing():
     fail_with(findings("ruff", "check", "--quiet", "--output-format=concise", "."))
 
 
+@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is not installed: pip install -e '.[test]'")
+def test_every_file_is_formatted():
+    """`ruff format .` changes nothing."""
+    fail_with(findings("ruff", "format", "--check", "--quiet", "."))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed: pip install -e '.[test]'")
 def test_mypy_strict_finds_nothing():
     """The package is fully typed."""

@@ -16,8 +16,11 @@ EXPERIMENTS = {
         Experiment("shuffle", PacedJob(parallelism=4, sink=1500, state=4_000_000), _OPTIONS, _STORAGE, task_managers=4),
         Experiment("skew", PacedJob(parallelism=4, sink=800, state=4_000_000, hot=0.3), _OPTIONS, _STORAGE, task_managers=4),
         Experiment(
-            "join", PacedJob("join", parallelism=2, rate2=100, map=500, map2=2000, sink=600, state=4_000_000),
-            _OPTIONS, _STORAGE, task_managers=2,
+            "join",
+            PacedJob("join", parallelism=2, rate2=100, map=500, map2=2000, sink=600, state=4_000_000),
+            _OPTIONS,
+            _STORAGE,
+            task_managers=2,
         ),
     )
 }

@@ -26,9 +26,7 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
     settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
     checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
     over = flows(job)
-    rates = [
-        ("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in")) for vertex in job.vertices if vertex.inputs
-    ]
+    rates = [("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in")) for vertex in job.vertices if vertex.inputs]
     rows = [of_checkpoints(checkpoints, subtasks), values_of([*rates, *_per_minute(checkpoints)])]
     return pd.concat(rows, ignore_index=True).assign(first=False)  # what came before has been left out
 

@@ -47,9 +47,7 @@ def table_text(table: pd.DataFrame, first: str) -> str:
         name, quantity = str(row["protocol"]), str(row["quantity"])
         title = "" if name == before else f"{name} (imported)" if name == first else name
         before = name
-        predicted, measured = (
-            (_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed")
-        )
+        predicted, measured = ((_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed"))
         lines.append((title, QUANTITIES[quantity], row["vertex"] or "", *predicted, *measured, _error(row)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = [_line(line, widths) for line in lines]

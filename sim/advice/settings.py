@@ -44,7 +44,6 @@ class Protocol:
         return self.name.partition(", ")[0]
 
 
-
 def protocols() -> tuple[Protocol, ...]:
     """Every way of barriers that its record has advice try."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
@@ -53,11 +52,7 @@ def protocols() -> tuple[Protocol, ...]:
 def _advised(kind: BarrierKind, debloat: str) -> Protocol:
     name = f"{kind.name} {kind.advised_deadline}" if kind.has_deadline else kind.name
     value: Any = {kind.name: kind.advised_deadline} if kind.has_deadline else kind.name
-    return Protocol(
-        f"{name}, debloating" if debloat == "on" else name, {_BARRIERS: value, _DEBLOAT: debloat}, aligned=not kind.overtakes
-    )
-
-
+    return Protocol(f"{name}, debloating" if debloat == "on" else name, {_BARRIERS: value, _DEBLOAT: debloat}, aligned=not kind.overtakes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,6 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
 
 
-
 def _tell(strategy: str, stories: Sequence[str]) -> None:
     """The first story whole; the others are in the folder."""
     put(f"\nviolation: {strategy}: {stories[0]}")

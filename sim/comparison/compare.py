@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "label"]
 
+
 @dataclass(frozen=True)
 class Comparison:
     """Results of a study by strategy; shows itself as a table and a sentence."""

@@ -10,8 +10,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 __all__ = [
-    "CHECKPOINTS", "COMMITS", "FILES", "RECOVERIES", "RESTORES", "SERIES", "SNAPSHOTS", "SUBTASKS", "TABLES",
-    "TASKS", "Column", "Row",
+    "CHECKPOINTS",
+    "COMMITS",
+    "FILES",
+    "RECOVERIES",
+    "RESTORES",
+    "SERIES",
+    "SNAPSHOTS",
+    "SUBTASKS",
+    "TABLES",
+    "TASKS",
+    "Column",
+    "Row",
 ]
 
 

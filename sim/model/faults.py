@@ -7,8 +7,18 @@ from fractions import Fraction
 from typing import Literal
 
 __all__ = [
-    "Fault", "FaultLaw", "JobManagerDown", "Kill", "NetworkOutage", "Rescale", "Restart", "SlowTask", "StorageOutage", "Target",
-    "TaskManagerLost", "When",
+    "Fault",
+    "FaultLaw",
+    "JobManagerDown",
+    "Kill",
+    "NetworkOutage",
+    "Rescale",
+    "Restart",
+    "SlowTask",
+    "StorageOutage",
+    "Target",
+    "TaskManagerLost",
+    "When",
 ]
 
 

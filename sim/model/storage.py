@@ -13,7 +13,16 @@ from sim.model.catalog import Catalog
 from sim.model.job import Distribution
 
 __all__ = [
-    "STORAGES", "Dfs", "Disk", "FileMerging", "ObjectStore", "Retry", "SlowNodes", "SlowTrace", "Storage", "StorageKind",
+    "STORAGES",
+    "Dfs",
+    "Disk",
+    "FileMerging",
+    "ObjectStore",
+    "Retry",
+    "SlowNodes",
+    "SlowTrace",
+    "Storage",
+    "StorageKind",
 ]
 
 _MS, _SECOND = 1_000_000, 1_000_000_000

@@ -18,9 +18,24 @@ from sim.protocol.regions import restarted_with
 from sim.protocol.restart import RestartStrategy, restart_strategy
 
 __all__ = [
-    "ArmRestart", "CancelTasks", "FailForGood", "FailStopped", "JobManagerReturned", "JobStatus", "PendingRestart", "Recovery",
-    "RecoveryCommand", "RecoveryEvent", "ReportRecovered", "RestartDelayElapsed", "RestoreTasks", "ResumeCheckpoints",
-    "SuspendCheckpoints", "TaskInitialized", "TasksCancelled", "TasksFailed",
+    "ArmRestart",
+    "CancelTasks",
+    "FailForGood",
+    "FailStopped",
+    "JobManagerReturned",
+    "JobStatus",
+    "PendingRestart",
+    "Recovery",
+    "RecoveryCommand",
+    "RecoveryEvent",
+    "ReportRecovered",
+    "RestartDelayElapsed",
+    "RestoreTasks",
+    "ResumeCheckpoints",
+    "SuspendCheckpoints",
+    "TaskInitialized",
+    "TasksCancelled",
+    "TasksFailed",
 ]
 
 

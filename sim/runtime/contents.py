@@ -63,7 +63,6 @@ class Uncommitted(NamedTuple):
         return self._replace(committables=tuple(replace(row, writer=number[before[row.writer]]) for row in self.committables))
 
 
-
 @dataclass(slots=True)
 class TaskSnapshot:
     """One task's part of a checkpoint.

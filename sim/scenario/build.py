@@ -28,7 +28,13 @@ __all__ = ["build"]
 
 
 def build(
-    document: doc.Document, reading: Reading, folder: FilePath, *, question: str, name: str, axes: tuple[tuple[str, str], ...],
+    document: doc.Document,
+    reading: Reading,
+    folder: FilePath,
+    *,
+    question: str,
+    name: str,
+    axes: tuple[tuple[str, str], ...],
 ) -> Scenario:
     """The scenario; mistakes go to `reading`, and the caller looks there before using it."""
     expect = [
@@ -41,7 +47,12 @@ def build(
     cluster = build_cluster(document.cluster or Cluster(), reading)
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
-        question=question, name=name, axes=axes, expect=tuple(expect), job=job, cluster=cluster,
+        question=question,
+        name=name,
+        axes=axes,
+        expect=tuple(expect),
+        job=job,
+        cluster=cluster,
         checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
         run=_run(document.run, reading),
         storage=build_storage(document.storage or Storage(), reading, folder),
@@ -51,7 +62,10 @@ def build(
         restart=build_restart(document.restart),
         rescale=rescale,
         instances=build_instances(
-            document.instances, reading, savepoints=bool(document.actions), checkpoints=bool(document.checkpoint.interval),
+            document.instances,
+            reading,
+            savepoints=bool(document.actions),
+            checkpoints=bool(document.checkpoint.interval),
             rescaled=bool(document.rescale),
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
@@ -70,7 +84,17 @@ def _run(given: doc.Run, reading: Reading) -> Run:
 
 def _overheads(given: doc.Overheads, environment: Overheads) -> Overheads:
     return given_values(
-        environment, trigger_ns=given.trigger, acknowledge_ns=given.acknowledge, complete_ns=given.complete, notify_ns=given.notify,
-        first_trigger_ns=given.first_trigger, close_ns=given.close, fail_ns=given.fail, restart_ns=given.restart, deploy_ns=given.deploy,
-        file_ns=given.file, start_ns=given.start, flusher_ns=given.flusher,
+        environment,
+        trigger_ns=given.trigger,
+        acknowledge_ns=given.acknowledge,
+        complete_ns=given.complete,
+        notify_ns=given.notify,
+        first_trigger_ns=given.first_trigger,
+        close_ns=given.close,
+        fail_ns=given.fail,
+        restart_ns=given.restart,
+        deploy_ns=given.deploy,
+        file_ns=given.file,
+        start_ns=given.start,
+        flusher_ns=given.flusher,
     )

@@ -20,8 +20,12 @@ T = TypeVar("T", bound=Section)
 def validate(plain: Any, reading: Reading) -> Document | None:
     """The document, or None and problems in `reading`."""
     if not isinstance(plain, Mapping):
-        reading.wrong((), "is empty; a scenario has at least job:, checkpoint: and run:" if plain is None else
-                      "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:")
+        reading.wrong(
+            (),
+            "is empty; a scenario has at least job:, checkpoint: and run:"
+            if plain is None
+            else "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:",
+        )
         return None
     return validate_as(Document, plain, reading)
 

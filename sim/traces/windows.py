@@ -98,8 +98,6 @@ def _span(rates: Any) -> Any:
     )  # fmt: skip
 
 
-
-
 def _around(failures: Any, span: Any, length_s: float) -> Any:
     """A window per failure that begins a third of its length before it, whole windows only."""
     from pyspark.sql import functions as F  # noqa: N812

@@ -87,9 +87,9 @@ def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang(made, edges):
     """The reason of the restarts alone does not help."""
     hung = made().checkpoint(0, 100, status="FAILED", failure="CHECKPOINT_EXPIRED", standstill=CIRCLE).load(busy=(0, 0, 0))
 
-    assert (
-        f"With unaligned the job restarts for ever: 9 times in a row; take aligned barriers; {CIRCLE}."
-    ) == verdict([line("unaligned", hung, edges, status="RESTARTING FOR EVER: 9 times in a row; take aligned barriers")])
+    assert (f"With unaligned the job restarts for ever: 9 times in a row; take aligned barriers; {CIRCLE}.") == verdict(
+        [line("unaligned", hung, edges, status="RESTARTING FOR EVER: 9 times in a row; take aligned barriers")]
+    )
 
 
 def test_expiring_checkpoints(made, saturated, edges):

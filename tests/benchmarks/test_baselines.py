@@ -86,9 +86,14 @@ def test_with_checkpoints_only_ties_differ(model, unaligned, big_records):
 @given(
     sizes=st.tuples(st.integers(2, 4), st.integers(1, 3)),
     record_bytes=st.lists(st.integers(1, 3000), min_size=1, max_size=4).map(tuple),
-    buffers=st.fixed_dictionaries({
-        "exclusive": st.integers(1, 2), "floating": st.integers(0, 3), "max_per_channel": st.integers(1, 4), "overdraft": st.integers(0, 2),
-    }),
+    buffers=st.fixed_dictionaries(
+        {
+            "exclusive": st.integers(1, 2),
+            "floating": st.integers(0, 3),
+            "max_per_channel": st.integers(1, 4),
+            "overdraft": st.integers(0, 2),
+        }
+    ),
     latency_ns=st.sampled_from([0, LATENCY_NS]),
     load=st.sampled_from([0.5, 2.0, None]),
     unaligned=st.booleans(),

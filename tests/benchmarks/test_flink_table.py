@@ -67,15 +67,17 @@ def test_both_sides_name_the_same_things(pressed):
 
 def test_the_table_reads_like_a_ticket():
     """Values with units, small differences of durations as what they are, nothing about sources or about nothing."""
-    table = pd.DataFrame([
-        row("aligned", "end_to_end_duration", None, 2600.0, 2500.0),
-        row("aligned", "start_delay", "source", 3.0, 5.0),
-        row("aligned", "start_delay", "sink", 950.0, 930.0),
-        row("aligned", "persisted_data", None, 0.0, 0.0),
-        row("aligned", "numRecordsInPerSecond", "map", 900.0, 900.0),
-        row("aligned", "numRecordsInPerSecond", "sink", 990.0, 1000.0),
-        row("unaligned", "persisted_data", None, 6.6e6, 6e6),
-    ])
+    table = pd.DataFrame(
+        [
+            row("aligned", "end_to_end_duration", None, 2600.0, 2500.0),
+            row("aligned", "start_delay", "source", 3.0, 5.0),
+            row("aligned", "start_delay", "sink", 950.0, 930.0),
+            row("aligned", "persisted_data", None, 0.0, 0.0),
+            row("aligned", "numRecordsInPerSecond", "map", 900.0, 900.0),
+            row("aligned", "numRecordsInPerSecond", "sink", 990.0, 1000.0),
+            row("unaligned", "persisted_data", None, 6.6e6, 6e6),
+        ]
+    )
     head, rule, *lines = table_text(table, "aligned").splitlines()
 
     assert ["protocol", "quantity", "vertex", "predicted", "(p10", "-", "p90)", "measured", "(p10", "-", "p90)", "error"] == head.split()
@@ -91,12 +93,14 @@ def test_the_table_reads_like_a_ticket():
 
 def test_a_decision_names_both_sides_of_each_change():
     """What was measured under the first protocol and under the other, and what had been predicted for that."""
-    table = pd.DataFrame([
-        row("aligned", "end_to_end_duration", None, 2600.0, 2500.0),
-        row("aligned", PER_MINUTE, None, 22.0, 23.0),
-        row("unaligned", "end_to_end_duration", None, 390.0, 380.0),
-        row("unaligned", PER_MINUTE, None, 30.0, 30.0),
-    ])
+    table = pd.DataFrame(
+        [
+            row("aligned", "end_to_end_duration", None, 2600.0, 2500.0),
+            row("aligned", PER_MINUTE, None, 22.0, 23.0),
+            row("unaligned", "end_to_end_duration", None, 390.0, 380.0),
+            row("unaligned", PER_MINUTE, None, 30.0, 30.0),
+        ]
+    )
     expected = "unaligned instead of aligned: end to end, p50 2.50 s -> 380 ms (390 ms); completed per minute 23.0 -> 30.0 (30.0)"
 
     assert expected == decision(table, "aligned")

@@ -45,7 +45,6 @@ class Injection:
     path: str  # of the restore
     apply: Callable[[Patch], None]
 
-
     @property
     def world(self) -> str:
         """One in which it must be noticed."""

@@ -9,8 +9,7 @@ from sim.metrics.journal import Happening, Journal
 
 NAMES = [("source", 0), ("source", 1), ("sink", 0)]
 ACCOUNT = (
-    "bytes sent before the barrier: 500; consumed before the reader's snapshot 400, "
-    "captured at the reader 50, captured at the writer 10"
+    "bytes sent before the barrier: 500; consumed before the reader's snapshot 400, captured at the reader 50, captured at the writer 10"
 )
 ENDS = [(0, 2), (1, 2)]  # two channels into one sink
 

@@ -92,6 +92,4 @@ def test_shares_of_state_add_up_to_one():
 
 
 def test_state_of_nobody_is_told():
-    assert ["1 times the keyed state of map[5] at checkpoint 1 comes back"] == dealt(
-        [(FIRST, 1), (SECOND, 1), (Stamp(0, 1, "map", 5), 1)]
-    )
+    assert ["1 times the keyed state of map[5] at checkpoint 1 comes back"] == dealt([(FIRST, 1), (SECOND, 1), (Stamp(0, 1, "map", 5), 1)])

@@ -18,7 +18,7 @@ def tally(served, read, written, known=(True, True)) -> Tally:
 
 
 def noted(ledger, checkpoint, task, served, *records):
-    read, written = ([list(records), []] if task == SINK else [[], list(records)])
+    read, written = [list(records), []] if task == SINK else [[], list(records)]
     return ledger.note(checkpoint, task, served, 0, np.array(read, np.int64), np.array(written, np.int64))
 
 

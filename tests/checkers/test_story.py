@@ -32,7 +32,7 @@ def test_a_row_about_no_checkpoint_names_none():
 
 
 def test_one_is_told_as_one():
-    """"1 records" was read in stories and facts."""
+    """ "1 records" was read in stories and facts."""
     sentences = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
 
     assert [f"sink[3] makes {count} visible on completion of checkpoint 7" for count in ("0 records", "1 record", "2 records")] == sentences
@@ -57,9 +57,9 @@ def test_stories_are_in_the_order_of_time():
     journal.note(2_000_000_000, Happening.SNAPSHOT_BEGUN, 1, 0)
     journal.note(1_500_000, Happening.TRIGGERED, 1)
 
-    assert ("0.001500 s  the coordinator triggers checkpoint 1", "2.000000 s  source[0] begins snapshot 1") == Teller(
-        journal, NAMES
-    ).about(1, {0})
+    assert ("0.001500 s  the coordinator triggers checkpoint 1", "2.000000 s  source[0] begins snapshot 1") == Teller(journal, NAMES).about(
+        1, {0}
+    )
 
 
 def test_a_violation_reads_from_fact_to_story():

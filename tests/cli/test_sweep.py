@@ -127,7 +127,11 @@ def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["--master", "mesos://head:5050"], 2, "--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not 'mesos://head:5050'"),
+        (
+            ["--master", "mesos://head:5050"],
+            2,
+            "--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not 'mesos://head:5050'",
+        ),
         (["--master", "yarn", "--conf", "executor.memory=2g"], 2, "--conf: expected spark.KEY=VALUE, not 'executor.memory=2g'"),
         (["--conf", "spark.executor.memory=2g"], 2, "--conf is for Spark: say --master as well"),
         (["--master", "yarn"], 5, "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"),

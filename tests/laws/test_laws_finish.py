@@ -305,9 +305,7 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
 
 def test_law_35_without_flip_147_everything_is_replayed():
     """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
-    failing = replace(
-        mixed("off"), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
-    )
+    failing = replace(mixed("off"), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS))
     world = to_the_end(failing, seconds=3)
 
     assert 30 + 30 - 2 <= world.counters.rows()["served"][0]

@@ -46,7 +46,9 @@ def test_a_running_job_is_imported_as_it_was_stated(imported):
     assert {2} == {vertex.parallelism for vertex in scenario.job.vertices}
     assert ["hash", "hash"] == [inlet.ship for vertex in (stage, sink) for inlet in vertex.inputs]
     assert (2 * 10**9, 180 * 10**9, "aligned") == (
-        scenario.checkpoint.interval_ns, scenario.checkpoint.timeout_ns, scenario.checkpoint.barriers.kind,
+        scenario.checkpoint.interval_ns,
+        scenario.checkpoint.timeout_ns,
+        scenario.checkpoint.barriers.kind,
     )
     assert "spread" == scenario.cluster.placement
     text = imported[0].read_text()

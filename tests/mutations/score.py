@@ -1,6 +1,6 @@
 """Draws changes of a room, tries them and says how many are noticed.
 
-    python -m tests.mutations.score --room protocol --sample 200 --seed 1
+python -m tests.mutations.score --room protocol --sample 200 --seed 1
 """
 
 from __future__ import annotations

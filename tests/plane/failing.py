@@ -218,9 +218,7 @@ def cutting_scripts() -> st.SearchStrategy[FailingScript]:
     return st.builds(lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), some_cuts, slow, some)
 
 
-def drive_failing(
-    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
-) -> list[Step]:
+def drive_failing(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None) -> list[Step]:
     """Execute the script; returns what was seen."""
     driver = Failing(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)

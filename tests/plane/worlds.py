@@ -89,7 +89,10 @@ debloatings = st.builds(
 
 
 lagging = st.one_of(
-    st.none(), st.none(), st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times), st.just(Lag()),
+    st.none(),
+    st.none(),
+    st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times),
+    st.just(Lag()),
 )
 
 

@@ -28,9 +28,9 @@ def test_how_a_machine_came_to_its_state_does_not_matter(machine):
 def test_an_impossible_event_is_told_with_what_led_to_it():
     error = InvalidTransition("lamp", "lit", "switched on", ("plugged in", "switched on"), "it is on already")
 
-    assert (
-        "lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on"
-    ) == str(error)
+    assert ("lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on") == str(
+        error
+    )
     assert str(InvalidTransition("lamp", "lit", "switched on")).endswith("oldest first:\n  nothing")
 
 

@@ -78,12 +78,15 @@ def test_jitter_stays_within_its_share_and_the_bounds(draw, failures):
     assert max(SECOND, without * Fraction(9, 10)) - 1 <= last <= min(60 * SECOND, without * Fraction(11, 10)) + 1
 
 
-@pytest.mark.parametrize(("times", "expected"), [
-    ([0, 1, 2], [7, 7, None]),
-    ([0, 1, 101], [7, 7, 7]),  # the first one is out of the interval
-    ([0, 50, 100], [7, 7, None]),  # ... and here it is not
-    ([1000, 1050, 1100], [7, 7, None]),  # wherever the interval begins
-])
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([0, 1, 2], [7, 7, None]),
+        ([0, 1, 101], [7, 7, 7]),  # the first one is out of the interval
+        ([0, 50, 100], [7, 7, None]),  # ... and here it is not
+        ([1000, 1050, 1100], [7, 7, None]),  # wherever the interval begins
+    ],
+)
 def test_failure_rate_counts_within_its_interval(times, expected):
     """More than `rate` failures within the interval fail the job."""
     answers = delays(Restart("failure-rate", delay_ns=7, rate=2, rate_interval_ns=100), times)

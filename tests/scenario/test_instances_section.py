@@ -20,8 +20,10 @@ def read(more=""):
 
 def test_everything_is_read():
     """Each key arrives where it belongs."""
-    (scenario,) = read("instances: {count: 5, claim: legacy, from: checkpoint, copied: job}\n"
-                       "directories: {paths: relative-to-job, entropy: on, create-subdir: off}\n")
+    (scenario,) = read(
+        "instances: {count: 5, claim: legacy, from: checkpoint, copied: job}\n"
+        "directories: {paths: relative-to-job, entropy: on, create-subdir: off}\n"
+    )
 
     assert Instances(5, "legacy", "checkpoint", "job") == scenario.instances
     assert Directories("relative-to-job", create_subdir=False, entropy=True) == scenario.directories

@@ -146,7 +146,8 @@ def test_checkpoints_cluster_storage_run(full):
 
 
 @pytest.mark.parametrize(
-    ("profile", "expected"), [("2.x", (1024, 20, True)), ("1.20", (32768, 5, True)), ("1.15", (32768, 0, False))],
+    ("profile", "expected"),
+    [("2.x", (1024, 20, True)), ("1.20", (32768, 5, True)), ("1.15", (32768, 0, False))],
     ids=["2.x", "1.20", "1.15"],
 )
 def test_profiles_have_their_own_defaults(profile, expected):

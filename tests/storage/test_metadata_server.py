@@ -41,6 +41,7 @@ def test_the_line_is_that_of_theory(load):
     lab = Lab()
     names = server(lab, service_ms=1, kind="exponential")
     stayed, at = [], 0
+
     def request(i):
         begun = lab.env.now
         yield from names.request("create", (i,))

@@ -39,6 +39,7 @@ def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
 
 def test_too_many_failures_end_a_sweep(planned, tmp_path, monkeypatch):
     """What was done is kept, the failures too."""
+
     def failing(cell, *options, **more):
         return real_row(cell, *options, **more) | {"status": "error", "error": "RuntimeError: no"}
 

@@ -101,8 +101,16 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
     n = power_of_two(len(tasks) + len(channels))
     g["work_mask"] = n - 1
     arrays: tuple[Any, ...] = (
-        g, tasks, partitions, gates, channels, new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
-        new_rows(Line, 1 + len(lines)), np.full(2 * int(g["leaf0"][0]), NEVER, np.int64), np.zeros(n, np.int64), words.all(),
+        g,
+        tasks,
+        partitions,
+        gates,
+        channels,
+        new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
+        new_rows(Line, 1 + len(lines)),
+        np.full(2 * int(g["leaf0"][0]), NEVER, np.int64),
+        np.zeros(n, np.int64),
+        words.all(),
         np.zeros(NOTES * NOTE_WORDS, np.int64),
     )
     return World(*arrays), plan
@@ -211,12 +219,23 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
     rows = new_rows(General, 1)
     shift = (n + lines + 1).bit_length()
     values: dict[str, int] = {
-        "now": spec.begin_ns, "flush_base": spec.begin_ns, "debloat_base": spec.begin_ns,
-        "tasks": n, "channels": len(plan.writer), "shift": shift, "leaf0": 1 << shift, "horizon": (1 << (63 - shift)) - 2,
-        "latency": spec.latency_ns, "segment_bytes": spec.segment_bytes, "exclusive": spec.exclusive,
-        "max_per_channel": spec.max_per_channel, "stretching": int(spec.stretching),
-        "timeout": spec.buffer_timeout_ns, "digests": int(spec.digests),
-        "flush_rank": n + lines, "debloat_rank": n + lines + 1,
+        "now": spec.begin_ns,
+        "flush_base": spec.begin_ns,
+        "debloat_base": spec.begin_ns,
+        "tasks": n,
+        "channels": len(plan.writer),
+        "shift": shift,
+        "leaf0": 1 << shift,
+        "horizon": (1 << (63 - shift)) - 2,
+        "latency": spec.latency_ns,
+        "segment_bytes": spec.segment_bytes,
+        "exclusive": spec.exclusive,
+        "max_per_channel": spec.max_per_channel,
+        "stretching": int(spec.stretching),
+        "timeout": spec.buffer_timeout_ns,
+        "digests": int(spec.digests),
+        "flush_rank": n + lines,
+        "debloat_rank": n + lines + 1,
     }
     if spec.nic:
         values["nic_num"], values["nic_den"] = spec.nic
@@ -229,7 +248,10 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         gates = {i: ("debloat", spec.edges[e].name, plan.subtask[t]) for i, (t, e, _) in enumerate(plan.gates)}
         values["debloat_n"], values["debloat_from"] = len(gates), words.add(circle(spec, gates, bloat.period_ns))
         values |= {
-            "period": bloat.period_ns, "target": bloat.target_ns, "samples": bloat.samples, "threshold": bloat.threshold_percent,
+            "period": bloat.period_ns,
+            "target": bloat.target_ns,
+            "samples": bloat.samples,
+            "threshold": bloat.threshold_percent,
             "min_bytes": bloat.min_bytes,
         }
     for name, value in values.items():

@@ -15,8 +15,21 @@ __all__ = ["assign", "channel_table", "column", "gate_table", "partition_table",
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
 CHANNEL_COLUMNS = (
-    "written", "sent", "arrived", "taken", "consumed", "records_in", "records_out", "credit", "blocked", "queued", "received",
-    "buffer_bytes", "cap_in", "cap_out", "digest",
+    "written",
+    "sent",
+    "arrived",
+    "taken",
+    "consumed",
+    "records_in",
+    "records_out",
+    "credit",
+    "blocked",
+    "queued",
+    "received",
+    "buffer_bytes",
+    "cap_in",
+    "cap_out",
+    "digest",
 )
 CLOCKS = {State.IDLE: "idle_ns", State.BUSY: "busy_ns", State.SOFT: "soft_ns", State.HARD: "hard_ns", State.HELD: "busy_ns"}
 
@@ -81,15 +94,17 @@ def task_table(world: World, now: int) -> np.ndarray[Any, Any]:
     clocks = {name: column(tasks, name) for name in ("busy_ns", "idle_ns", "soft_ns", "hard_ns")}
     for member, name in CLOCKS.items():
         clocks[name] += np.where(state == member, running, 0)
-    return table({
-        "state": state,
-        "served": column(tasks, "served"),
-        **totals(world),
-        "buffers_in": column(tasks, "buffers_in"),
-        "buffers_out": summed(n, column(partitions, "task"), column(partitions, "buffers_out")),
-        **clocks,
-        "digest": column(tasks, "digest"),
-    })
+    return table(
+        {
+            "state": state,
+            "served": column(tasks, "served"),
+            **totals(world),
+            "buffers_in": column(tasks, "buffers_in"),
+            "buffers_out": summed(n, column(partitions, "task"), column(partitions, "buffers_out")),
+            **clocks,
+            "digest": column(tasks, "digest"),
+        }
+    )
 
 
 def channel_table(world: World) -> np.ndarray[Any, Any]:
@@ -107,7 +122,11 @@ def partition_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
 def gate_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
     rows = world.gates
     edge = np.array([e for _, e, _ in layout.gates], np.int64)
-    return table({
-        "task": column(rows, "task"), "edge": edge, "idle_floating": column(rows, "idle"),
-        "buffer_bytes": column(rows, "announced_bytes"),
-    })
+    return table(
+        {
+            "task": column(rows, "task"),
+            "edge": edge,
+            "idle_floating": column(rows, "idle"),
+            "buffer_bytes": column(rows, "announced_bytes"),
+        }
+    )

@@ -66,9 +66,7 @@ class ReferencePlane(Agenda):
         vertices = [spec.vertices[v] for v in plan.vertex]
         self.all_tasks = [self.new_task(t, v, i) for t, (v, i) in enumerate(zip(vertices, plan.subtask, strict=True))]
         self.all_partitions = [self.new_partition(self.all_tasks[t], e, len(members)) for t, e, members in plan.partitions]
-        self.all_gates = [
-            self.new_gate(g, self.all_tasks[t], g - plan.task_gates[t].start, e) for g, (t, e, _) in enumerate(plan.gates)
-        ]
+        self.all_gates = [self.new_gate(g, self.all_tasks[t], g - plan.task_gates[t].start, e) for g, (t, e, _) in enumerate(plan.gates)]
         for task, partitions, gates in zip(self.all_tasks, plan.task_partitions, plan.task_gates, strict=True):
             task.partitions = [self.all_partitions[p] for p in partitions]
             task.gates = [self.all_gates[g] for g in gates]
@@ -98,9 +96,7 @@ class ReferencePlane(Agenda):
         start = self.spec.starting_buffer_bytes
         return Gate(number, task, position, edge, self.spec.floating, previous=start, last=start << 32)
 
-    def new_channel(
-        self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
-    ) -> Channel:
+    def new_channel(self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool) -> Channel:
         spec, row = self.spec, self.spec.edges[edge]
         sizes = self.stream("size", row.name, writer.subtask, 0 if partition.shared else reader.subtask)
         channel = Channel(number, writer, reader, partition, gate, row, local, sizes, spec.starting_buffer_bytes, spec.exclusive)
@@ -274,7 +270,7 @@ class ReferencePlane(Agenda):
         self.work = deque(item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone)
         for event in list(self.events):
             match event.kind, event.payload:
-                case ("served" | "wake-up"), Task() as task if task.number in gone:
+                case (("served" | "wake-up"), Task() as task) if task.number in gone:
                     self.drop(event)
-                case ("arrive" | "told"), (Channel() as channel, _, _) if channel.reader.number in gone:
+                case (("arrive" | "told"), (Channel() as channel, _, _)) if channel.reader.number in gone:
                     self.drop(event)

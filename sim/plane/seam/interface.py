@@ -18,8 +18,28 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "ANY_NUMBER", "BARRIERS", "MAX_SERIES", "OPEN_COUNTS", "SINGLES", "Counted", "DataPlane", "Debloating", "Edge", "Kind", "Lag", "Law",
-    "Marker", "Notice", "PlaneSpec", "Position", "RateSegment", "Ship", "Source", "State", "Trait", "Vertex",
+    "ANY_NUMBER",
+    "BARRIERS",
+    "MAX_SERIES",
+    "OPEN_COUNTS",
+    "SINGLES",
+    "Counted",
+    "DataPlane",
+    "Debloating",
+    "Edge",
+    "Kind",
+    "Lag",
+    "Law",
+    "Marker",
+    "Notice",
+    "PlaneSpec",
+    "Position",
+    "RateSegment",
+    "Ship",
+    "Source",
+    "State",
+    "Trait",
+    "Vertex",
 ]
 
 BARRIERS = 0

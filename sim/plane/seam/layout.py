@@ -86,6 +86,17 @@ def layout(spec: PlaneSpec) -> Layout:
             gates.append((t, e, tuple(members)))
     local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
     return Layout(
-        tuple(first_task), tuple(vertex), tuple(subtask), tuple(partitions), tuple(gates), tuple(task_partitions),
-        tuple(task_gates), tuple(writer), tuple(reader), tuple(edge), tuple(partition), tuple(gate), local,
+        tuple(first_task),
+        tuple(vertex),
+        tuple(subtask),
+        tuple(partitions),
+        tuple(gates),
+        tuple(task_partitions),
+        tuple(task_gates),
+        tuple(writer),
+        tuple(reader),
+        tuple(edge),
+        tuple(partition),
+        tuple(gate),
+        local,
     )

@@ -16,6 +16,7 @@ from sim.recordings.source.rest.snapshot import Snapshot
 
 __all__ = ["to_recording"]
 
+
 def to_recording(snapshot: Snapshot, name: str = "") -> Measured:
     """RecordingError: the answers make no sense.  `name`: default is that of the job."""
     job = RestJob(snapshot)

@@ -94,4 +94,3 @@ def summary(error: ValidationError) -> str:
     named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
     more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
     return "; ".join(named) + more
-

@@ -156,6 +156,4 @@ def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnaps
     stats = world.stats[first]
     written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
     duration_ns = stats.latest_ack_ns - stats.trigger_ns
-    return row._replace(
-        first_checkpoint=first, first_type=files.type_of(first), first_written_bytes=written, first_duration_ns=duration_ns
-    )
+    return row._replace(first_checkpoint=first, first_type=files.type_of(first), first_written_bytes=written, first_duration_ns=duration_ns)

@@ -56,9 +56,7 @@ class World:
             self.checking = Checking(self.context, self.contents, self.output, self.tasks, keep_cuts=record_cuts)
             self.contents.on_cut = self.checking.cut
         befallen = None if beginning is None else beginning.faults
-        self.job = JobManager(
-            self.context, self.tasks, self.contents, self.outcome, self.counters, speed, self.checking, befallen
-        )
+        self.job = JobManager(self.context, self.tasks, self.contents, self.outcome, self.counters, speed, self.checking, befallen)
         self.tasks.deploy(self.job, self.job.files.channel_state, self.checking)
         if beginning is not None:
             self._take_over(beginning)

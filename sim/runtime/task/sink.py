@@ -36,9 +36,7 @@ __all__ = ["SinkCommitter", "SinkWriter"]
 class SinkWriter:
     """`committer_of`: the global committer of a vertex."""
 
-    def __init__(
-        self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]
-    ) -> None:
+    def __init__(self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]) -> None:
         self.vertex = vertex
         self.machine = machine
         self.committer_of = committer_of

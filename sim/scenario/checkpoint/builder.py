@@ -32,12 +32,19 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         barriers = Barriers(given.barriers or "aligned")
     options = given_values(
         CheckpointOptions(given.interval or None, barriers),
-        timeout_ns=given.timeout, min_pause_ns=given.min_pause, max_concurrent=given.max_concurrent,
-        tolerable_failed=given.tolerable_failed, num_retained=given.num_retained,
+        timeout_ns=given.timeout,
+        min_pause_ns=given.min_pause,
+        max_concurrent=given.max_concurrent,
+        tolerable_failed=given.tolerable_failed,
+        num_retained=given.num_retained,
         subtasks_per_channel_state_file=given.subtasks_per_channel_state_file or (1 if old else None),  # FLINK-26803 shares them
-        finish=given.finish, forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
-        operator_io=given.operator_io, abort_policy=given.abort_policy, upload_threads=given.upload_threads,
-        lost_notifications=given.lost_notifications, **build_staging(given.staging, job, reading),
+        finish=given.finish,
+        forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
+        operator_io=given.operator_io,
+        abort_policy=given.abort_policy,
+        upload_threads=given.upload_threads,
+        lost_notifications=given.lost_notifications,
+        **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
     )
     for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):

@@ -30,7 +30,8 @@ def _without_deadline() -> list[str]:
 
 
 BarriersField = Annotated[
-    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")], MAP_OR_TEXT,
+    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")],
+    MAP_OR_TEXT,
 ]
 
 

@@ -22,8 +22,11 @@ def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
         reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
     return given_values(
         Cluster(network=_network(given, reading)),
-        placement=given.placement, slots=given.slots, latency_ns=given.latency,
-        nic_bytes_per_second=given.nic or None, profile=given.profile,
+        placement=given.placement,
+        slots=given.slots,
+        latency_ns=given.latency,
+        nic_bytes_per_second=given.nic or None,
+        profile=given.profile,
     )
 
 

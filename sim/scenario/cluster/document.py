@@ -26,7 +26,8 @@ class Debloat(Section):
 
 
 DebloatField = Annotated[
-    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT,
+    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Debloat, Tag("map")],
+    MAP_OR_TEXT,
 ]
 
 

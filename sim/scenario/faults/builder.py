@@ -74,8 +74,11 @@ def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, re
         if (given.at is None) == (given.every is None):
             reading.wrong(here, "write exactly one of at, every and trace")
             return []
-        return [Fault(target, When() if given.at is None else When((given.at,))) if given.every is None else
-                Fault(target, When(every=_law(given.every, here, reading)))]
+        return [
+            Fault(target, When() if given.at is None else When((given.at,)))
+            if given.every is None
+            else Fault(target, When(every=_law(given.every, here, reading)))
+        ]
     if given.every is not None or given.column is None:
         reading.wrong(here, "a trace has a column, and its own times: remove every")
         return []

@@ -165,5 +165,6 @@ def _one_or_several(value: object) -> str:
 
 
 RescaleField = Annotated[
-    Annotated[Rescale, Tag("one")] | Annotated[list[Rescale], Field(min_length=1), Tag("several")], Discriminator(_one_or_several),
+    Annotated[Rescale, Tag("one")] | Annotated[list[Rescale], Field(min_length=1), Tag("several")],
+    Discriminator(_one_or_several),
 ]

@@ -108,8 +108,9 @@ class _Move:
         if not given:
             return
         choices: list[Any] = []
-        for unaligned, timeout, mode in product(*(self.values.get(key, [default]) for key, default in (
-                (UNALIGNED, False), (ALIGNED_TIMEOUT, "0 s"), (MODE, "exactly_once")))):
+        for unaligned, timeout, mode in product(
+            *(self.values.get(key, [default]) for key, default in ((UNALIGNED, False), (ALIGNED_TIMEOUT, "0 s"), (MODE, "exactly_once")))
+        ):
             choice: Any = barriers_of(unaligned=bool(unaligned), has_deadline=timeout != "0 s", exactly_once=mode == "exactly_once").name
             if BARRIERS[choice].has_deadline:
                 choice = Mapping({choice: timeout})
@@ -154,8 +155,12 @@ class _Move:
             strategy = "exponential-delay"
         else:
             self._put(("restart", "strategy"), strategy, _RESTART + "type")
-        for key, name in (("fixed-delay.delay", "delay"), ("failure-rate.delay", "delay"), ("fixed-delay.attempts", "attempts"),
-                          ("exponential-delay.attempts-before-reset-backoff", "attempts")):
+        for key, name in (
+            ("fixed-delay.delay", "delay"),
+            ("failure-rate.delay", "delay"),
+            ("fixed-delay.attempts", "attempts"),
+            ("exponential-delay.attempts-before-reset-backoff", "attempts"),
+        ):
             if (written := _RESTART + key) in self.values:
                 if not key.startswith(strategy):
                     self.reading.warn(self.places[written], f"has no effect with {_RESTART}type: {strategy}")
@@ -267,8 +272,14 @@ def _backend(value: object) -> str:
 
 
 _STRATEGIES = {
-    "none": "none", "off": "none", "disable": "none", "fixeddelay": "fixed-delay", "fixed_delay": "fixed-delay",
-    "exponentialdelay": "exponential-delay", "exponential_delay": "exponential-delay", "failurerate": "failure-rate",
+    "none": "none",
+    "off": "none",
+    "disable": "none",
+    "fixeddelay": "fixed-delay",
+    "fixed_delay": "fixed-delay",
+    "exponentialdelay": "exponential-delay",
+    "exponential_delay": "exponential-delay",
+    "failurerate": "failure-rate",
     "failure_rate": "failure-rate",
 }
 """Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""

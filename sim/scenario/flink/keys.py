@@ -87,9 +87,17 @@ ALIASES: dict[str, str] = {  # deprecated name -> current name
     "taskmanager.network.num-buffers-per-channel": "taskmanager.network.memory.buffers-per-channel",
 }
 
-CONSTANT_IN_2 = frozenset({("cluster", "network", key) for key in (
-    "buffers-per-channel", "floating-buffers-per-gate", "max-buffers-per-channel", "overdraft",
-)})
+CONSTANT_IN_2 = frozenset(
+    {
+        ("cluster", "network", key)
+        for key in (
+            "buffers-per-channel",
+            "floating-buffers-per-gate",
+            "max-buffers-per-channel",
+            "overdraft",
+        )
+    }
+)
 """Options of 1.20 that are constants in 2.x (FLINK-33750, NettyShuffleEnvironmentConfiguration)."""
 
 NOT_MODELLED = frozenset(

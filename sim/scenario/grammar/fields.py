@@ -18,9 +18,28 @@ from sim.condition import parse_condition
 from sim.scenario.text.problems import did_you_mean
 
 __all__ = [
-    "Axis", "BufferTimeout", "ByteRate", "Condition", "Count", "Duration", "EdgeName", "Interval", "Leaf", "Natural", "Number",
+    "Axis",
+    "BufferTimeout",
+    "ByteRate",
+    "Condition",
+    "Count",
+    "Duration",
+    "EdgeName",
+    "Interval",
+    "Leaf",
+    "Natural",
+    "Number",
     "Parallelism",
-    "Percent", "Positive", "RecordRate", "Share", "Size", "Sweep", "Weight", "choice", "choice_of", "either",
+    "Percent",
+    "Positive",
+    "RecordRate",
+    "Share",
+    "Size",
+    "Sweep",
+    "Weight",
+    "choice",
+    "choice_of",
+    "either",
 ]
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
@@ -156,7 +175,8 @@ BufferTimeout = Annotated[int, quantity(_buffer_timeout, f"{_DECIMAL} ?{_TIME}",
 Size = Annotated[int, quantity(units.parse_size, f"{_DECIMAL} ?{_SIZE}", "32 KiB", "400 B")]
 """Bytes."""
 ByteRate = Annotated[
-    int, quantity(_byte_rate, f"{_DECIMAL} ?({_SIZE}|bit|kbit|Mbit|Gbit) ?/ ?s", "200 MB/s", "10 Gbit/s", or_else=("unlimited",)),
+    int,
+    quantity(_byte_rate, f"{_DECIMAL} ?({_SIZE}|bit|kbit|Mbit|Gbit) ?/ ?s", "200 MB/s", "10 Gbit/s", or_else=("unlimited",)),
 ]
 """Bytes per second; 0: unlimited."""
 RecordRate = Annotated[
@@ -171,7 +191,8 @@ Number = Annotated[
     Leaf(units.parse_number, {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]}),
 ]
 Count = Annotated[
-    int, Leaf(units.parse_count, {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL} ?[kMG]?$"}]}),
+    int,
+    Leaf(units.parse_count, {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL} ?[kMG]?$"}]}),
 ]
 """Records."""
 Weight = Annotated[

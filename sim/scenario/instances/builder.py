@@ -9,6 +9,7 @@ from sim.scenario.text.problems import Reading
 
 __all__ = ["build_directories", "build_instances"]
 
+
 def build_instances(
     given: doc.Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> Instances:

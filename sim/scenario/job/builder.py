@@ -39,15 +39,17 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *,
     return Job(with_committers(tuple(built.values()), reading))
 
 
-def _vertex(
-    name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int
-) -> Vertex:
+def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int) -> Vertex:
     parallelism = given.parallelism or 1
     groups = _groups(given)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
-        name, parallelism, groups, inputs=inputs, joined=given.combine == "join",
+        name,
+        parallelism,
+        groups,
+        inputs=inputs,
+        joined=given.combine == "join",
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
@@ -61,7 +63,12 @@ def _vertex(
 
 
 def _input(
-    name: str, upstream: str, given: doc.Input | str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution],
+    name: str,
+    upstream: str,
+    given: doc.Input | str,
+    vertex: doc.Vertex,
+    job: dict[str, doc.Vertex],
+    emitted: dict[str, Distribution],
     reading: Reading,
 ) -> Input:
     here: Path = ("job", name, "input", upstream)
@@ -73,7 +80,8 @@ def _input(
         ship = "rebalance"
     default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
     return Input(
-        upstream, ship,
+        upstream,
+        ship,
         weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
@@ -170,7 +178,9 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
 
 def _snapshot(given: doc.Snapshot) -> Snapshot:
     return Snapshot(
-        given.pre_barrier or 0, given.sync or 0, given.async_ or 0,
+        given.pre_barrier or 0,
+        given.sync or 0,
+        given.async_ or 0,
         probability=Fraction(1) if given.probability is None else given.probability,
         operator_state_bytes=given.operator_state or 0,
     )

@@ -73,7 +73,8 @@ class Source(Section):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
     HINTS: ClassVar[Texts] = {
-        "service": "service stands beside source:, in the vertex", "parallelism": "parallelism stands beside source:, in the vertex",
+        "service": "service stands beside source:, in the vertex",
+        "parallelism": "parallelism stands beside source:, in the vertex",
     }
 
     record: Axis[SizeField]
@@ -142,8 +143,11 @@ class Vertex(Section):
         "slow": "a slow subtask",
     }
     HINTS: ClassVar[Texts] = {
-        "rate": "rate stands inside source:", "inputs": "write input: {upstream: hash}", "ship": "write input: {upstream: ship}",
-        "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}", "size": "did you mean state: {size: ...}?",
+        "rate": "rate stands inside source:",
+        "inputs": "write input: {upstream: hash}",
+        "ship": "write input: {upstream: ship}",
+        "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}",
+        "size": "did you mean state: {size: ...}?",
     }
 
     source: Source | None = None

@@ -51,5 +51,6 @@ class Staging(Section):
 
 
 CommitField = Annotated[
-    Annotated[str, choice("none", "two-phase"), Tag("text")] | Annotated[Commit, Tag("map")], MAP_OR_TEXT,
+    Annotated[str, choice("none", "two-phase"), Tag("text")] | Annotated[Commit, Tag("map")],
+    MAP_OR_TEXT,
 ]

@@ -66,7 +66,8 @@ class Changelog(Section):
 
 
 ChangelogField = Annotated[
-    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Changelog, Tag("map")], MAP_OR_TEXT,
+    Annotated[str, choice("on", "off", "true", "false"), Tag("text")] | Annotated[Changelog, Tag("map")],
+    MAP_OR_TEXT,
 ]
 
 

@@ -37,7 +37,8 @@ def _slow_kind(value: object) -> str:
 
 
 SlowNodesField = Annotated[
-    Annotated[SlowNodes, Tag("episodes")] | Annotated[SlowSeries, Tag("trace")], Discriminator(_slow_kind),
+    Annotated[SlowNodes, Tag("episodes")] | Annotated[SlowSeries, Tag("trace")],
+    Discriminator(_slow_kind),
 ]
 
 

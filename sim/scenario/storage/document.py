@@ -62,8 +62,11 @@ class Storage(Section):
     """Checkpoint storage: every open file is one stream, unless dfs or object-store says otherwise."""
 
     HINTS: ClassVar[Texts] = {
-        "slow-share": "write slow: {share: 2 %, factor: 20}", "nodes": "nodes stand in dfs: {nodes: 50}",
-        "s3": "write object-store: {}", "hdfs": "write dfs: {nodes: 50}", "replication": "replication stands in dfs:",
+        "slow-share": "write slow: {share: 2 %, factor: 20}",
+        "nodes": "nodes stand in dfs: {nodes: 50}",
+        "s3": "write object-store: {}",
+        "hdfs": "write dfs: {nodes: 50}",
+        "replication": "replication stands in dfs:",
     }
 
     bandwidth: Axis[ByteRate] | None = None

@@ -30,9 +30,7 @@ class Question:
     by: str = ""
 
 
-def question(
-    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()
-) -> Question:
+def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()) -> Question:
     """`axes`: what varies, windows included; `values`: as they are written; `labels`: axes that only say which group a window is of.
 
     Mistakes go to `reading`.

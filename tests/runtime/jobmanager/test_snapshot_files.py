@@ -18,8 +18,11 @@ ENGINE = "interpreted"
 
 def there(world):
     """(checkpoint, kind) of what is in storage."""
-    return {(int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
-            for file in world.storage.files if file.complete and file.deleted_ns is None}
+    return {
+        (int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
+        for file in world.storage.files
+        if file.complete and file.deleted_ns is None
+    }
 
 
 @pytest.mark.parametrize("retained", [1, 3])

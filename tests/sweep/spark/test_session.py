@@ -60,7 +60,10 @@ def test_a_master_that_nobody_is_told_at_once(monkeypatch):
         port = taken.getsockname()[1]
     begun = time.monotonic()
 
-    with pytest.raises(MissingDependencyError, match=rf"^no Spark at spark://127.0.0.1:{port}: Connection refused$"), session(f"spark://127.0.0.1:{port}"):
+    with (
+        pytest.raises(MissingDependencyError, match=rf"^no Spark at spark://127.0.0.1:{port}: Connection refused$"),
+        session(f"spark://127.0.0.1:{port}"),
+    ):
         pass
 
     assert time.monotonic() - begun < 10

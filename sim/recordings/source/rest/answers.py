@@ -191,4 +191,3 @@ def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
     except (ValidationError, RecursionError) as error:
         mistakes = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
         raise RecordingError(f"{source}: {path}: {mistakes}") from None
-
