@@ -25,16 +25,28 @@ SAVED = ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAIL
 """What a checkpoint fails with whose files could not be written."""
 
 
-def lifted(scenario: Scenario) -> Scenario:
-    """As much time, room and patience as anybody may need; faults and outages stay."""
-    checkpoint = replace(scenario.checkpoint, timeout_ns=LONG_NS, tolerable_failed=UNLIMITED, staging_bytes=None)
-    storage = scenario.storage
-    store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
-    retry = replace(storage.retry, timeout_ns=None)
-    storage = replace(storage, retry=retry, disk=replace(storage.disk, space_bytes=None), object_store=store)
+def lifted(scenario: Scenario, held_up: Result) -> Scenario:
+    """As much time and patience as anybody may need, and as much room if its lack held the job up; faults and outages stay.
+
+    Room stays as it is otherwise: it is what makes checkpoints take longer than their limits.
+    """
+    checkpoint = replace(scenario.checkpoint, timeout_ns=LONG_NS, tolerable_failed=UNLIMITED)
+    storage = replace(scenario.storage, retry=replace(scenario.storage.retry, timeout_ns=None))
     job = replace(scenario.job, vertices=tuple(map(_patient, scenario.job.vertices)))
     restart = replace(scenario.restart, cancellation_timeout_ns=0)
-    return replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
+    free = replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
+    return _with_room(free) if _lacks_room(held_up) else free
+
+
+def _with_room(scenario: Scenario) -> Scenario:
+    storage = scenario.storage
+    store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
+    storage = replace(storage, disk=replace(storage.disk, space_bytes=None), object_store=store)
+    return replace(scenario, checkpoint=replace(scenario.checkpoint, staging_bytes=None), storage=storage)
+
+
+def _lacks_room(result: Result) -> bool:
+    return any(room in reason for room in ROOM for reason in _reasons(result))
 
 
 def _patient(vertex: Vertex) -> Vertex:
@@ -45,10 +57,9 @@ def _patient(vertex: Vertex) -> Vertex:
 
 def exceeded(scenario: Scenario, held_up: Result, free: Result) -> bool:
     """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest."""
-    reasons = _reasons(held_up)
-    if any(room in reason for room in ROOM for reason in reasons):
+    if _lacks_room(held_up):
         return True
-    limits_ns = list(_limits_met(scenario, reasons))
+    limits_ns = list(_limits_met(scenario, _reasons(held_up)))
     longest_ms = pd.Series([free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max()], dtype=float).max()
     return bool(limits_ns) and bool(longest_ms > min(limits_ns) / 1e6)
 

@@ -67,8 +67,20 @@ def test_room_and_rates_need_no_time(cause):
     assert exceeded(world(), result(causes=[cause]), result())
 
 
+def test_rates_that_nobody_was_refused_by_stay():
+    """They are why checkpoints take longer than their time-out: without them the time-out would not look like the reason."""
+    free = lifted(world(), EXPIRED)
+
+    assert (LONG_NS, None) == (free.checkpoint.timeout_ns, free.storage.retry.timeout_ns)
+    assert (world().checkpoint.staging_bytes, world().storage.disk.space_bytes) == (
+        free.checkpoint.staging_bytes,
+        free.storage.disk.space_bytes,
+    )
+    assert world().storage.object_store == free.storage.object_store
+
+
 def test_limits_are_lifted_and_faults_stay():
-    free = lifted(world())
+    free = lifted(world(), result(causes=["flush: 503 Slow Down"]))
     store = free.storage.object_store
 
     assert (LONG_NS, None, 0) == (free.checkpoint.timeout_ns, free.checkpoint.staging_bytes, free.restart.cancellation_timeout_ns)
@@ -83,6 +95,6 @@ def test_who_gets_nowhere_without_limits_as_well_is_a_finding(monkeypatch):
     text = (FOLDER / "flush-never-ends.yaml").read_text()
 
     assert "" == run_text(text).kind
-    monkeypatch.setattr(trial, "lifted", lambda scenario: scenario)
+    monkeypatch.setattr(trial, "lifted", lambda scenario, _: scenario)
     outcome = run_text(text, patience=1)
     assert ("endless", "RESTARTING FOR EVER") == (outcome.kind, outcome.fact.partition(":")[0])

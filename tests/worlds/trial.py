@@ -109,7 +109,7 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
 
 def _held_up(scenario: Scenario, result: Result, patience: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
-    free = simulate(_longer(lifted(scenario), LIFTED_PATIENCE if patience > 1 else patience))
+    free = simulate(_longer(lifted(scenario, result), LIFTED_PATIENCE if patience > 1 else patience))
     return (_judged(scenario, free).kind == "" or _hangs(free)) and exceeded(scenario, result, free)
 
 

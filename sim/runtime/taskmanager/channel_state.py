@@ -127,21 +127,24 @@ class ChannelStateWriter:
             self._serve()
 
     def _serve(self) -> None:
-        work = self._turn(self._requests[0])
+        work = self._turns()
         awaited = next(work, None)
         if awaited is not None:
             carry_on(work, awaited)
 
-    def _turn(self, request: _Request) -> Work[None]:
-        """Process: one request, then the next."""
-        try:
-            yield from request.work()
-        except StorageFailed:
-            self._fail(request.checkpoint)
-        request.ended()
-        self._requests.popleft()
-        if self._requests:
-            self._serve()
+    def _turns(self) -> Work[None]:
+        """Process: one request after the other.
+
+        A loop: the requests of aborted checkpoints take no time, and a call for each within the call before would be too deep.
+        """
+        while self._requests:
+            request = self._requests[0]
+            try:
+                yield from request.work()
+            except StorageFailed:
+                self._fail(request.checkpoint)
+            request.ended()
+            self._requests.popleft()
 
     def _close(self, checkpoint: int) -> None:
         file = self._files.get(checkpoint)

@@ -130,6 +130,17 @@ def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
     assert 0 == office.storage.files_written
 
 
+def test_any_number_of_requests_is_skipped_at_once(office):
+    """One is served after the other, not one within the other."""
+    office.writer.register(1)
+    office.write(0, 1, 5 * PER_MS, "being written")
+    for _ in range(2000):
+        office.write(1, 1, 1 * PER_MS, "skipped")
+    office.at(2, office.writer.abort, 1)
+
+    assert [("being written", 5), *[("skipped", 5)] * 2000] == office.run()
+
+
 def test_a_gone_checkpoint_cannot_be_waited_for(office):
     """Late requests for it change nothing."""
     office.writer.register(1)
