@@ -124,13 +124,9 @@ class ChannelStateWriter:
     def _queue(self, checkpoint: int, work: Callable[[], Work[None]], ended: Callable[[], None]) -> None:
         self._requests.append(_Request(checkpoint, work, ended))
         if len(self._requests) == 1:
-            self._serve()
-
-    def _serve(self) -> None:
-        work = self._turns()
-        awaited = next(work, None)
-        if awaited is not None:
-            carry_on(work, awaited)
+            turns = self._turns()
+            if (awaited := next(turns, None)) is not None:
+                carry_on(turns, awaited)
 
     def _turns(self) -> Work[None]:
         """Process: one request after the other.
