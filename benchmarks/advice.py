@@ -23,7 +23,7 @@ from sim.advice.texts import limits_text, name_of
 from sim.advice.trial_runner import TrialRunner
 from sim.analysis.words import bytes_text, ms_text, per_second_text
 from sim.cells.local import Watch, nobody_watches
-from sim.cli.terminal import plain
+from sim.cli.console.terminal import plain
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write

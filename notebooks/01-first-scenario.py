@@ -41,7 +41,7 @@ comparison
 # back-pressured vertex wait. Aligned checkpoints take longer than the interval: the next one begins when the last one ends.
 
 # %%
-from sim.analysis.picture import through_time, where_time_goes
+from sim.analysis.strategies.picture import through_time, where_time_goes
 
 through_time({name: runs[0].tables for name, runs in comparison.results.items()}, comparison.question, warmup_s=10)
 

@@ -45,8 +45,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 
-# What a folder inside a room may import of the rest of its room.
+# What a folder inside a room may import of the rest of its room.  A folder that encloses it stands for the files that lie flat there.
 INSIDE: dict[str, set[str]] = {
+    "analysis/strategies": {"analysis"},
+    "analysis/sweeps": {"analysis", "analysis/strategies"},
+    "cli/console": set(),  # no verb
     "plane/seam": set(),
     "plane/kernel": {"plane/seam"},  # the twins never meet
     "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},
@@ -59,18 +62,16 @@ INSIDE: dict[str, set[str]] = {
     "recordings/observe": {"recordings/source", "recordings/infer"},
     "sweep/file": set(),
     "sweep/spark": set(),
+    # Only `run` knows all hosts; the others know ports, which lie flat.
+    "runtime/setup": {"runtime"},
+    "runtime/observe": {"runtime"},
+    "runtime/taskmanager": {"runtime"},
+    "runtime/task": {"runtime", "runtime/taskmanager"},
+    "runtime/jobmanager": {"runtime", "runtime/observe"},
+    "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/task", "runtime/jobmanager"},
 }
-
-# The same inside the runtime: "" are its flat files, which hosts share.  Only `run` knows all hosts; the others know ports.
-RUNTIME_MAY_IMPORT: dict[str, set[str]] = {
-    "": set(),
-    "setup": {""},
-    "observe": {""},
-    "taskmanager": {""},
-    "task": {"", "taskmanager"},
-    "jobmanager": {"", "observe"},
-    "run": {"", "setup", "observe", "task", "jobmanager"},
-}
+# What the flat files of a room may import of its folders.
+FLAT: dict[str, set[str]] = {"runtime": set()}
 
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {
@@ -122,34 +123,39 @@ def test_imports_point_one_way():
 @pytest.mark.parametrize("folder", INSIDE)
 def test_folders_of_a_room_point_one_way(folder):
     """A folder imports itself, other rooms, and of its own room what the table allows."""
-    here = folder.split("/")[0]
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {folder} must not import {name}"
         for path in sorted((SIM / folder).rglob("*.py"))
         for line, name in imports(path)
-        if f"{name}.".startswith(f"sim.{here}.")
-        and not any(f"{name}.".startswith(f"sim.{allowed.replace('/', '.')}.") for allowed in {folder, *INSIDE[folder]})
+        if name.startswith(f"sim.{folder.split('/')[0]}.")
+        and not any(_stands_for(allowed, name, folder) for allowed in {folder, *INSIDE[folder]})
     ]
 
     assert wrong == []
 
 
-def test_hosts_know_ports():
-    """Inside the runtime each room imports only what its table allows."""
+@pytest.mark.parametrize("folder", FLAT)
+def test_flat_files_of_a_room_point_one_way(folder):
+    """Files that lie flat in a room import each other, and of its folders what the table allows."""
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: must not import {name}"
-        for path in (SIM / "runtime").rglob("*.py")
+        for path in sorted((SIM / folder).glob("*.py"))
         for line, name in imports(path)
-        if name.startswith("sim.runtime.")
-        and (there := _runtime_room(name.split(".")[2])) != (here := _runtime_room(path.relative_to(SIM / "runtime").parts[0]))
-        and there not in RUNTIME_MAY_IMPORT[here]
+        if name.startswith(f"sim.{folder}.") and _folder(name) not in {folder, *FLAT[folder]}
     ]
 
-    assert [] == wrong
+    assert wrong == []
 
 
-def _runtime_room(part: str) -> str:
-    return part if (SIM / "runtime" / part).is_dir() else ""
+def _stands_for(allowed: str, name: str, folder: str) -> bool:
+    if folder.startswith(f"{allowed}/"):  # it encloses the folder
+        return _folder(name) == allowed
+    return f"{name}.".startswith(f"sim.{allowed.replace('/', '.')}.")
+
+
+def _folder(name: str) -> str:
+    place = SIM.joinpath(*name.split(".")[1:])
+    return (place if place.is_dir() else place.parent).relative_to(SIM).as_posix()
 
 
 def test_the_table_itself_points_one_way():

@@ -17,7 +17,7 @@ import pandas as pd
 
 from sim.advice.settings import protocols
 from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
-from sim.analysis.answers import Limit
+from sim.analysis.sweeps.answers import Limit
 from sim.units import parse_duration
 
 __all__ = ["MEASURED", "Choice", "Limits", "Setting", "Trials", "choose", "judged", "measured", "redrawn"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.consequences import consequences
-from sim.analysis.summary import Summary, Tables, summarize
+from sim.analysis.strategies.consequences import consequences
+from sim.analysis.strategies.summary import Summary, Tables, summarize
 from sim.cells.plan import Cell
 from sim.model.scenario import Scenario
 

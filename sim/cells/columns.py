@@ -8,9 +8,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from sim.analysis.consequences import Consequences
-from sim.analysis.path import Path
-from sim.analysis.summary import Summary
+from sim.analysis.strategies.consequences import Consequences
+from sim.analysis.strategies.path import Path
+from sim.analysis.strategies.summary import Summary
 
 __all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
 

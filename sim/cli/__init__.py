@@ -12,11 +12,11 @@ import typer
 
 from sim.cli.advise import advise_on
 from sim.cli.calibrate import calibrate_environment
-from sim.cli.errors import interrupted
+from sim.cli.console.errors import interrupted
+from sim.cli.console.stopping import exit_code, is_reported, listen, stopped_by
 from sim.cli.importing import import_recording
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
-from sim.cli.stopping import exit_code, is_reported, listen, stopped_by
 from sim.cli.sweep import run_sweep
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings

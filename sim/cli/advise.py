@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
+from sim.cli.console.progress import bar
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
-from sim.cli.progress import bar
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _print(report: Report, folder: Path, spent_s: float, *, as_json: bool) -> No
     if as_json:
         print(json.dumps(report.plain(), indent=1, allow_nan=False))
         return
-    from sim.cli.terminal import put, show
+    from sim.cli.console.terminal import put, show
 
     for part in report.parts:
         if isinstance(part, str):

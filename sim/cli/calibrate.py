@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
+from sim.cli.console.progress import bar
+from sim.cli.console.terminal import show
 from sim.cli.options import JobsOption
-from sim.cli.progress import bar
 from sim.cli.recording_files import in_folder
-from sim.cli.terminal import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

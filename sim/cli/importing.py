@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, print_message, speaking
+from sim.cli.console.errors import Code, UserError, print_message, speaking
+from sim.cli.console.progress import bar
 from sim.cli.options import parsed
-from sim.cli.progress import bar
 
 if TYPE_CHECKING:
     from sim.recordings import Import, Inference, JobLog, Snapshot

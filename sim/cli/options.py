@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from sim.cli.errors import Code, UserError
+from sim.cli.console.errors import Code, UserError
 
 __all__ = [
     "ChecksOption", "ConfOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.cli.errors import print_message
+from sim.cli.console.errors import print_message
 
 __all__ = ["in_folder"]
 

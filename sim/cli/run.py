@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, Stopped, output_folder, print_message, speaking
+from sim.cli.console.errors import Code, Stopped, output_folder, print_message, speaking
+from sim.cli.console.progress import bar
+from sim.cli.console.terminal import put, show
 from sim.cli.options import (
     ChecksOption,
     Engine,
@@ -23,8 +25,6 @@ from sim.cli.options import (
     SetOption,
     in_environment,
 )
-from sim.cli.progress import bar
-from sim.cli.terminal import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[s
 
 
 def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) -> None:
-    from sim.analysis.strategies import texts
+    from sim.analysis.strategies.side_by_side import texts
 
     if study.question:
         put(f"{study.question}\n")

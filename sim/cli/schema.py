@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sim.cli.errors import Code, UserError, speaking
+from sim.cli.console.errors import Code, UserError, speaking
 
 __all__ = ["print_schema"]
 
@@ -30,7 +30,7 @@ def print_schema(
 
             print(json.dumps(json_schema(Sweep, "ckptsim sweep") if sweep else json_schema(), indent=2))
             return
-        from sim.cli.terminal import show
+        from sim.cli.console.terminal import show
 
         tables = _tables()
         if as_json:
@@ -43,7 +43,7 @@ def print_schema(
 
 
 def _tables() -> dict[str, list[tuple[str, str, str]]]:
-    from sim.analysis.measure import unit
+    from sim.analysis.sweeps.measure import unit
     from sim.cells.columns import MEANING, PROVENANCE
     from sim.metrics.schema import TABLES
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.errors import Code, Stopped, UserError, output_folder, print_message, speaking
+from sim.cli.console.errors import Code, Stopped, UserError, output_folder, print_message, speaking
+from sim.cli.console.progress import bar
+from sim.cli.console.terminal import put, show
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
-from sim.cli.progress import bar
-from sim.cli.terminal import put, show
 from sim.cli.validity import warn_outside
 
 if TYPE_CHECKING:

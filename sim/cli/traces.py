@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.errors import Code, UserError, output_folder, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
 from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def cut_windows(
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
         on_spark = spark_settings(master, conf)
-        from sim.cli.terminal import put
+        from sim.cli.console.terminal import put
         from sim.sheet import write_csv
         from sim.sweep.spark.session import session
         from sim.traces.windows import CUTS, windows
@@ -115,7 +115,7 @@ def _summary(counts: object, remarks: list[str]) -> Code:
     """Tables on stdout; what is in none of them on stderr."""
     import pandas as pd
 
-    from sim.cli.terminal import show
+    from sim.cli.console.terminal import show
 
     assert isinstance(counts, pd.DataFrame)  # noqa: S101 - importing pandas takes a second
     good, bad = counts[~counts["kind"].isin(["quarantine", "passed"])], counts[counts["kind"] == "quarantine"]

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from sim.cli.terminal import show
+from sim.cli.console.terminal import show
 
 if TYPE_CHECKING:
     import pandas as pd

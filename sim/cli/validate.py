@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from sim.cli.errors import Code, UserError, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
+from sim.cli.console.progress import bar
 from sim.cli.options import EnvironmentOption, JobsOption
-from sim.cli.progress import bar
 from sim.cli.recording_files import in_folder
 
 if TYPE_CHECKING:

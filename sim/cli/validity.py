@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.cli.errors import print_message
+from sim.cli.console.errors import print_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,11 +10,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.section import Section
-from sim.analysis.stored import stored
-from sim.analysis.strategies import Strategy, table, texts
-from sim.analysis.verdict import verdict
+from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
+from sim.analysis.strategies.side_by_side import Strategy, table, texts
+from sim.analysis.strategies.stored import stored
+from sim.analysis.strategies.verdict import verdict
 from sim.analysis.words import ms_text
 from sim.cells.cell import edges, pooled, warm
 from sim.cells.folder_name import slug

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.analysis.picture import through_time
+from sim.analysis.strategies.picture import through_time
 from sim.comparison.compare import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.sheet import write_csv

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from sim.analysis.answers import Best, Limit, best, differences, means
-from sim.analysis.effects import effects
-from sim.analysis.measure import text
 from sim.analysis.section import Section
+from sim.analysis.sweeps.answers import Best, Limit, best, differences, means
+from sim.analysis.sweeps.effects import effects
+from sim.analysis.sweeps.measure import text
 from sim.sweep.file.question import Question
 
 __all__ = ["groups", "sections", "sentence"]

@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from sim.analysis.answer_picture import answer_picture
 from sim.analysis.section import Section
+from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
 from sim.cells.local import Watch, nobody_watches

@@ -1,6 +1,6 @@
 """The columns of a sweep's rows, and what is said about them."""
 
-from sim.analysis.measure import unit
+from sim.analysis.sweeps.measure import unit
 from sim.cells.columns import MEANING, MEASURED, OUTCOME, PROVENANCE
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from sim.cli.errors import print_message
-from sim.cli.terminal import put, show
+from sim.cli.console.errors import print_message
+from sim.cli.console.terminal import put, show
 
 LONG = "k" * 4000
 NAMES = """\

@@ -10,7 +10,7 @@ import pytest
 
 from sim import __main__, cli
 from sim.cells.ending import ENDING, delayed_signals, without_handlers
-from sim.cli import stopping
+from sim.cli.console import stopping
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.analysis.answers import Limit
+from sim.analysis.sweeps.answers import Limit
 from sim.sweep.answer import sections, sentence
 from sim.sweep.file.question import Question
 

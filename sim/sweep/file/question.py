@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.analysis.answers import Limit
-from sim.analysis.measure import MeasureError, limit
+from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.measure import MeasureError, limit
 from sim.cells.columns import MEASURED
 from sim.scenario.text.problems import Path, Reading, did_you_mean
 from sim.sweep.file.design import text_of

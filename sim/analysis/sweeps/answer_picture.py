@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from sim import units
-from sim.analysis.answers import Limit, means
-from sim.analysis.measure import text
-from sim.analysis.picture import COLOURS
+from sim.analysis.strategies.picture import COLOURS
+from sim.analysis.sweeps.answers import Limit, means
+from sim.analysis.sweeps.measure import text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from sim.analysis.summary import Summary
+from sim.analysis.strategies.summary import Summary
 from sim.analysis.words import bytes_text, change_text, ms_text, per_second_text, share_text
 
 __all__ = ["Strategy", "table", "texts"]

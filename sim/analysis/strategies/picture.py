@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sim.analysis.strategies import Strategy
-from sim.analysis.summary import Tables
+from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.summary import Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ PARTS = (
 
 
 def where_time_goes(strategies: Sequence[Strategy], title: str = "") -> Figure:
-    """One bar per strategy: the parts of a checkpoint along the way of its slowest barrier (`sim.analysis.path`)."""
+    """One bar per strategy: the parts of a checkpoint along the way of its slowest barrier (`sim.analysis.strategies.path`)."""
     from matplotlib.figure import Figure
 
     lines = [line for line in strategies if line.summary.completed][::-1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sim import units
-from sim.analysis.answers import Limit
+from sim.analysis.sweeps.answers import Limit
 from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.condition import parse_condition
 from sim.foreign import Readable

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sim.cells.local import Watch, nobody_watches
-from sim.cli.errors import print_message
+from sim.cli.console.errors import print_message
 
 __all__ = ["bar"]
 

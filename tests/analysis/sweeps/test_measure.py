@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sim.analysis.answers import Limit
-from sim.analysis.measure import MeasureError, limit, text
+from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.measure import MeasureError, limit, text
 
 
 @pytest.mark.parametrize(

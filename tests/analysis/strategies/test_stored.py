@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sim.analysis.stored import stored
+from sim.analysis.strategies.stored import stored
 from sim.metrics.schema import FILES, RESTORES, SNAPSHOTS
 
 EDGES = [("source", "sink")]

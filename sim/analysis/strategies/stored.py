@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.section import Section
-from sim.analysis.summary import Tables
+from sim.analysis.strategies.summary import Tables
 from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
 
 __all__ = ["stored"]

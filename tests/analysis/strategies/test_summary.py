@@ -2,7 +2,7 @@
 
 import math
 
-from sim.analysis.summary import summarize
+from sim.analysis.strategies.summary import summarize
 
 
 def test_percentiles_are_over_completed_checkpoints(made, edges):

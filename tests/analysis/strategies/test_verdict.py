@@ -2,9 +2,9 @@
 
 import math
 
-from sim.analysis.strategies import Strategy
-from sim.analysis.summary import summarize
-from sim.analysis.verdict import verdict
+from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.verdict import verdict
 
 
 def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):

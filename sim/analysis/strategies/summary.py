@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.path import Path, path
+from sim.analysis.strategies.path import Path, path
 
 __all__ = ["Summary", "Tables", "summarize"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from sim.cli.stopping import exit_code, mark_reported, stopped_by
+from sim.cli.console.stopping import exit_code, mark_reported, stopped_by
 from sim.foreign import Readable, printable
 
 __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "print_message", "speaking", "stoppable"]

@@ -5,8 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from sim.analysis.answer_picture import answer_picture
-from sim.analysis.answers import Limit
+from sim.analysis.sweeps.answer_picture import answer_picture
+from sim.analysis.sweeps.answers import Limit
 
 
 def results(intervals=("10 s", "1 min", "30 s"), barriers=("aligned", "unaligned")):

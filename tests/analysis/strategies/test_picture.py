@@ -2,9 +2,9 @@
 
 import io
 
-from sim.analysis.picture import through_time, where_time_goes
-from sim.analysis.strategies import Strategy
-from sim.analysis.summary import summarize
+from sim.analysis.strategies.picture import through_time, where_time_goes
+from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.summary import summarize
 
 
 def test_three_panels_through_time(saturated, made):

@@ -6,7 +6,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from sim.analysis.answers import Limit, best, differences, means
+from sim.analysis.sweeps.answers import Limit, best, differences, means
 
 SETTINGS = ["interval", "barriers"]
 WORLDS = {"quiet": 0.0, "busy": 40.0, "night": -10.0}

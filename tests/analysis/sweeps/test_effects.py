@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.analysis.effects import effects
+from sim.analysis.sweeps.effects import effects
 
 
 def table(rows):

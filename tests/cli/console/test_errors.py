@@ -6,7 +6,7 @@ import pkgutil
 import pytest
 
 import sim
-from sim.cli.errors import NAMED, Code, UserError
+from sim.cli.console.errors import NAMED, Code, UserError
 from sim.foreign import Readable
 
 

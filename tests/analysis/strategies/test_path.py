@@ -1,6 +1,6 @@
 """Where a checkpoint's time goes."""
 
-from sim.analysis.path import path
+from sim.analysis.strategies.path import path
 
 
 def test_waiting_belongs_to_the_hop_where_it_happens(made, edges):

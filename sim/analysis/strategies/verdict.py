@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from sim.analysis.strategies import Strategy
+from sim.analysis.strategies.side_by_side import Strategy
 from sim.analysis.words import bytes_text, change_text, ms_text, share_text
 
 __all__ = ["verdict"]

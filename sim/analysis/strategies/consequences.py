@@ -12,7 +12,7 @@ from typing import Annotated
 
 import pandas as pd
 
-from sim.analysis.summary import Tables
+from sim.analysis.strategies.summary import Tables
 from sim.analysis.words import NONE, count_text, ms_text
 
 __all__ = ["Consequences", "consequences", "consequences_sentence", "consequences_texts"]

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.analysis.consequences import consequences, consequences_sentence, consequences_texts
+from sim.analysis.strategies.consequences import consequences, consequences_sentence, consequences_texts
 
 COMMITS = ["records", "visible_latency", "again", "lost_records", "time", "commit_latency"]
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
