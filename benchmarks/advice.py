@@ -79,7 +79,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), _quiet, jobs=1)
-        advice = report(bench, pair.limits, None, runner.run, Path(scratch), most=12, exhausted=runner.exhausted, vary=True)
+        advice = report(bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, exhausted=runner.exhausted, vary=True)
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"

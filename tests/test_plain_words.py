@@ -63,7 +63,6 @@ NOUNS = {
 ROOMS_TO_DO: dict[str, set[str]] = {
     "names": {
         "sim",
-        "sim/advice",
         "sim/analysis",
         "sim/cells",
         "sim/envelope",
@@ -106,7 +105,6 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "tests/validation",
     },
     "sentences": {
-        "sim/advice",
         "sim/analysis",
         "sim/calibration",
         "sim/recordings",

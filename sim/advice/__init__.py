@@ -1,4 +1,4 @@
-"""What `ckptsim advise` does: settings of a job are tried, judged, and one of them is advised, with what nobody knows yet.
+"""The command `advise`: it tries settings of a job, judges them, advises one, and says which unknown inputs matter.
 
 The command `advise` calls it.  Trials run as sweeps do; it knows nothing of Spark.
 """

@@ -1,4 +1,4 @@
-"""What an advised setting costs and gives beside today's: differences run by run, under the same random numbers."""
+"""What an advised setting costs and gains against today's: differences run by run, under the same random numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
 
 __all__ = ["Difference", "differences"]
 
-_SHOWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+_QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("per_second", "throughput", per_second_text),
     ("checkpoint_p50_ms", "checkpoint p50", ms_text),
     ("checkpoint_ms", "checkpoint p99", ms_text),
@@ -26,7 +26,7 @@ _SHOWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The change of one quantity.  `half_width`: of its 95 % confidence interval, infinite for a single run."""
+    """The change of one quantity.  `half_width` belongs to its 95 % confidence interval; a single run makes it infinite."""
 
     quantity: str
     today: float
@@ -50,9 +50,9 @@ class Difference:
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
-    """A difference per quantity, over the worlds both settings were run in.  A quantity that no run has is left out."""
+    """A difference per quantity, over the worlds that both settings ran in.  A quantity that no run has is left out."""
     found = []
-    for column, quantity, text in _SHOWN:
+    for column, quantity, text in _QUANTITIES:
         at = MEASURED.index(column)
         pairs = [
             (now[at], then[at])

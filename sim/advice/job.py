@@ -1,6 +1,6 @@
-"""The job to be advised on, ready to be tried: what is not a setting is left out, what arrives may be another load.
+"""The job that advice is about, made ready for trials.  Actions, faults and the end of bounded sources are taken out: they are no settings.
 
-Actions, faults and the end of bounded sources are not how a job is set.
+The option `--load` replaces what the sources emit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDLESS = 10**12
 
 
 def job_file(source: Path, text: str | None, folder: Path) -> Path:
-    """Where the scenario stands: a file somebody wrote, or what was imported, kept in the folder of the results."""
+    """The scenario file: the one somebody wrote, or an imported one, which is kept in the folder of the results."""
     if text is None:
         return source
     replace_text(folder / "job.yaml", text)
@@ -35,9 +35,9 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
 
 
 def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None) -> Bench:
-    """`overrides` are ``key=value`` of the scenario, `load_files` ``source=file.csv:column``.
+    """The bench for trials.  `overrides` are ``key=value`` of the scenario, `load_files` are ``source=file.csv:column``.
 
-    ScenarioError: it is no scenario, or several; or the load is none.
+    ScenarioError: the file holds no scenario or several, or a load cannot be read.
     """
     study = load(file, overrides)
     if len(study.scenarios) > 1:
@@ -53,14 +53,14 @@ def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *,
 
 
 def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """As it is written."""
+    """The document of the file with the overrides in it."""
     reading = Reading(str(file))
     plain: Mapping[str, Any] = apply(compose(read_text(file), reading), overrides, reading)
     return plain
 
 
 def _override_values(overrides: Sequence[str]) -> Point:
-    """They stand in the sweep file, too."""
+    """The overrides as changes of the scenario: the sweep file repeats them."""
     split = (override.partition("=") for override in overrides)
     return {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}
 

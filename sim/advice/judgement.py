@@ -1,8 +1,9 @@
 """From the results of trials to a choice: which setting, and how sure that is.
 
-A setting is judged by the share of time it loses: throughput that checkpoints cost, and recoveries times how often there are
-failures.  Of settings that keep all limits and lose no more than the best one but for chance and a per mille, the one that changes
-least is advised: today's, then what changes one thing only, then fewer checkpoints, then the simpler protocol.
+A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.
+A setting is good if it keeps all limits and loses about as little as the best one (`SAME`, `NEGLIGIBLE`).
+Of the good ones, the one that changes least is advised: today's, then what changes one thing only.  Among equals the one with fewer
+checkpoints comes first, then the simpler protocol.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from sim.units import parse_duration
 __all__ = ["MEASURED", "Choice", "Limits", "Setting", "Trials", "choose", "judged", "measured", "redrawn"]
 
 SAME, NEGLIGIBLE = 0.02, 0.001
-"""Losses that differ by less, relatively or as a share of time, are the same to whoever runs the job."""
+"""Losses that differ by less count as equal: relatively, and as a share of time."""
 DRAWS = 400
 ROUGH = {"loss": (0.0, 0.003)}
-"""What one run says of the mean, (relative, absolute) standard deviation: of throughput much more than of anything else ..."""
+"""Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
 ROUGH_ELSE = (0.1, 0.0)
 
 MEASURED = (
@@ -40,17 +41,17 @@ _Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 _Name = tuple[str, str]
 Trials = dict[_Name, dict[str, _Values]]
-"""By (interval, protocol) and world: a row per replication, columns as in MEASURED."""
+"""(interval, protocol) -> world -> a row per replication, with the columns of MEASURED."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must hold; None: nobody asks for it."""
+    """What must hold; None: no such limit."""
 
-    recovery_ms: float | None = None  # failure -> what was lost is done again
+    recovery_ms: float | None = None  # failure -> all lost work is done again
     checkpoint_ms: float | None = None  # p99 of the end-to-end duration
     loss: float | None = None  # of throughput, as a share
-    visible_ms: float | None = None  # p99 of the time until output of transactional sinks can be seen
+    visible_ms: float | None = None  # p99 of the time until output of transactional sinks is visible
 
     def of_means(self) -> list[Limit]:
         bounds = {
@@ -61,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting that was tried: means over its replications, of several worlds the worst one."""
+    """A setting that was tried.  Values are means over its replications; of several worlds the worst one counts."""
 
     interval: str
     protocol: str
@@ -70,8 +71,8 @@ class Setting:
     checkpoint_p50_ms: float
     loss: float  # of throughput
     visible_ms: float  # NaN: no sink is transactional
-    recovery_ms: float  # failure -> done again; inf: not seen
-    again_ms: float  # downtime, and what is replayed at the job's own pace
+    recovery_ms: float  # failure -> all lost work is done again; inf: not within the run
+    again_ms: float  # downtime, and replay at the job's own pace
     replayed: float  # records
     completed: float  # checkpoints
     persisted_bytes: float  # in-flight data, per checkpoint
@@ -88,18 +89,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`chosen`: None if no setting keeps the limits.  Shares are of redrawn means."""
+    """The chosen setting and how firm the choice is.  `chosen` is None if no setting keeps the limits; shares are of redrawn means."""
 
     chosen: _Name | None
-    sure: float  # the same setting is chosen again
-    same_protocol: float  # ... the same protocol at least
-    others: tuple[tuple[_Name | None, float], ...]  # what else is chosen, the most frequent first
+    same_setting: float  # share of draws that choose the same setting
+    same_protocol: float  # ... or at least the same protocol
+    others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
 
 
 def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
-    """`now`: a protocol with today's network, against whose runs without checkpoints others are held: debloating has a price, too.
+    """The values of every setting that ran.
 
-    `unlimited`: sources that always have more, so that nothing is ever caught up: what is replayed counts at the job's pace instead.
+    `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
+    `unlimited`: the sources always have more records, so no backlog is ever worked off.  Replayed records then count at the job's pace.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -129,7 +131,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
 
 
 def judged(trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf) -> tuple[Setting, ...]:
-    """In the order of the trials; `patience_ms`: how long a recovery was waited for."""
+    """The settings in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
     means = {name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()} for name, worlds in trials.items()}
     known = _known(means, limits)
     settings = []
@@ -143,7 +145,7 @@ def judged(trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float 
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
-    """The one to advise; `changes`: how many things each setting changes, none for today's."""
+    """The setting to advise.  `changes`: how many keys each setting changes; today's changes none."""
     if not settings:
         return None
     lost = np.array([[setting.lost for setting in settings]])
@@ -155,8 +157,8 @@ def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting
 def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Name, int], *, patience_ms: float = math.inf) -> Choice:
     """How often the choice would be the same if all were run again.
 
-    Means are drawn from their distribution given the replications (Student's t), those of all settings together: they met the same
-    random numbers, so what these do to all of them alike cancels.  A setting that ran once is taken to be off by a tenth.
+    Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they met the same random
+    numbers, so effects common to all cancel.  A setting that ran once is assumed to be off by a tenth.
     """
     chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms), changes)
     own = None if chosen is None else chosen.name
@@ -174,7 +176,7 @@ def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Nam
 
 
 def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
-    """The place of the setting to advise in each row; -1: none is allowed."""
+    """The index of the setting to advise, for each row; -1: none is allowed."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
@@ -186,7 +188,7 @@ def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Map
 
 
 def _bare(steady: pd.DataFrame, now: str) -> _Array:
-    """Throughput without checkpoints, of the same run if there is one: by (world, interval, replication)."""
+    """Throughput without checkpoints, from the baseline of the same run: by (world, interval, replication)."""
     own = steady["throughput_per_second"] / (1 + steady["throughput_change"])
     like: dict[tuple[str, str, int], float] = {}
     names: list[tuple[str, str, str, int]] = own.index.to_list()
@@ -197,13 +199,13 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
 
 
 def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list[Limit]:
-    """Limits that say something: output is visible at once where no sink is transactional."""
+    """The limits that apply: without a transactional sink, output is visible at once."""
     visible = any(np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values())
     return [limit for limit in limits.of_means() if limit.column != "visible_ms" or visible]
 
 
 def _worst(worlds: Mapping[str, _Values]) -> _Values:
-    """The worst of several worlds: the largest value of each quantity, the smallest number of checkpoints."""
+    """The worst over several worlds: the largest value of each quantity, the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
     found: _Values = table.max(axis=0)
     found[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)
@@ -211,9 +213,9 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
 
 
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
-    """Share of time, the mean over worlds.
+    """The share of time lost, as a mean over worlds.
 
-    The failure of a trial comes late in an interval; one of any day finds half of the interval to be done again.
+    The failure of a trial comes late in an interval.  A failure at a random time repeats half an interval on the average.
     """
     table = np.stack(list(worlds.values()))
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
@@ -227,7 +229,7 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
 
 
 def _drawn(trials: Trials) -> dict[_Name, dict[str, _Values]]:
-    """By setting and world: a row of means per draw."""
+    """A row of means per draw, for each setting and world."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
     normal = random.standard_normal((DRAWS, most))

@@ -1,6 +1,6 @@
-"""What arrives at a job that is to be advised on, if a trace says it: a busy piece of it and a usual one, as two worlds.
+"""The load of a job that advice is about, read from a trace: its busiest piece and its usual piece, as two worlds.
 
-Trials last minutes, traces days.  Limits have to hold when most arrives; what checkpoints and failures cost is the mean of both.
+Trials last minutes, traces last days.  Limits have to hold in the busiest piece; costs are the mean of both.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["arriving"]
 
 WINDOW_NS = 600 * 10**9
-"""What a trial meets between its beginning and the failure, more or less."""
+"""About as long as a trial runs before its failure."""
 WINDOWS = 1000
-"""So many pieces of a trace are looked at."""
+"""The number of pieces of a trace that are compared."""
 BUSIEST, USUAL = "busiest", "usual"
 
 
 def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, load_files: Sequence[str]) -> tuple[Point, dict[str, Point]]:
-    """(what the sources are driven by, worlds).  `plain`: the scenario as it is written; `given`: ``source=file.csv:column``.
+    """(changes of the sources' rates, worlds).  `plain` is the document of the scenario; `load_files` are ``source=file.csv:column``.
 
     ScenarioError: no such source, file or column.
     """
@@ -43,7 +43,7 @@ def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, load_file
 
 
 def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
-    """(key of the source's rate, what stands there from now on)."""
+    """(key of the source's rate, its new value)."""
     sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
     name, equals, rest = text.partition("=")
     if not equals:
@@ -70,14 +70,14 @@ def _key(plain: Mapping[str, Any], name: str) -> str:
 
 
 def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Traces that the scenario itself names."""
+    """The traces that the scenario itself names."""
     sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
     found = {f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()}
     return {key: rate for key, rate in found.items() if isinstance(rate, dict)}
 
 
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
-    """The busiest piece and the one in the middle; the whole where there is no more than one."""
+    """The busiest piece and the one in the middle.  A short trace is one world as a whole."""
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
     lengths = [length_ns(folder / rate.trace, rate.column, rate.time, rate.every) for rate in given.values()]
     if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):

@@ -1,8 +1,8 @@
-"""Which settings are run, and how often: few runs of all, more of those that may still be the one.
+"""Which settings run, and how often: all of them a few times, the promising ones more often.
 
-Intervals are tried from the shortest on, as long as longer ones can still keep the limits and pay: the longest are by far the dearest
-to simulate.  Then means are drawn anew, again and again.  Whatever is chosen in some draws, and today's setting, runs more often,
-until one setting is the choice in nearly all of them.  This is racing under common random numbers (Maron and Moore, Artificial
+Intervals are tried from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are the most
+expensive to simulate.  Then means are redrawn again and again.  Today's setting and every setting that some draw chooses run more
+often, until nearly all draws choose the same one.  This is racing under common random numbers (Maron and Moore, Artificial
 Intelligence Review 11, 1997).
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from sim.advice.judgement import NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
-from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, patient, protocols, todays
+from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
 from sim.advice.trials import Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
@@ -24,32 +24,32 @@ from sim.units import format_duration, parse_duration
 __all__ = ["Race", "Run", "excess"]
 
 SURE = 0.95
-"""A choice that comes out so often is one."""
+"""The race ends when this share of the draws makes the same choice."""
 POSSIBLE = 0.01
-"""A setting that is chosen more rarely is out of the race."""
+"""A setting that fewer draws choose leaves the race."""
 FIRST = 3
-"""Replications of those that stay in it: fewer say nothing of a spread."""
+"""Replications of the settings that stay in the race: fewer give no spread."""
 CLEARLY = 1.15
-"""How far a limit must be broken for longer intervals to be given up unseen."""
+"""Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
-"""A share of throughput that chance does not take in a run of minutes."""
+"""A share of throughput above the noise of a run of minutes."""
 SLACK = 0.8
-"""A longer interval is given up unseen where this part of its expected cost is too much already."""
+"""A longer interval is skipped if this part of its expected cost is already too much."""
 
 Run = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
-"""Undisturbed runs, those with a failure -> their rows and all rows before."""
+"""(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
 
 
 @dataclass
 class Race:
-    """A job, its limits and what has been run so far.  `run` keeps every row: the same race again runs nothing anew."""
+    """A job, its limits and all runs so far.  `run` stores every row, so a repeated race runs nothing again."""
 
     bench: Bench
     limits: Limits
     mtbf_s: float
     run: Run
-    most: int  # replications of one setting
-    exhausted: Callable[[], bool] = lambda: False  # nothing more than what must be
+    max_replications: int  # replications of one setting
+    exhausted: Callable[[], bool] = lambda: False  # True: only runs that must be are made
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -57,8 +57,8 @@ class Race:
         self.runs: dict[Candidate, int] = {}
         self.protocols: dict[str, Protocol] = {}
         self.trials: Trials = {}
-        self.given_up: list[str] = []  # intervals that were not run, and why
-        now_ns, self.now = todays(self.scenario)
+        self.given_up: list[str] = []  # reasons why intervals were skipped
+        now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
 
     @property
@@ -67,7 +67,7 @@ class Race:
 
     @property
     def changes(self) -> dict[tuple[str, str], int]:
-        """How much of today's setting each one changes."""
+        """The number of keys that each setting changes."""
         return {candidate.name: len(candidate.point) for candidate in self.runs}
 
     @property
@@ -76,7 +76,7 @@ class Race:
 
     @property
     def nearest(self) -> Setting:
-        """To the limits; of those that are as near, the one that changes least."""
+        """The setting nearest to the limits; among equals the one that changes least."""
         settings = self.settings
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + SAME)]
@@ -84,7 +84,7 @@ class Race:
 
     @property
     def cost_s(self) -> float:
-        """Processing lost to one checkpoint of the chosen protocol, at the interval where it shows best; 0: none shows."""
+        """Processing time that one checkpoint of the chosen protocol costs, at the interval where it shows best; 0: below the noise."""
         chosen = self.chosen
         alike = [setting for setting in self.settings if chosen is not None and setting.protocol == chosen.protocol]
         dearest = max(alike, key=lambda setting: setting.loss, default=None)
@@ -96,14 +96,14 @@ class Race:
         return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
-        """What would be advised for failures more often or more rarely."""
+        """The setting that would be advised at another rate of failures."""
         return choose(judged(self.trials, self.limits, mtbf_s, patience_ms=self.bench.patience_ns / 1e6), self.changes)
 
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
     def run_until_sure(self) -> None:
-        """From nothing to a choice."""
+        """Run everything that the choice needs."""
         self._all_intervals()
         self._optimum()
         if self.chosen is None:
@@ -111,11 +111,11 @@ class Race:
         self._replicate_until_sure()
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
-        """Run these so often, if they have not been."""
-        wanted = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
-        if not wanted:
+        """Bring these candidates up to so many runs."""
+        missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
+        if not missing:
             return
-        self.runs |= wanted
+        self.runs |= missing
         trials = [(trial, count) for candidate, count in self.runs.items() for trial in self.bench.trials(candidate)]
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
         failing = [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
@@ -133,7 +133,7 @@ class Race:
         left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
         advised = protocols()
         tried = [*advised, *([self.now] if self.now not in advised else [])]
-        longer = patient(self.scenario, self.now)
+        longer = with_default_timeout(self.scenario, self.now)
         self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:
             self.replicate([self.today], 1)
@@ -141,11 +141,11 @@ class Race:
             if (reason := self._not_worth(interval_ns)) is not None:
                 self.given_up.append(reason)
                 return
-            extra = [longer] if longer and interval_ns == todays(self.scenario)[0] else []
+            extra = [longer] if longer and interval_ns == todays_setting(self.scenario)[0] else []
             self.replicate([candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)], 1)
 
     def _optimum(self) -> None:
-        """Where a checkpoint costs more than chance, the interval that is best by the renewal argument is tried as well."""
+        """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""
         chosen, cost_s = self.chosen, self.cost_s
         if chosen is None or not cost_s:
             return
@@ -154,7 +154,7 @@ class Race:
         self.replicate([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
 
     def _extras(self) -> None:
-        """Nothing keeps the limits: one thing more, beside what comes nearest to them and beside today's."""
+        """If no setting keeps the limits: add single options to the nearest setting and to today's."""
         bases = dict.fromkeys([self.nearest.name, *([self.today.name] if self.today else [])])
         found = []
         for interval, name in bases:
@@ -168,13 +168,13 @@ class Race:
             choice = self.choice()
             names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
             stay = [self.candidate_of(name) for name in names if name is not None and name in self.trials]
-            fewest = min((self.runs[candidate] for candidate in stay), default=self.most)
-            if fewest >= self.most or (fewest >= FIRST and (choice.sure >= SURE or self.exhausted())):
+            fewest = min((self.runs[candidate] for candidate in stay), default=self.max_replications)
+            if fewest >= self.max_replications or (fewest >= FIRST and (choice.same_setting >= SURE or self.exhausted())):
                 return
-            self.replicate(stay, min(max(FIRST, fewest * 2), self.most))
+            self.replicate(stay, min(max(FIRST, fewest * 2), self.max_replications))
 
     def _not_worth(self, interval_ns: int) -> str | None:
-        """Why this interval and all longer ones need no run; None: they do.  Recovery and visibility grow with the interval."""
+        """The reason to skip this interval and all longer ones; None: it may pay off.  Recovery and visibility grow with the interval."""
         done = [setting for setting in self.settings if parse_duration(setting.interval) < interval_ns]
         if not done:
             return None
@@ -192,7 +192,7 @@ class Race:
 
 
 def excess(setting: Setting, limits: Limits) -> float:
-    """How far the worst limit is broken: 1.2 is a fifth too much; at most 1: none is."""
+    """By what factor the worst limit is broken: 1.2 is a fifth too much; 1 or less: all limits hold."""
     found = [getattr(setting, limit.column) / limit.at_most for limit in limits.of_means() if limit.at_most > 0]
     if not setting.completed:
         return math.inf

@@ -1,4 +1,4 @@
-"""The whole of an advice: race, comparison with today, sensitivity, configuration; for people and for machines."""
+"""The full report of an advice: choice, comparison with today, sensitivity, configuration; as text and as JSON."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ __all__ = ["Report", "report"]
 
 ASSUMED_MTBF_MS = 86_400_000.0
 ROOM = 2
-"""A checkpoint may take so many times as long as the longest one before it expires."""
+"""The timeout of checkpoints is at least so many times the longest checkpoint seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     chosen: Setting | None
-    advised: Candidate | None  # how it is set
-    parts: Sequence[str | Section]  # for people, in this order
-    data: dict[str, Any]  # for machines
+    advised: Candidate | None  # the change that sets it
+    parts: Sequence[str | Section]  # text and tables, in this order
+    data: dict[str, Any]  # the same as JSON
 
     def plain(self) -> dict[str, Any]:
-        """JSON-ready; JSON knows neither NaN nor infinity: null."""
+        """JSON-ready data; NaN and infinity become null."""
         found: dict[str, Any] = _finite(self.data)
         return found
 
 
 def report(
-    bench: Bench, limits: Limits, mtbf_ms: float | None, run: Run, folder: Path, *, most: int, exhausted: Callable[[], bool],
+    bench: Bench, limits: Limits, mtbf_ms: float | None, run: Run, folder: Path, *, max_replications: int, exhausted: Callable[[], bool],
     vary: bool,
 ) -> Report:  # fmt: skip
-    """`mtbf_ms`: None: nobody knows."""
-    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, most, exhausted)
+    """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
+    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, exhausted)
     race.run_until_sure()
     choice, chosen = race.choice(), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
     marked = _marked(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
-    parts: list[str | Section | None] = [*texts.verdict(race, choice), texts.against(race)]
+    parts: list[str | Section | None] = [*texts.verdict(race, choice), texts.comparison_with_today(race)]
     if chosen is None and race.settings:
         parts += requirements(race, planned, assumed)
     if configured:
@@ -66,10 +66,10 @@ def report(
         parts += [texts.theory(race), texts.failures(race, chosen)]
     parts += _remarks(race)
     found = sensitivity(race, marked, _served(race, marked), planned) if vary else []
-    parts += _unknown(race, marked, found, mtbf_ms)
-    parts.append(texts.tried(race))
+    parts += _unknown_inputs(race, marked, found, mtbf_ms)
+    parts.append(texts.all_settings(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
-    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(each) for each in found]}
+    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(row) for row in found]}
     candidate = None if chosen is None else race.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
 
@@ -90,12 +90,12 @@ def _remarks(race: Race) -> list[str | Section | None]:
 
 
 def _marked(bench: Bench) -> list[Unknown]:
-    """What the scenario marks, without what the user has answered since."""
+    """The unknowns that the scenario marks, without those that an override has answered."""
     return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
 
 
 def _served(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
-    """Records per second that come out of each source at most, where somebody needs to know."""
+    """The most records per second that each source can emit; computed only if a marked source is unlimited."""
     if not any(unknown.assumed == "unlimited" for unknown in marked):
         return {}
     from sim.runtime.run.simulate import simulate
@@ -107,11 +107,11 @@ def _served(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
     return {str(name): float(copies[name]) / readers[name] / (2 * SETTLED_NS / 1e9) for name in copies.index if readers[name]}
 
 
-def _unknown(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section | None]:
-    """What nobody knows, how much it matters, and what to find out first."""
+def _unknown_inputs(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section]:
+    """The unknowns, how much each matters, and which to answer first."""
     if found:
         yield section(found)
-    first = [each for each in found if each.changes or each.moves > math.log(2)]
+    first = [row for row in found if row.changes_advice or row.largest_move > math.log(2)]
     question, matters = texts.unknown_failures(race)
     if mtbf_ms is None:
         yield question
@@ -119,7 +119,7 @@ def _unknown(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity]
         yield f"Answer first: {first[0].question} ({first[0].name})"
     elif matters and mtbf_ms is None:
         yield "Answer first: how often does the job fail?"
-    varied = {each.name for each in found}
+    varied = {row.name for row in found}
     for unknown in marked:
         if unknown.is_setting:
             yield f"UNKNOWN: {unknown.question} Only what is said of today depends on it ({unknown.name} {unknown.assumed} is assumed)."
@@ -128,7 +128,7 @@ def _unknown(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity]
 
 
 def _configuration(race: Race, chosen: Setting) -> str:
-    """To paste; with a timeout that leaves room."""
+    """The configuration to paste, with a timeout that leaves room."""
     candidate = race.candidate_of(chosen.name)
     trial = next(trial for trial in race.bench.trials(candidate) if trial.kind == UNDISTURBED)
     scenario = race.bench.scenario(trial)
@@ -153,7 +153,7 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
     return {
         "advised": None if chosen is None else asdict(chosen),
         "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
-        "confidence": {"setting": choice.sure, "protocol": choice.same_protocol},
+        "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "limits": asdict(race.limits),
         "mtbf_s": race.mtbf_s,
         "checkpoint_cost_s": cost,
@@ -169,7 +169,7 @@ def _plain(sensitivity: Sensitivity) -> dict[str, Any]:
         for value, own, other in sensitivity.ends
     ]
     data = {"name": sensitivity.name, "question": sensitivity.question, "assumed": str(sensitivity.assumed)}
-    return data | {"changes": sensitivity.changes, "at": sensitivity.threshold, "ends": ends}
+    return data | {"changes": sensitivity.changes_advice, "at": sensitivity.threshold, "ends": ends}
 
 
 def _finite(value: Any) -> Any:

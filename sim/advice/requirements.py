@@ -1,6 +1,6 @@
-"""No setting keeps the limits: what about the job or its storage would have to be otherwise, so that one does.
+"""No setting keeps the limits: how much faster the storage or the operators would have to be.
 
-One thing at a time, by factors; the first that is enough is told, and what is not enough as well.
+One part changes at a time, by growing factors.  The first sufficient factor is reported, or that even the largest is not enough.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPERATORS = ("service",)
 
 
 def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[str]:
-    """A sentence per thing; `planned` collects what was run, `assumed` what stands in the scenario at what was changed."""
+    """A sentence per part of the job.  `planned` collects the trials that run, `assumed` the present values of the changed keys."""
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
     sentences = []
     for what, keys, section in (("checkpoint storage", _STORAGE, "storage"), ("operators", _OPERATORS, "job")):

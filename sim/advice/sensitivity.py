@@ -1,6 +1,6 @@
-"""How much inputs that nobody knows matter: each is varied alone, and the advice made again among the settings in question.
+"""How much unknown inputs matter: each is varied alone, and the advice is made again among the nearest settings.
 
-The lines of a tornado diagram: first what would change the advice, then what moves the numbers most.
+The rows are those of a tornado diagram: first inputs that change the advice, then those that move the numbers most.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sim.units import parse_duration
 __all__ = ["Sensitivity", "advise_if", "section", "sensitivity", "shortlist"]
 
 HALVINGS = 2
-"""Trials between the assumed value and one that changes the advice: where about it does."""
+"""Bisection steps between the assumed value and one that changes the advice."""
 SHORT = 6
 QUANTITIES = ("checkpoint_ms", "recovery_ms", "loss", "visible_ms")
 NOTICED = 0.1
-"""A quantity that moves by less is not named."""
+"""Smaller moves of a quantity are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What one unknown does to the advice.  `ends`: a value, the setting advised so far under it, and the setting advised instead."""
+    """The effect of one unknown on the advice.  `ends`: (value, setting advised so far, setting advised at that value)."""
 
     name: str
     question: str
@@ -46,17 +46,17 @@ class Sensitivity:
     threshold: str = ""  # where about the advice changes
 
     @property
-    def changes(self) -> bool:
+    def changes_advice(self) -> bool:
         return any(other is None or other.name != self.base.name for _, _, other in self.ends)
 
     @property
-    def moves(self) -> float:
+    def largest_move(self) -> float:
         """The largest factor by which a quantity of the advised setting moves, as a logarithm."""
         return max((abs(moved) for _, setting, _ in self.ends for moved in _moved(self.base, setting).values()), default=0.0)
 
 
 def shortlist(race: Race) -> list[Candidate]:
-    """The advised setting, or the one nearest to the limits, and those it would most easily be exchanged for."""
+    """The advised setting (or the one nearest to the limits) and its likeliest replacements."""
     settings = race.settings
     chosen = race.chosen or race.nearest
     intervals = sorted({parse_duration(setting.interval) for setting in settings})
@@ -71,7 +71,7 @@ def shortlist(race: Race) -> list[Candidate]:
 
 
 def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]) -> list[Sensitivity]:
-    """The most important first; `planned` collects what was run."""
+    """A row per unknown, the most important first; `planned` collects the trials that run."""
     listed = shortlist(race)
     alone = {candidate.name: {world: values[:1] for world, values in race.trials[candidate.name].items()} for candidate in listed}
     base = next(setting for setting in _judged(race, alone) if setting.name == listed[0].name)
@@ -83,17 +83,17 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
             sensitive = Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)
             own = choose(_judged(race, alone), race.changes)
             found.append(replace(sensitive, threshold=_threshold(race, listed, unknown, sensitive, own, planned)))
-    return sorted(found, key=lambda each: (not each.changes, -each.moves))
+    return sorted(found, key=lambda row: (not row.changes_advice, -row.largest_move))
 
 
 def section(found: Sequence[Sensitivity]) -> Section:
-    """A line each; a column for every quantity that moves."""
-    moving = [column for column in QUANTITIES if any(_moves(each, column) for each in found)]
+    """A row per unknown; a column for every quantity that moves."""
+    moving = [column for column in QUANTITIES if any(_moves(row, column) for row in found)]
     header = ["input", "assumed", "varied", *(LIMITED[column] for column in moving), "advice"]
     rows = [
-        [each.name, str(each.assumed), " ... ".join(str(value) for value, _, _ in each.ends),
-         *(_quantity(each, column) for column in moving), _advice(each)]
-        for each in found
+        [row.name, str(row.assumed), " ... ".join(str(value) for value, _, _ in row.ends),
+         *(_quantity(row, column) for column in moving), _advice(row)]
+        for row in found
     ]  # fmt: skip
     return Section("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
 
@@ -105,7 +105,7 @@ def _judged(race: Race, trials: Trials) -> tuple[Setting, ...]:
 def advise_if(
     race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int]
 ) -> tuple[Setting | None, Setting | None] | None:
-    """(the first of the settings, what would be advised) if the job were otherwise; None: it cannot be so."""
+    """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario."""
     trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra)]
     try:
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
@@ -123,27 +123,27 @@ def advise_if(
 def _threshold(
     race: Race, listed: Sequence[Candidate], unknown: Unknown, found: Sensitivity, own: Setting | None, planned: dict[Trial, int]
 ) -> str:
-    """``above about 4 GB``; empty: the advice holds, or between the values there is nothing."""
+    """The value where the advice changes: ``above about 4 GB``; empty: it never changes, or the range is too narrow to halve."""
     places = []
     for value, _, other in found.ends:
         if _name(other) == _name(own):
             continue
         try:
-            inside, outside = Quantity.parse(unknown.assumed), Quantity.parse(value)
+            near, far = Quantity.parse(unknown.assumed), Quantity.parse(value)
         except QuantityError:
             continue
-        less = outside.value < inside.value
+        less = far.value < near.value
         for _ in range(HALVINGS):
-            middle = inside.between(outside, 0.5, log=True)
-            if middle.value in (inside.value, outside.value):
+            middle = near.between(far, 0.5, log=True)
+            if middle.value in (near.value, far.value):
                 break
             if (there := advise_if(race, listed, {unknown.key: middle.written()}, planned)) is None:
                 break
             if _name(there[1]) == _name(own):
-                inside = middle
+                near = middle
             else:
-                outside = middle
-        middle = inside.between(outside, 0.5, log=True)
+                far = middle
+        middle = near.between(far, 0.5, log=True)
         about = Quantity(middle.kind, Fraction(f"{float(middle.value):.2g}")).written()
         places.append(f"{'below' if less else 'above'} about {about}")
     return " and ".join(places)
@@ -154,7 +154,7 @@ def _name(setting: Setting | None) -> tuple[str, str] | None:
 
 
 def _moved(base: Setting, other: Setting | None) -> dict[str, float]:
-    """By quantity: the logarithm of the factor; of a share of throughput, per cents count."""
+    """Quantity -> logarithm of the factor by which it moves; throughput loss moves by tenths."""
     if other is None:
         return {}
     moved = {}
@@ -183,7 +183,7 @@ def _quantity(found: Sensitivity, column: str) -> str:
 
 
 def _advice(found: Sensitivity) -> str:
-    if not found.changes:
+    if not found.changes_advice:
         return "holds"
     if found.threshold:
         others = {name_of(_name(other)) for _, _, other in found.ends if _name(other) != found.base.name}

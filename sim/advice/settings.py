@@ -1,7 +1,7 @@
-"""What can be set about a job: how barriers travel, how often, how much data is in flight.  Each is a change of the scenario.
+"""The settings of a job that advice can change: barriers, interval, data in flight.  Each is a change of the scenario.
 
-`protocols` are tried at every interval, from what changes least about a job to what changes most; `extras` are single things beside
-them, tried where those do not do, or to see what they would give.
+`protocols` are tried at every interval, from the smallest change of a job to the largest.  `extras` are single options on top of them.
+They are tried where no protocol keeps the limits.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.model.scenario import Scenario
 
-__all__ = ["NICE_NS", "Candidate", "Protocol", "candidate", "extras", "intervals", "patient", "protocols", "todays"]
+__all__ = ["NICE_NS", "Candidate", "Protocol", "candidate", "extras", "intervals", "protocols", "todays_setting", "with_default_timeout"]
 
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * _S for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
 TIMEOUT_NS = 600 * _S
-"""execution.checkpointing.timeout unless somebody says otherwise: what is tried is not cut short by less."""
+"""execution.checkpointing.timeout unless the job sets it: no trial has a shorter one."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
 SMALL_SEGMENT, FEW_FLOATING = 8192, 2
@@ -36,16 +36,16 @@ class Protocol:
     name: str
     point: Point = field(hash=False)
     aligned: bool = True  # the barrier never overtakes data
-    is_configuration: bool = True  # else it takes another version of Flink or of the job
+    is_configuration: bool = True  # False: it needs another version of Flink or of the job
 
     @property
     def barriers(self) -> str:
-        """Without what is said beside them."""
+        """The way of barriers, without further options."""
         return self.name.partition(", ")[0]
 
 
 def protocols() -> tuple[Protocol, ...]:
-    """Every way of barriers that its record has advice try."""
+    """Every way of barriers that advice tries."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
 
 
@@ -57,7 +57,7 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One setting to be tried; `point` is what differs from today's."""
+    """A setting to try; `point` is the change against today's."""
 
     interval: str
     protocol: str
@@ -68,8 +68,8 @@ class Candidate:
         return self.interval, self.protocol
 
 
-def todays(scenario: Scenario) -> tuple[int | None, Protocol]:
-    """How the job is set now: the interval [ns] (None: no checkpoints) and the protocol."""
+def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
+    """Today's setting: the interval [ns] (None: no checkpoints) and the protocol."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
     known = [protocol for protocol in protocols() if protocol.name == name]
@@ -78,8 +78,8 @@ def todays(scenario: Scenario) -> tuple[int | None, Protocol]:
 
 
 def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: float | None) -> list[int]:
-    """What is tried, in ns, ascending: a grid, today's, and what limits leave room for."""
-    now_ns, _ = todays(scenario)
+    """The intervals to try [ns], ascending: a grid, today's, and those that the limits allow."""
+    now_ns, _ = todays_setting(scenario)
     found = {*INTERVALS_NS, *([now_ns] if now_ns else [])}
     for bound_ms, part in ((recovery_ms, 2), (visible_ms, 2)):
         if bound_ms is not None:
@@ -89,33 +89,33 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
 
 
 def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candidate:
-    """A setting as a change of today's; the one of today changes nothing."""
-    now_ns, now = todays(scenario)
+    """A setting as a change of today's setting; today's own changes nothing."""
+    now_ns, now = todays_setting(scenario)
     if (interval_ns, protocol.name) == (now_ns, now.name):
         return Candidate(format_duration(interval_ns), protocol.name, {})
     change: Point = {} if interval_ns == now_ns else {"checkpoint.interval": format_duration(interval_ns)}
     network = scenario.cluster.network
     for key, value in protocol.point.items():
         if key == _DEBLOAT and (value == "on") == (network.debloat is not None):
-            continue  # as it is, with the target somebody may have chosen
+            continue  # as it is, with the user's own target
         if key != _BARRIERS or protocol.barriers != now.barriers:
             change[key] = value
     if scenario.checkpoint.timeout_ns < TIMEOUT_NS:
         change["checkpoint.timeout"] = format_duration(TIMEOUT_NS)
     if not protocol.aligned and scenario.checkpoint.max_concurrent > 1:
-        change["checkpoint.max-concurrent"] = 1  # Flink runs unaligned ones one by one
+        change["checkpoint.max-concurrent"] = 1  # Flink runs unaligned checkpoints one at a time
     return Candidate(format_duration(interval_ns), protocol.name, change)
 
 
-def patient(scenario: Scenario, now: Protocol) -> Protocol | None:
-    """Today's protocol with a timeout that cuts nothing short; None: it has one."""
+def with_default_timeout(scenario: Scenario, now: Protocol) -> Protocol | None:
+    """Today's protocol with a longer timeout; None: its timeout is long enough."""
     if scenario.checkpoint.timeout_ns >= TIMEOUT_NS:
         return None
     return Protocol(f"{now.name}, timeout {format_duration(TIMEOUT_NS)}", now.point, now.aligned)
 
 
 def extras(scenario: Scenario, base: Protocol) -> Iterator[Protocol]:
-    """`base` with one thing more."""
+    """`base` with one further option each."""
     network, state = scenario.cluster.network, scenario.checkpoint.state
 
     def base_with(name: str, point: Point, *, is_configuration: bool = True) -> Protocol:
@@ -136,5 +136,5 @@ def extras(scenario: Scenario, base: Protocol) -> Iterator[Protocol]:
 
 
 def _works_before(vertex: Vertex) -> bool:
-    """Whether an operator does something before it passes the barrier on."""
+    """Whether an operator works before it forwards the barrier."""
     return vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0

@@ -1,4 +1,4 @@
-"""The trials of an advice as a sweep file, so that anybody can look at them and run them again: ``ckptsim sweep sweep.yaml``."""
+"""The trials of an advice as a sweep file, so that anybody can inspect and repeat them: ``ckptsim sweep sweep.yaml``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["write_sweep"]
 
 
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
-    """`trials`: how many replications of each; `assumed`: what stands in the scenario at other keys that are varied."""
+    """Write the file.  `trials`: the replications of each; `assumed`: present values of further keys that trials vary."""
     text = "".join(f"{line}\n" for line in _lines(file, bench, trials, assumed))
     replace_text(file, text)
 
@@ -40,7 +40,7 @@ def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mappi
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:
-    """What a trial has at keys that it does not change."""
+    """The present values of the keys that a trial may leave unchanged."""
     options, network = scenario.checkpoint, scenario.cluster.network
     interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
     barriers: Any = options.barriers.kind

@@ -1,4 +1,4 @@
-"""Advice in words: the tables and sentences an engineer would paste into a ticket."""
+"""The tables and sentences of an advice, fit to paste into a ticket."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from sim.analysis.theory import daly, renewal, young
 from sim.analysis.words import bytes_text, change_text, ms_text
 from sim.units import parse_duration
 
-__all__ = ["against", "closest", "failures", "name_of", "share", "theory", "tried", "unknown_failures", "value_text", "verdict"]
+__all__ = [
+    "all_settings",
+    "closest",
+    "comparison_with_today",
+    "failures",
+    "name_of",
+    "share",
+    "theory",
+    "unknown_failures",
+    "value_text",
+    "verdict",
+]
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
 COUNTED = 0.005
-"""Other choices that come out more rarely are not named."""
+"""Rarer alternatives are not listed."""
 
 
 def verdict(race: Race, choice: Choice) -> list[str]:
@@ -42,13 +53,13 @@ def _sure(choice: Choice) -> str:
     alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (
-        f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.sure)} of cases, "
+        f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.same_setting)} of cases, "
         f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
     )
 
 
 def closest(race: Race) -> list[str]:
-    """Which setting comes nearest, which limit it breaks and by how much."""
+    """The setting nearest to the limits, and by how much it breaks them."""
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
@@ -59,8 +70,8 @@ def closest(race: Race) -> list[str]:
     return [f"Closest: {name_of(near.name)} breaks {', '.join(broken)}{kept}."]
 
 
-def against(race: Race) -> Section | None:
-    """What changes; None: nothing does, or there is nothing to compare with."""
+def comparison_with_today(race: Race) -> Section | None:
+    """A table of differences; None: nothing changes, or today's setting takes no checkpoints."""
     chosen, today = race.chosen, race.today
     if chosen is None or today is None or chosen.name == today.name:
         return None
@@ -71,8 +82,8 @@ def against(race: Race) -> Section | None:
     return Section(title, ["", "today", "advised", "difference"], rows)
 
 
-def tried(race: Race) -> Section:
-    """Every setting; those that break a limit say which."""
+def all_settings(race: Race) -> Section:
+    """A table of all settings; a remark lists the limits each one breaks."""
     visible = any(math.isfinite(setting.visible_ms) for setting in race.settings)
     header = ["setting", "runs", "checkpoints p99", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
@@ -98,7 +109,7 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
 
 
 def theory(race: Race) -> str:
-    """Closed forms beside the simulated optimum."""
+    """Optimal intervals by closed formulas, next to the simulated one."""
     cost, mtbf_s = race.cost_s, race.mtbf_s
     if not cost:
         return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
@@ -109,19 +120,19 @@ def theory(race: Race) -> str:
 
 
 def failures(race: Race, chosen: Setting) -> str:
-    """What would be advised if failures were rarer or more frequent."""
+    """The advice for rarer and for more frequent failures."""
     advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
     if {other.name for other in advised.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
-    each = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
-    return f"How often the job fails matters: {'; '.join(each)}."
+    cases = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
+    return f"How often the job fails matters: {'; '.join(cases)}."
 
 
 def unknown_failures(race: Race) -> tuple[str, bool]:
-    """Nobody said how often the job fails; and whether it matters."""
+    """(question about the rate of failures, whether its answer would change the advice)."""
     own = race.chosen
     moved = []
-    for step in range(1, 21):  # from today's assumption up to ten times as often, as rarely
+    for step in range(1, 21):  # up to ten times as often, and as rarely, as assumed
         for power in (-step, step):
             other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
             if (None if other is None else other.name) != (None if own is None else own.name):

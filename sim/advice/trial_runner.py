@@ -1,4 +1,4 @@
-"""Runs what an advice asks for, keeps every row in a folder, and counts what it costs."""
+"""Runs the trials of an advice, stores every row in a folder, and adds up the processor time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["Shown", "TrialRunner"]
+__all__ = ["Display", "TrialRunner"]
 
-Shown = Callable[[Sequence[Cell], Tally], AbstractContextManager[Watch]]
-"""Shows people how the missing cells are doing."""
+Display = Callable[[Sequence[Cell], Tally], AbstractContextManager[Watch]]
+"""(missing cells, tally) -> a context that displays their progress."""
 
 
 class TrialRunner:
     def __init__(
-        self, folder: Path, shown: Shown, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
+        self, folder: Path, display: Display, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
         conf: Mapping[str, str] | None = None, budget_s: float = float("inf"),
     ) -> None:  # fmt: skip
         self.store = Store(folder)
-        self._shown = shown
+        self._display = display
         self._sweep = partial(sweep, engine=engine, jobs=jobs, master=master, conf=conf)
         self._budget_s = budget_s
         self._planned: dict[str, Cell] = {}
@@ -42,11 +42,11 @@ class TrialRunner:
         """The rows of undisturbed runs, of their baselines, and of those with a failure."""
         planned, tally = [*with_baselines(cells(steady)), *cells(failing)], Tally()
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
-        with self._shown(self.store.missing(planned), tally) as watch:
+        with self._display(self.store.missing(planned), tally) as watch:
             return self._sweep(planned, self.store, watch=watch, on_row=tally.seen)
 
     def spent_s(self) -> float:
-        """Processor time of all rows, whenever they ran."""
+        """Processor time of all stored rows of these trials."""
         own = {cell.id for cell in self._planned.values()}
         return sum(row["cpu_s"] or 0.0 for name, row in self.store.rows().items() if name in own)
 

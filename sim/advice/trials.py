@@ -1,7 +1,7 @@
-"""How a setting is tried: a run undisturbed, for what it costs, and one with a failure.
+"""How a setting is tried: one undisturbed run, for its cost, and one run with a failure.
 
-The failure comes late in an interval, when most has to be done again, and after the job has settled; the run then lasts long
-enough to see whether it recovers within the limit.  Both are changes of the scenario, so that a sweep file can say them.
+The failure comes late in an interval, when the most work is lost, and after the job has settled.  The run then lasts long enough to
+show whether the job recovers within the limit.  Both runs are plain changes of the scenario, so a sweep file can describe them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "
 
 _S = 1_000_000_000
 SETTLED_NS = 60 * _S
-"""Queues are full and the protocol is in its stride."""
+"""Until then queues have filled and checkpoints have become regular."""
 PERIODS, OBSERVED_NS = 2, 60 * _S
-"""An undisturbed run sees at least so many intervals, and so long."""
+"""The least an undisturbed run observes: so many intervals, and so much time."""
 LATE = (9, 10)
-"""The failure comes after this part of an interval: what is done again is most of it."""
+"""The part of an interval before the failure, as a ratio: nearly all of its work is lost."""
 PATIENCE_NS = 180 * _S
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
@@ -35,7 +35,7 @@ UNDISTURBED, FAILURE = "undisturbed", "failure"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One setting, in one world, undisturbed or not; `point` is the whole change of the scenario."""
+    """A setting in one world, undisturbed or not; `point` is the complete change of the scenario."""
 
     world: str
     candidate: Candidate
@@ -48,14 +48,14 @@ class Trial:
 
 
 def observed_s(interval: str) -> float:
-    """How long an undisturbed run is watched after it has settled."""
+    """How long an undisturbed run is observed after it has settled."""
     return _observed_ns(parse_duration(interval)) / 1e9
 
 
 class Bench:
-    """The job to be tried: a scenario file, and what is different in every trial of it.
+    """The job under trial: a scenario file, and the changes common to all trials.
 
-    `worlds`: by name what is varied beside the setting, e.g. the piece of a load's trace; one without a change is the job as it is.
+    `worlds`: name -> further changes, e.g. a piece of the load's trace.  The unnamed world without changes is the job as it is.
     """
 
     def __init__(self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None) -> None:
@@ -66,7 +66,7 @@ class Bench:
         self._loaded: dict[str, Scenario] = {}
 
     def trials(self, candidate: Candidate, extra: Point | None = None, world: str | None = None) -> Iterator[Trial]:
-        """Both kinds, in all worlds or in one; `extra` comes last."""
+        """Both kinds of trial, in all worlds or in one; `extra` overrides the changes of the world."""
         for name in self.worlds if world is None else [world]:
             for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
                 point = {**self.common, **self.worlds.get(name, {}), **(extra or {}), **candidate.point}
@@ -95,7 +95,7 @@ class Bench:
         }  # fmt: skip
 
     def _failure(self, interval_ns: int) -> Point:
-        periods = max(-(-SETTLED_NS // interval_ns), 1)  # of them one at least completes before the failure
+        periods = max(-(-SETTLED_NS // interval_ns), 1)  # at least one of them completes before the failure
         failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
         fault = {"kill": "random-task", "at": format_duration(failure_ns)}
         return {"run.duration": format_duration(failure_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}

@@ -1,7 +1,7 @@
-"""What nobody knows about a job: values that a scenario file marks UNKNOWN, and other values that are as plausible.
+"""The unknown inputs of a job: values that its scenario file marks UNKNOWN, and plausible other values.
 
-How far a plausible range reaches depends on what is asked: state and bandwidth may be off by an order of magnitude, what a record takes
-by a factor of two, for that much can be seen of a job.
+State and bandwidth may be off by a factor of ten, for nobody can see them from outside.  Service times are visible in metrics, so two
+is enough for them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Unknown", "plausible", "unknowns"]
 
 _MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
-"""Keys of `checkpoint` that are settings: the advice is about them."""
+"""Keys of `checkpoint` that are settings: advice chooses them."""
 _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
     "size": (Fraction(1, 10), Fraction(10)),  # of state
     "bandwidth": (Fraction(1, 10), Fraction(10)),
@@ -34,14 +34,14 @@ _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
 }
 _ELSE = (Fraction(1, 2), Fraction(2))
 _KEEPS_UP = (Fraction(4, 5), Fraction(19, 20))
-"""Shares of what a job can serve at most: a source that offers so much leaves no backlog."""
+"""Shares of the greatest rate that a job can serve: at these it keeps up."""
 _SHIPS = ("hash", "rebalance", "forward")
 _PROFILES = ("2.x", "1.20")
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """`path`: where in the scenario; `assumed`: what stands there."""
+    """A marked value.  `path` is its place in the scenario, `assumed` the value there."""
 
     path: Path
     assumed: Any
@@ -49,12 +49,12 @@ class Unknown:
 
     @property
     def key(self) -> str:
-        """As an override is written."""
+        """The key of an override."""
         return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in self.path)
 
     @property
     def name(self) -> str:
-        """``sink: state size``."""
+        """The input in plain text: ``sink: state size``."""
         if self.path[0] == "job":
             return f"{self.path[1]}: {' '.join(str(step) for step in self.path[2:])}"
         return " ".join(map(str, self.path))
@@ -65,7 +65,7 @@ class Unknown:
 
 
 def unknowns(text: str) -> list[Unknown]:
-    """All marks of a scenario file, in its order: a comment at the end of a line, or lines of it above."""
+    """All marks of a scenario file, in its order.  A mark is a comment at the end of the value's line, or on lines above it."""
     reading = Reading("scenario")
     plain = compose(text, reading)
     places: dict[int, Path] = {}
@@ -77,19 +77,19 @@ def unknowns(text: str) -> list[Unknown]:
     for number, line in enumerate(lines, 1):
         if (match := _MARK.search(line)) is None:
             continue
-        words, at = [match[1]], number
+        remark, at = [match[1]], number
         if line.lstrip().startswith("#"):
             at += 1
             while at <= len(lines) and lines[at - 1].lstrip().startswith("#"):
-                words.append(lines[at - 1].lstrip(" #"))
+                remark.append(lines[at - 1].lstrip(" #"))
                 at += 1
         if (place := places.get(at)) is not None:
-            found.append(Unknown(place, _at(plain, place), " ".join(words).partition("Assumed:")[0].strip()))
+            found.append(Unknown(place, _at(plain, place), " ".join(remark).partition("Assumed:")[0].strip()))
     return found
 
 
 def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
-    """Other values, the smallest first; none: nothing to try.  `served_per_second`: records of a source that the job can serve."""
+    """Other values, ascending; empty: none to try.  `served_per_second`: the greatest rate that the source can emit."""
     value, last = unknown.assumed, str(unknown.path[-1])
     if unknown.is_setting:
         return []

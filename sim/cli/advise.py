@@ -101,7 +101,7 @@ def _advised(
     file = job_file(source, text, folder)
     bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)
     warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
-    return report(bench, limits, mtbf_ms, runner.run, folder, most=most, exhausted=runner.exhausted, vary=unknowns)
+    return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, exhausted=runner.exhausted, vary=unknowns)
 
 
 def _read(source: Path) -> tuple[str, str | None]:

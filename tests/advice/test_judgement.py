@@ -141,9 +141,9 @@ def test_confidence_is_what_replications_give():
     close = {"aligned": 2990.0, "unaligned": 60.0}
     unsure = again(results(duration=close, cost=dict.fromkeys(close, 0.0), noise=0.05), checkpoint_ms=3000)
 
-    assert 1.0 == again(results(), checkpoint_ms=3000).sure
+    assert 1.0 == again(results(), checkpoint_ms=3000).same_setting
     assert "aligned" == unsure.chosen[1]
-    assert 0.3 < unsure.sure < 0.95
+    assert 0.3 < unsure.same_setting < 0.95
     assert "unaligned" == unsure.others[0][0][1]
 
 

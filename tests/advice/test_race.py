@@ -110,7 +110,7 @@ def test_a_close_race_goes_on_to_the_end(job):
     found = race(job, run, most=8, checkpoint_ms=1000)
 
     assert 8 == run.asked["30 s", "aligned"]
-    assert found.choice().sure < 0.95
+    assert found.choice().same_setting < 0.95
 
 
 def test_nothing_keeps_the_limits(job):
@@ -130,9 +130,9 @@ def test_what_nobody_knows_is_varied(job):
     planned = {}
     first, second = sensitivity(found, [service, size], {}, planned)
 
-    assert ("sink: state size", True, "above about 2.4 MB") == (first.name, first.changes, first.threshold)
+    assert ("sink: state size", True, "above about 2.4 MB") == (first.name, first.changes_advice, first.threshold)
     assert ["100 kB", "10 MB"] == [value for value, _, _ in first.ends]
-    assert ("sink: service", False, "") == (second.name, second.changes, second.threshold)
+    assert ("sink: service", False, "") == (second.name, second.changes_advice, second.threshold)
     assert ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"] == section([first, second]).rows[0][:4]
     assert "holds" == section([first, second]).rows[1][-1]
     assert planned

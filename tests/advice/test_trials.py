@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.settings import candidate, extras, intervals, patient, protocols, todays
+from sim.advice.settings import candidate, extras, intervals, protocols, todays_setting, with_default_timeout
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import FAILURE, UNDISTURBED, Bench
 from sim.model.cluster import Debloat
@@ -73,8 +73,8 @@ def test_a_protocol_of_ones_own_stays(study):
     scenario = study.scenarios[1]
     own = replace(scenario, cluster=replace(scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloat(target_ns=S // 2))))
 
-    assert "unaligned" == todays(scenario)[1].name
-    assert "unaligned, debloating" == todays(own)[1].name
+    assert "unaligned" == todays_setting(scenario)[1].name
+    assert "unaligned, debloating" == todays_setting(own)[1].name
     assert {"checkpoint.barriers": "aligned"} == candidate(own, S, PROTOCOLS[1]).point
     assert {"cluster.network.debloat": "off"} == candidate(own, S, PROTOCOLS[-1]).point
 
@@ -84,7 +84,7 @@ def test_one_thing_more(bench):
     names = [one.name for one in extras(bench.load({}), PROTOCOLS[0])]
 
     assert ["aligned, segments of 8 KiB", "aligned, incremental", "aligned, local recovery"] == names
-    assert "aligned, timeout 10 min" == patient(bench.load({}), PROTOCOLS[0]).name
+    assert "aligned, timeout 10 min" == with_default_timeout(bench.load({}), PROTOCOLS[0]).name
     assert "aligned, 2 floating buffers" in [one.name for one in extras(bench.load({"cluster.profile": "1.20"}), PROTOCOLS[0])]
 
 
