@@ -129,6 +129,20 @@ OUTSIDE = (
         f"{RUNTIME}setup/test_redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
     ),
     Rule(
+        "a rescale begins from the savepoint of its own stop",
+        "runtime/run/instances.py",
+        "(world.outcome.finished.triggered and not _stopped_with(world))",
+        "False",
+        f"{RUNTIME}run/test_segments.py::test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled",
+    ),
+    Rule(
+        "a stop that fails is requested again",
+        "runtime/run/instances.py",
+        "                request(world.context, world.job.coordinator, segment.stop)\n",
+        "                pass\n",
+        f"{RUNTIME}run/test_segments.py::test_a_stop_that_fails_is_requested_again",
+    ),
+    Rule(
         "requests under way stay with their task when others are rescaled",
         "runtime/setup/redistribution.py",
         "            after.late[new] = before.late[old]\n",

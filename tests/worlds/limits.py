@@ -71,11 +71,13 @@ def _reasons(result: Result) -> set[str]:
 
 
 def _limits_met(scenario: Scenario, reasons: set[str]) -> Iterator[int]:
-    """Times that are over, as the reasons of failures say [ns]."""
-    if any("CHECKPOINT_EXPIRED" in reason for reason in reasons):
+    """Times that are over, as the reasons of failures say [ns].  A checkpoint also expires while a request is repeated again and again."""
+    expired = any("CHECKPOINT_EXPIRED" in reason for reason in reasons)
+    unanswered = any(saved in reason for reason in reasons for saved in ("no answer within", *SAVED))
+    if expired:
         yield scenario.checkpoint.timeout_ns
-    if any(saved in reason for reason in reasons for saved in ("no answer within", *SAVED)):
-        if scenario.storage.retry.timeout_ns is not None:
-            yield scenario.storage.retry.timeout_ns
+    if (expired or unanswered) and scenario.storage.retry.timeout_ns is not None:
+        yield scenario.storage.retry.timeout_ns
+    if unanswered:
         logs = [vertex.state.changelog for vertex in scenario.job.vertices if vertex.state is not None]
         yield from (log.upload_timeout_ns for log in logs if log is not None and log.upload_timeout_ns is not None)

@@ -81,3 +81,12 @@ def test_an_overtaken_barrier_leaves_captures_alone():
 
     assert () == result.violations
     assert "FINISHED" == result.job_status
+
+
+def test_a_rescale_begins_from_its_own_savepoint():
+    """The stop for it fails, and the job ends by itself: an older savepoint would commit again what came after it."""
+    result = ran("rescale-stop-fails")
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+    assert ["task"] == result.recoveries["kind"].tolist()

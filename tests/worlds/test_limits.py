@@ -24,8 +24,8 @@ faults: [{storage: outage, at: 300 ms, lasts: 100 ms}]
 """
 
 
-def world():
-    return loads(LIMITED, name="limited").scenarios[0]
+def world(text=LIMITED):
+    return loads(text, name="limited").scenarios[0]
 
 
 def result(*checkpoints, causes=(), status="RUNNING"):
@@ -43,7 +43,15 @@ EXPIRED, SAVED = result(("CHECKPOINT_EXPIRED", 250)), result(("CHECKPOINT_ASYNC_
 
 @pytest.mark.parametrize(("took_ms", "is_reason"), [(240, False), (250, False), (251, True)])
 def test_a_time_out_is_the_reason_if_something_takes_longer(took_ms, is_reason):
-    assert is_reason == exceeded(world(), EXPIRED, result(("", 100), ("", took_ms)))
+    patient = LIMITED.replace(", retry: {timeout: 150 ms}", "")
+
+    assert is_reason == exceeded(world(patient), EXPIRED, result(("", 100), ("", took_ms)))
+
+
+@pytest.mark.parametrize(("took_ms", "is_reason"), [(150, False), (151, True)])
+def test_a_checkpoint_expires_while_a_request_is_repeated(took_ms, is_reason):
+    """A file that takes longer than the time-out of its request never arrives, however long the checkpoint waits."""
+    assert is_reason == exceeded(world(), EXPIRED, result(("", took_ms)))
 
 
 @pytest.mark.parametrize(

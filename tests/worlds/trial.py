@@ -24,7 +24,7 @@ __all__ = ["Outcome", "differences", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
-LIFTED_PATIENCE = 20  # ... for one without limits, which may wait for slow storage for minutes
+LIFTED_PATIENCE = (20, 1000)  # ... for one without limits, which may wait for slow storage for minutes, rarely for hours
 MOST_CPU_S = 60  # of one world
 
 
@@ -109,8 +109,11 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
 
 def _held_up(scenario: Scenario, result: Result, patience: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
-    free = simulate(_longer(lifted(scenario, result), LIFTED_PATIENCE if patience > 1 else patience))
-    return (_judged(scenario, free).kind == "" or _hangs(free)) and exceeded(scenario, result, free)
+    for times in LIFTED_PATIENCE if patience > 1 else (patience,):
+        free = simulate(_longer(lifted(scenario, result), times))
+        if _judged(scenario, free).kind == "" or _hangs(free):
+            return exceeded(scenario, result, free)
+    return False
 
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:

@@ -10,17 +10,18 @@ from sim.protocol.vocabulary import CheckpointRequested, RequestKind, Savepoint,
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 
-__all__ = ["schedule"]
+__all__ = ["request", "schedule"]
 
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
     """Have every action of the scenario asked for in its time."""
     for action in context.scenario.actions:
-        request = lambda action=action: _request(context, coordinator, action)  # noqa: E731
-        context.env.call_in(max(0, action.at_ns - context.env.now), request)
+        in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
+        context.env.call_in(max(0, action.at_ns - context.env.now), in_its_time)
 
 
-def _request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
+def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
+    """Ask for it now, whatever its time."""
     now = context.env.now
     savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
     if savepoint.stop is not None:

@@ -14,6 +14,7 @@ from sim.model.stored import StateFile, StoredSnapshot
 from sim.protocol.reasons import FailureReason
 from sim.protocol.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
+from sim.runtime.jobmanager.actions import request
 from sim.runtime.observe.endless import endless
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.segments import Segment, segments
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from sim.runtime.run.world import World
 
 __all__ = ["Chain", "NothingToBeginFrom"]
+
+STOP_AGAIN_NS = 10_000_000_000
+"""After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress
+(`kubernetes.operator.observer.progress-check.interval`)."""
 
 
 class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
@@ -46,11 +51,10 @@ class Chain:
             world = self.build(segment.scenario, beginning)
             self.worlds.append(world)
             world.start()
-            left_ns = max(0, segment.until_ns - world.env.now)  # none, if the segment before it took longer than it was to
-            world.env.run(until=world.env.timeout(left_ns) | world.outcome.failed | world.outcome.finished)
+            self._run(world, segment)
             if number + 1 < len(parts):
-                over = world.outcome.failed.triggered or (world.outcome.finished.triggered and world.env.now < segment.at_ns)
-                if (segment.kind == "rescale" and over) or world.env.now >= self.scenario.run.duration_ns:
+                ended = world.outcome.failed.triggered or (world.outcome.finished.triggered and not _stopped_with(world))
+                if (segment.kind == "rescale" and ended) or world.env.now >= self.scenario.run.duration_ns:
                     return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
                 try:
                     beginning = self._next(world, parts[number + 1])
@@ -99,6 +103,18 @@ class Chain:
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [_restore_row(world, world.beginning, snapshots, directories) for world in self.worlds if world.beginning is not None]
 
+    def _run(self, world: World, segment: Segment) -> None:
+        """To the end of the segment.  A stop that did not come to pass, because a task failed meanwhile, is requested again."""
+        outcome = world.outcome
+        while True:
+            left_ns = max(0, segment.until_ns - world.env.now)  # none, if the segment before it took longer than it was to
+            wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - world.env.now, 0) + STOP_AGAIN_NS)
+            world.env.run(until=world.env.timeout(wait_ns) | outcome.failed | outcome.finished)
+            if outcome.failed.triggered or outcome.finished.triggered or world.env.now >= segment.until_ns:
+                return
+            if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in world.stats.values()):
+                request(world.context, world.job.coordinator, segment.stop)
+
     def _next(self, world: World, segment: Segment) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
@@ -125,6 +141,7 @@ class Chain:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
         kept = [row for row in world.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
+        kept = [row for row in kept if row.checkpoint in _stopped_with(world)] or kept
         kept += [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance and not kept]
         if not kept:
             raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
@@ -138,6 +155,11 @@ class Chain:
         if not restorable(snapshot, directories, copied=copied, exists=world.job.files.exists):
             raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
         return snapshot
+
+
+def _stopped_with(world: World) -> set[int]:
+    """The completed savepoint that the job was stopped with; empty if it was not."""
+    return {checkpoint for checkpoint, stats in world.stats.items() if stats.stops and stats.status == "COMPLETED"}
 
 
 def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:

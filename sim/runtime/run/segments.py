@@ -18,8 +18,8 @@ __all__ = ["Segment", "segments", "with_parallelism"]
 
 class Segment(NamedTuple):
     scenario: Scenario  # its job, and what is asked of it
-    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier ...
-    at_ns: int  # ... but not before: whatever ends until then ends for good
+    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier
+    stop: Action | None = None  # with which it is to stop, so that the next segment begins from that savepoint
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the segment before it
     kind: Literal["instance", "rescale"] = "instance"
 
@@ -33,25 +33,27 @@ def _instances(scenario: Scenario) -> list[Segment]:
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # no second belongs to two
-        several.append(Segment(replace(scenario, actions=actions), until_ns, until_ns, chain.start_from))
+        several.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
         begin_ns = until_ns
     return several
 
 
 def _rescaled(scenario: Scenario) -> list[Segment]:
-    several, job, start_from, begin_ns = [], scenario.job, "checkpoint", 0
+    several: list[Segment] = []
+    job, begin_ns = scenario.job, 0
+    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"
     for rescale in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < rescale.at_ns)
-        until_ns = rescale.at_ns
+        until_ns, stop = rescale.at_ns, None
         if rescale.savepoint:
-            actions, until_ns = (*actions, Action(rescale.at_ns, "native", "no-drain")), scenario.run.duration_ns
-        several.append(Segment(replace(scenario, job=job, actions=actions), until_ns, rescale.at_ns, start_from, "rescale"))  # type: ignore[arg-type]
+            stop = Action(rescale.at_ns, "native", "no-drain")
+            actions, until_ns = (*actions, stop), scenario.run.duration_ns
+        several.append(Segment(replace(scenario, job=job, actions=actions), until_ns, stop, start_from, "rescale"))
         job, begin_ns = with_parallelism(job, dict(rescale.parallelism)), rescale.at_ns
         start_from = "savepoint" if rescale.savepoint else "checkpoint"
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
     end_ns = scenario.run.duration_ns
-    last = Segment(replace(scenario, job=job, actions=actions), end_ns, end_ns, start_from, "rescale")  # type: ignore[arg-type]
-    return [*several, last]
+    return [*several, Segment(replace(scenario, job=job, actions=actions), end_ns, None, start_from, "rescale")]
 
 
 def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:

@@ -157,7 +157,7 @@ class Rescale(Section):
     parallelism: dict[str, Parallelism] = Field(min_length=1)
     """Vertex -> its new parallelism."""
     from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None
-    """The latest completed checkpoint (default), or a savepoint taken for it."""
+    """The latest completed checkpoint (default), or a savepoint taken for it; one that fails is requested again after 10 s."""
 
 
 def _one_or_several(value: object) -> str:

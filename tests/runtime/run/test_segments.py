@@ -17,13 +17,13 @@ LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
 MORE = (("stage0", 3), ("sink", 4))
 
 
-def rescaling(kind, *, savepoint=False, parallelism=MORE, faults=(), engine=ENGINE, sink_ns=12 * MS):
+def rescaling(kind, *, savepoint=False, parallelism=MORE, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()):
     """At 3 s, while a slow sink keeps the queues full."""
     job = chain(2, sink_ns=sink_ns, rate=100)
-    job = Job(tuple(replace(vertex, source=LOG) if vertex.source else vertex for vertex in job.vertices))
+    job = Job(tuple(replace(vertex, source=log) if vertex.source else vertex for vertex in job.vertices))
     base = replace(
-        scenario(job, kind, seconds=16, interval_ms=400), restart=Restart("fixed-delay", delay_ns=300 * MS), faults=faults,
-        rescale=(Rescale(3 * SECOND, parallelism, savepoint=savepoint),),
+        scenario(job, kind, seconds=24, interval_ms=400), restart=Restart("fixed-delay", delay_ns=300 * MS), faults=faults,
+        rescale=(Rescale(3 * SECOND, parallelism, savepoint=savepoint),), actions=actions,
     )  # fmt: skip
     return simulate(base, engine=engine)
 
@@ -122,6 +122,31 @@ def test_a_job_that_has_come_to_its_end_is_not_rescaled():
 
         assert "FINISHED" == result.job_status
         assert 0 == len(result.recoveries)
+
+
+KILLED_WHILE_STOPPING = (Fault(Kill("sink", 1), When((3200 * MS,))),)
+SAVEPOINT_BEFORE = (Action(1 * SECOND),)
+
+
+def test_a_stop_that_fails_is_requested_again():
+    """A kill aborts its savepoint.  The job restarts, runs on, and is rescaled from the next one: not from an older savepoint."""
+    log = Source((Rate(0, Fraction(100)),), 1500)
+    result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE, log=log)
+    stops = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+    assert ["FAILED", "COMPLETED"] == stops["status"].tolist()
+    assert [3000, 13_000] == [int(trigger) for trigger in stops["trigger_timestamp"]]
+    assert begun(result)["restored_checkpoint"] == stops["id"].iloc[1]
+
+
+def test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled():
+    """An older savepoint is no place to begin from: what came after it has been committed."""
+    result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE)
+
+    assert "FINISHED" == result.job_status
+    assert ["task"] == result.recoveries["kind"].tolist()
 
 
 def test_nothing_is_rescaled_after_the_end_of_the_run():
