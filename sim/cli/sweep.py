@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,6 +113,7 @@ def _answer(swept: SweepResult) -> None:
     """What the sweep file wants to know."""
     if swept.definition.question is None:
         return
+    from sim.analysis.strategies.picture import save
     from sim.whole_file import replace_file
 
     if swept.definition.text:
@@ -122,7 +124,7 @@ def _answer(swept: SweepResult) -> None:
     if swept.sentence:
         put(f"\n{swept.sentence}\n")
     if (figure := swept.picture()) is not None:
-        replace_file(swept.folder / "answer.png", lambda path: figure.savefig(path, format="png"))
+        replace_file(swept.folder / "answer.png", partial(save, figure))
 
 
 def _exit_code(table: pd.DataFrame, folder: Path) -> Code:

@@ -6,10 +6,11 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sim.analysis.strategies.picture import through_time
+from sim.analysis.strategies.picture import save, through_time
 from sim.comparison.compare import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.sheet import write_csv
@@ -32,7 +33,7 @@ def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequen
     warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name
     figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
-    replace_file(folder / PICTURE, lambda path: figure.savefig(path, format="png"))
+    replace_file(folder / PICTURE, partial(save, figure))
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.side_by_side import Strategy
 from sim.analysis.strategies.summary import Tables
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["through_time", "where_time_goes"]
+__all__ = ["save", "through_time", "where_time_goes"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe-Ito: told apart with any colour vision."""
@@ -42,6 +43,14 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
     durations.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
     durations.set_title(title, loc="left", fontsize="medium", wrap=True)
     return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """As PNG.  Drawn once: `savefig` of a figure whose layout is constrained draws it twice, for the same bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has types for figures, not for this
+    canvas.print_png(path)
 
 
 def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:

@@ -2,7 +2,7 @@
 
 import io
 
-from sim.analysis.strategies.picture import through_time, where_time_goes
+from sim.analysis.strategies.picture import save, through_time, where_time_goes
 from sim.analysis.strategies.side_by_side import Strategy
 from sim.analysis.strategies.summary import summarize
 
@@ -18,6 +18,17 @@ def test_three_panels_through_time(saturated, made):
     assert image.getvalue().startswith(b"\x89PNG")
     assert ["checkpoint [s]", "queued data [MB]", "back-pressure [%]"] == [axes.get_ylabel() for axes in figure.axes]
     assert [4.0] == [float(line.get_ydata()[0]) for line in figure.axes[0].lines if line.get_marker() == "x" and len(line.get_ydata())]
+
+
+def test_a_picture_is_drawn_once_and_is_what_savefig_gives(saturated, tmp_path):
+    """Both as matplotlib would lay it out: with room for the legend beside the panels."""
+    image, file = io.BytesIO(), tmp_path / "picture.png"
+    runs = {"aligned, of a long name": saturated(5700, 3100).tables()}
+
+    through_time(runs, "Why?").savefig(image, format="png")
+    save(through_time(runs, "Why?"), file)
+
+    assert image.getvalue() == file.read_bytes()
 
 
 def test_bars_add_up_to_the_checkpoint(saturated, made, edges):
