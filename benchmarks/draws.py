@@ -1,4 +1,4 @@
-"""The draws of ``sim.model.random`` as endless iterators, computed in blocks: how a SimPy model would consume them.
+"""The draws of ``sim.model.randomness.streams`` as endless iterators, computed in blocks: how a SimPy model would consume them.
 
 A baseline that computed one hash per record in Python would be slow for a reason that has nothing to do with SimPy.
 """
@@ -10,7 +10,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from sim.model.random import MASK32, Stream
+from sim.model.randomness.streams import MASK32, Stream
 
 __all__ = ["choices", "values"]
 

@@ -18,7 +18,7 @@ import simpy
 from benchmarks.draws import choices, values
 from benchmarks.simpy_parts import Barrier, Channel, Gate, Output, Process
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import PlaneSpec, Ship
 
 __all__ = ["IdiomaticModel", "check_supported"]

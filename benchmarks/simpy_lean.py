@@ -15,7 +15,7 @@ from benchmarks.simpy_idiomatic import check_supported
 from benchmarks.simpy_lean_state import ASLEEP, BUSY, HARD, IDLE, SOFT, Channel, Task
 from benchmarks.simpy_parts import Barrier, Process
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 
 __all__ = ["LeanModel"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sim.model.job import Distribution
-from sim.model.quantiles import quantile_table
+from sim.model.randomness.quantiles import quantile_table
 from sim.plane.seam.interface import Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
 
 __all__ = ["SIZES", "Outcome", "Snapshot", "Workload", "chain", "with_total", "workload"]

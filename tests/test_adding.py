@@ -12,9 +12,9 @@ from sim.advice.settings import protocols
 from sim.envelope.features import features
 from sim.metrics import schema
 from sim.metrics.schema import Column
-from sim.model.backends import BACKENDS, BackendKind
-from sim.model.barriers import BARRIERS, UNALIGNED, BarrierKind
-from sim.model.shipping import SHIPPING, Shipping
+from sim.model.catalogs.backends import BACKENDS, BackendKind
+from sim.model.catalogs.barriers import BARRIERS, UNALIGNED, BarrierKind
+from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
 from sim.scenario import ScenarioError, json_schema, loads
@@ -25,7 +25,7 @@ from sim.scenario.grammar.section import Section
 from sim.scenario.storage import with_storage
 from sim.scenario.storage.page import StoragePage
 from sim.state.backends import MAKERS
-from sim.storage.flat import FlatStorage
+from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, MediumPage
 from sim.traces import formats
 

@@ -50,10 +50,21 @@ INSIDE: dict[str, set[str]] = {
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb
+    "model/catalogs": set(),
+    "model/randomness": {"model"},
     "plane/seam": set(),
     "plane/kernel": {"plane/seam"},  # the twins never meet
     "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},
     "plane/reference": {"plane/seam"},
+    "protocol/barriers": {"protocol"},
+    "protocol/strategies": {"protocol", "protocol/barriers"},
+    "protocol/task": {"protocol", "protocol/strategies", "protocol/barriers"},  # coordinator and tasks meet as events only
+    "protocol/coordinator": {"protocol", "protocol/strategies"},
+    "protocol/commit": {"protocol"},
+    "protocol/recovery": {"protocol"},
+    "protocol/snapshots": {"protocol"},
+    "storage/bandwidth": {"storage"},
+    "storage/media": {"storage", "storage/bandwidth"},
     "scenario/text": set(),
     "scenario/grammar": {"scenario/text"},
     "scenario/distribution": {"scenario/text", "scenario/grammar"},
@@ -71,7 +82,7 @@ INSIDE: dict[str, set[str]] = {
     "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/task", "runtime/jobmanager"},
 }
 # What the flat files of a room may import of its folders.
-FLAT: dict[str, set[str]] = {"runtime": set()}
+FLAT: dict[str, set[str]] = {"runtime": set(), "protocol": set(), "model": {"model/catalogs"}}
 
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backends import BACKENDS
-from sim.model.barriers import BARRIERS, BarrierKind
+from sim.model.catalogs.backends import BACKENDS
+from sim.model.catalogs.barriers import BARRIERS, BarrierKind
 from sim.sweep.file.design import Point
 from sim.units import format_duration
 

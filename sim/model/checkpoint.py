@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.barriers import Barriers
+from sim.model.catalogs.barriers import Barriers
 from sim.model.state import StateOptions
 
 __all__ = ["Barriers", "CheckpointOptions"]

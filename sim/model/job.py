@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.shipping import SHIPPING, Shipping
+from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 

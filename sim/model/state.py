@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.backends import BACKENDS, BackendKind
+from sim.model.catalogs.backends import BACKENDS, BackendKind
 
 __all__ = ["Changelog", "Lsm", "State", "StateOptions"]
 

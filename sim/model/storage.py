@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalog import Catalog
+from sim.model.catalogs.catalog import Catalog
 from sim.model.job import Distribution
 
 __all__ = [

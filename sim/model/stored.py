@@ -1,6 +1,6 @@
 """What lies in checkpoint storage, as nouns: a state file, a completed snapshot, and how a job takes one over.
 
-Who writes files and how long that takes is the business of others; what becomes of them is `sim.protocol.shared_state`'s.
+Who writes files and how long that takes is the business of others; what becomes of them is `sim.protocol.snapshots.shared_state`'s.
 """
 
 from __future__ import annotations

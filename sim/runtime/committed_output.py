@@ -12,7 +12,7 @@ from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 
 if TYPE_CHECKING:
-    from sim.protocol.committables import Committable
+    from sim.protocol.commit.committables import Committable
 
 __all__ = ["CommittedOutput"]
 

@@ -16,7 +16,7 @@ from sim.checkers.state import Stamp
 from sim.model.stored import SnapshotType
 from sim.plane.seam.interface import DataPlane, Position
 from sim.plane.seam.layout import Layout
-from sim.protocol.committables import Committable
+from sim.protocol.commit.committables import Committable
 from sim.state.files import FrozenState, Handle
 from sim.storage.ledger import FileId
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from sim.checkers.state import Brought
-from sim.protocol.finishing import Finishing, TaskEnd
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
+from sim.protocol.task.finishing import Finishing, TaskEnd
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.state.files import Handle
 from sim.storage.work import Work

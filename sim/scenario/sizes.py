@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.model.backends import BACKENDS
-from sim.model.shipping import SHIPPING
+from sim.model.catalogs.backends import BACKENDS
+from sim.model.catalogs.shipping import SHIPPING
 from sim.model.state import Lsm
 
 if TYPE_CHECKING:

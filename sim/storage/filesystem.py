@@ -11,13 +11,13 @@ import simpy
 
 from sim.model.storage import Disk, Retry, Storage
 from sim.storage.attempts import Attempts
-from sim.storage.cards import Cards
-from sim.storage.disk import LocalDisk
-from sim.storage.flat import FlatStorage
+from sim.storage.bandwidth.cards import Cards
+from sim.storage.bandwidth.disk import LocalDisk
+from sim.storage.bandwidth.network import Network
 from sim.storage.ledger import FileId, FileLedger
+from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, Medium
 from sim.storage.merging import MergedFiles
-from sim.storage.network import Network
 from sim.storage.parallel import in_parallel
 from sim.storage.stream import Stream
 from sim.storage.work import Work

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sim.model.catalog import Catalog
+from sim.model.catalogs.catalog import Catalog
 from sim.storage.attempts import Attempts
-from sim.storage.cards import Cards
+from sim.storage.bandwidth.cards import Cards
+from sim.storage.bandwidth.network import Network
 from sim.storage.ledger import Name
-from sim.storage.network import Network
 from sim.storage.work import Work
 
 __all__ = ["MEDIA", "Medium", "MediumPage", "Sink"]
@@ -48,7 +48,7 @@ class Medium(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediumPage:
-    """How a kind of storage works: a file of this room defines one for each kind of `STORAGES`."""
+    """How a kind of storage works: a file of `media` defines one for each kind of `STORAGES`."""
 
     name: str
     make: Callable[[Attempts, Network, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run

@@ -13,7 +13,7 @@ from benchmarks.driver import drive, outcome
 from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SECOND, Outcome, Workload, chain, with_total, workload
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.reference import ReferencePlane
 
 BASELINES = [pytest.param(IdiomaticModel, id="idiomatic"), pytest.param(LeanModel, id="lean")]

@@ -16,8 +16,8 @@ import pytest
 
 from sim.plane.kernel.plane import KernelPlane
 from sim.plane.seam.interface import Position
-from sim.protocol.finishing import DataEnded
 from sim.protocol.options import Ending
+from sim.protocol.task.finishing import DataEnded
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.jobmanager.restore import Restore

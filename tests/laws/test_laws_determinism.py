@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from sim.model.job import Job, Source, Vertex
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from tests.laws.small_jobs import chain, run, scenario, scenarios
 
 

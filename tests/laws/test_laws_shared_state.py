@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sim.model.directories import Directories
 from sim.model.stored import StateFile
-from sim.protocol.relocation import restorable, verdict
-from sim.protocol.snapshot_store import (
+from sim.protocol.snapshots.relocation import restorable, verdict
+from sim.protocol.snapshots.snapshot_store import (
     DeleteDirectory,
     FailedOver,
     LoseAcknowledgement,

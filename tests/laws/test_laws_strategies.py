@@ -12,7 +12,7 @@ from sim.model.cluster import Storage
 from sim.model.job import Input, Job, Snapshot, Source, Vertex
 from sim.protocol.phases import ASYNC_OPERATE, Phases
 from sim.protocol.strategies import strategy
-from sim.protocol.task import TaskCheckpointing
+from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.runtime.run.world import World
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, run, scenario, scenarios, source
 

@@ -24,10 +24,10 @@ import pytest
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Storage
-from sim.model.fault_times import gap_ns
 from sim.model.faults import Fault, FaultLaw, Kill, Restart, When
 from sim.model.job import Distribution, Job, Snapshot, Source, Vertex
-from sim.model.random import stream
+from sim.model.randomness.fault_times import gap_ns
+from sim.model.randomness.streams import stream
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.runtime.run.world import World
 

@@ -12,7 +12,7 @@ from statistics import mean
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.quantiles import quantile_table
+from sim.model.randomness.quantiles import quantile_table
 from sim.plane import build
 from sim.plane.seam.interface import Kind
 from sim.plane.seam.spec import Edge, PlaneSpec, Ship, Source, Vertex

@@ -7,29 +7,29 @@ from tests.mutations.rule import Rule
 __all__ = ["ENDS"]
 
 ENDS_OF_WORLDS = "tests/worlds/test_ends.py::test_"
-PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/test_", "tests/laws/test_laws_", "tests/runtime/", "tests/plane/test_rules_"
+PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/", "tests/laws/test_laws_", "tests/runtime/", "tests/plane/test_rules_"
 
 FINISHED = (
     Rule(
         "a naive end is known when its readers have read it",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "    return () if end.unread else (ReportFinished(),)\n",
         "    return (ReportFinished(),)\n",
-        f"{PROTOCOL}finishing.py::test_naive_tasks_end_one_after_the_other",
+        f"{PROTOCOL}task/test_finishing.py::test_naive_tasks_end_one_after_the_other",
     ),
     Rule(
         "finished tasks are not waited for",
-        "protocol/plan.py",
+        "protocol/coordinator/plan.py",
         "    return Plan(trigger, running, finished)\n",
         "    return Plan(trigger, graph.tasks, finished)\n",
-        f"{PROTOCOL}checkpoint_plan.py::test_behind_a_finished_pointwise_writer",
+        f"{PROTOCOL}coordinator/test_checkpoint_plan.py::test_behind_a_finished_pointwise_writer",
     ),
     Rule(
         "a task behind finished writers is triggered itself",
-        "protocol/plan.py",
+        "protocol/coordinator/plan.py",
         "        if task in running and not any(",
         "        if task in running and any(",
-        f"{PROTOCOL}checkpoint_plan.py::test_the_last_task_is_triggered_itself",
+        f"{PROTOCOL}coordinator/test_checkpoint_plan.py::test_the_last_task_is_triggered_itself",
     ),
     Rule(
         "FINAL counts for later numbers",
@@ -43,10 +43,10 @@ FINISHED = (
 FAILURES = (
     Rule(
         "a failure takes its whole region along",
-        "protocol/regions.py",
+        "protocol/recovery/regions.py",
         "    return frozenset().union(*(region for region in of if region & tasks))\n",
         "    return tasks\n",
-        f"{PROTOCOL}regions.py::test_a_failure_restarts_its_whole_region_only",
+        f"{PROTOCOL}recovery/test_regions.py::test_a_failure_restarts_its_whole_region_only",
     ),
     Rule(
         "draws go on where the position is",
@@ -64,20 +64,20 @@ FAILURES = (
     ),
     Rule(
         "nothing restarts a job that has made the savepoint it stops with",
-        "protocol/recovery.py",
+        "protocol/recovery/recovery.py",
         "        if event.stopped:\n",
         "        if False:\n",
-        f"{PROTOCOL}recovery.py::test_nothing_restarts_a_job_that_has_stopped_with_a_savepoint",
+        f"{PROTOCOL}recovery/test_recovery.py::test_nothing_restarts_a_job_that_has_stopped_with_a_savepoint",
     ),
 )
 
 OUTSIDE = (
     Rule(
         "a task that stops where it stands ignores the end of its inputs",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "ended = DataEnded(event.now, self.ending)",
         "ended = DataEnded(event.now, Ending.DRAIN)",
-        f"{PROTOCOL}finishing.py::test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands",
+        f"{PROTOCOL}task/test_finishing.py::test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands",
     ),
     Rule(
         "the end of the input waits for the answers to requests",
@@ -196,10 +196,10 @@ WATCHING = (
     ),
     Rule(
         "a task fails with the savepoint it has begun to stop with",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "        return self.stop == aborted and",
         "        return self.stop != aborted and",
-        "tests/protocol/test_finishing.py::test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with",
+        "tests/protocol/task/test_finishing.py::test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with",
     ),
     Rule(
         "a barrier that was overtaken is not noted",

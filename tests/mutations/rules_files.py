@@ -6,78 +6,78 @@ from tests.mutations.rule import Rule
 
 __all__ = ["FILES"]
 
-PROTOCOL, LAWS, RUNTIME = "tests/protocol/test_", "tests/laws/test_laws_shared_state.py::", "tests/runtime/"
+PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_shared_state.py::", "tests/runtime/"
 
 FILES = (
     Rule(
         "a shared file stays as long as the lowest retained checkpoint names it",
-        "protocol/shared_state.py",
+        "protocol/snapshots/shared_state.py",
         "entry.last_used < lowest_retained]",
         "entry.last_used <= lowest_retained]",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "naming a file again keeps it alive",
-        "protocol/shared_state.py",
+        "protocol/snapshots/shared_state.py",
         "changes[file.key] = SharedFile(file, old.created_by, checkpoint)",
         "changes[file.key] = old",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "files that were not claimed are not deleted",
-        "protocol/shared_state.py",
+        "protocol/snapshots/shared_state.py",
         "entry.created_by > self.highest_not_claimed and ",
         "",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "a claimed native savepoint goes as a whole",
-        "protocol/shared_state.py",
+        "protocol/snapshots/shared_state.py",
         " and entry.created_by not in self.indivisible)",
         ")",
-        f"{PROTOCOL}shared_state.py::test_a_claimed_native_savepoint_goes_as_a_whole",
+        f"{PROTOCOL}snapshots/test_shared_state.py::test_a_claimed_native_savepoint_goes_as_a_whole",
     ),
     Rule(
         "without a claim the first checkpoint is full",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         'full_required=claim == "no-claim",',
         "full_required=False,",
         f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
     ),
     Rule(
         "failing over to a snapshot that was not claimed needs a full checkpoint again",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "full_required=foreign and self.rearms_full",
         "full_required=False",
         f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
     ),
     Rule(
         "a restored snapshot that was not claimed stays when it is subsumed",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "private = _private(old) if mine and not indivisible else ()",
         "private = _private(old) if not indivisible else ()",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(
         "the shared files of a late acknowledgement are registered",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "        if shared:\n",
         "        if shared and one is not None:\n",
-        f"{PROTOCOL}snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
+        f"{PROTOCOL}snapshots/test_snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
     ),
     Rule(
         "the private files of a late acknowledgement are deleted",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "            return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)\n",
         "            return after, ()\n",
-        f"{PROTOCOL}snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
+        f"{PROTOCOL}snapshots/test_snapshot_store.py::test_a_late_acknowledgement_registers_what_it_shares",
     ),
     Rule(
         "a savepoint is not retained",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "        if completed.is_savepoint:\n",
         "        if False:\n",
-        f"{PROTOCOL}snapshot_store.py::test_a_savepoint_is_the_users",
+        f"{PROTOCOL}snapshots/test_snapshot_store.py::test_a_savepoint_is_the_users",
     ),
     Rule(
         "absolute paths lead back to the old place",
@@ -88,7 +88,7 @@ FILES = (
     ),
     Rule(
         "a file that is gone is missed by the snapshots that name it",
-        "protocol/relocation.py",
+        "protocol/snapshots/relocation.py",
         "        return all(map(exists, snapshot.files))\n",
         "        return True\n",
         f"{LAWS}test_law_40_a_file_nobody_names_is_not_missed",
@@ -123,17 +123,17 @@ FILES = (
     ),
     Rule(
         "a job instance goes on counting after its snapshot",
-        "protocol/coordinator.py",
+        "protocol/coordinator/coordinator.py",
         "failures, restored + 1, ",
         "failures, 1, ",
         f"{RUNTIME}run/test_instances.py::test_a_chain_goes_on_where_it_was",
     ),
     Rule(
         "tasks are asked for everything where nothing may be reused",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         'return "full" if requested',
         'return "checkpoint" if requested',
-        f"{PROTOCOL}snapshot_store.py::test_without_a_claim_the_first_checkpoint_is_full",
+        f"{PROTOCOL}snapshots/test_snapshot_store.py::test_without_a_claim_the_first_checkpoint_is_full",
     ),
     Rule(
         "a job begins from a copy only if the copy is whole",
@@ -144,16 +144,16 @@ FILES = (
     ),
     Rule(
         "an acknowledgement that names what is gone comes to nothing",
-        "protocol/snapshot_store.py",
+        "protocol/snapshots/snapshot_store.py",
         "            return self, (LoseAcknowledgement(event.checkpoint),)\n",
         "            pass\n",
         f"{RUNTIME}jobmanager/test_snapshot_files.py::test_increments_that_overlap_lose_each_others_files",
     ),
     Rule(
         "a write under way goes on to its end when its file is given up",
-        "storage/object_store.py",
+        "storage/media/object_store.py",
         "        if not self._busy:\n",
         "        if True:\n",
-        "tests/storage/test_object_store.py::test_a_write_whose_file_is_given_up_goes_on_to_its_end",
+        "tests/storage/media/test_object_store.py::test_a_write_whose_file_is_given_up_goes_on_to_its_end",
     ),
 )

@@ -6,62 +6,66 @@ from tests.mutations.rule import Rule
 
 __all__ = ["FINISHING"]
 
-END, PLAN, LAWS = "tests/protocol/test_finishing.py::", "tests/protocol/test_checkpoint_plan.py::", "tests/laws/test_laws_finish.py::"
-COORDINATOR, STOP = "tests/protocol/test_coordinator.py::", "tests/runtime/jobmanager/test_stop_with_savepoint.py::"
+END, PLAN, LAWS = (
+    "tests/protocol/task/test_finishing.py::",
+    "tests/protocol/coordinator/test_checkpoint_plan.py::",
+    "tests/laws/test_laws_finish.py::",
+)
+COORDINATOR, STOP = "tests/protocol/coordinator/test_coordinator.py::", "tests/runtime/jobmanager/test_stop_with_savepoint.py::"
 
 FINISHING = (
     Rule(
         "the final checkpoint of a task is the first one after its end of data",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "if after.data_ended and after.final is None:",
         "if after.final is None:",
         f"{END}test_a_task_waits_for_the_first_checkpoint_after_its_end",
     ),
     Rule(
         "a task waits until the end of its data is read on every output channel",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "end.state is EndState.WAITING and not unread and",
         "end.state is EndState.WAITING and",
         f"{END}test_a_task_waits_until_its_output_is_read",
     ),
     Rule(
         "a task waits for the end of its inputs",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         " and not end.inputs_open and end.durable:",
         " and end.durable:",
         f"{END}test_a_task_waits_for_the_end_of_its_inputs",
     ),
     Rule(
         "no snapshot begins once a task leaves, those under way end",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "if end.state is EndState.LEAVING and not end.open:",
         "if end.state is EndState.LEAVING:",
         f"{END}test_a_task_waits_for_snapshots_under_way",
     ),
     Rule(
         "with a stop only its own savepoint counts",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "return self.completed >= self.stop",
         "return True",
         f"{END}test_with_a_stop_only_its_savepoint_counts",
     ),
     Rule(
         "operators finish only in a job that drains",
-        "protocol/finishing.py",
+        "protocol/task/finishing.py",
         "return (after, (FinishOperators(),)) if event.ending is Ending.DRAIN else _ended(after)",
         "return after, (FinishOperators(),)",
         f"{END}test_a_job_that_stops_where_it_stands_finishes_nothing",
     ),
     Rule(
         "one running writer is enough behind an all-to-all edge",
-        "protocol/plan.py",
+        "protocol/coordinator/plan.py",
         "enough = any if link.predecessors is None else all",
         "enough = all",
         f"{PLAN}test_behind_one_running_writer_of_many",
     ),
     Rule(
         "without FLIP-147 there is no checkpoint once a task has finished",
-        "protocol/plan.py",
+        "protocol/coordinator/plan.py",
         " or (finished and not after_finish)",
         "",
         f"{PLAN}test_before_flip_147",
@@ -89,35 +93,35 @@ FINISHING = (
     ),
     Rule(
         "union state lets no checkpoint complete that holds the end of some of its tasks only",
-        "protocol/union_state.py",
+        "protocol/coordinator/union_state.py",
         "if self.vertices and not self.vertices.isdisjoint(",
         "if self.vertices and self.vertices.isdisjoint(",
-        "tests/protocol/test_union_state.py::test_a_vertex_finishes_in_all_of_its_tasks_or_in_none",
+        "tests/protocol/coordinator/test_union_state.py::test_a_vertex_finishes_in_all_of_its_tasks_or_in_none",
     ),
     Rule(
         "without FLIP-147 an end aborts what is pending",
         "protocol/barriers/handler.py",
         "after, commands = (self, ()) if self.pending is None else _aborted(",
         "after, commands = (self, ()) if True else _aborted(",
-        "tests/protocol/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
+        "tests/protocol/barriers/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
     ),
     Rule(
         "the savepoint a job stops with is announced",
-        "protocol/coordinator.py",
+        "protocol/coordinator/coordinator.py",
         "NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if pending.stops else commands",
         "NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if False else commands",
         f"{COORDINATOR}test_the_savepoint_a_job_stops_with_is_announced",
     ),
     Rule(
         "a failed stop fails the job",
-        "protocol/coordinator.py",
+        "protocol/coordinator/coordinator.py",
         "if pending.stops and reason not in _JOB_IS_DOWN:",
         "if False:",
         f"{COORDINATOR}test_a_failed_stop_fails_the_job",
     ),
     Rule(
         "a job that does not stop after all takes periodic checkpoints again",
-        "protocol/coordinator.py",
+        "protocol/coordinator/coordinator.py",
         "_going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())",
         "(after, ())",
         f"{COORDINATOR}test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on",

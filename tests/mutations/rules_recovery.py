@@ -6,56 +6,56 @@ from tests.mutations.rule import Rule
 
 __all__ = ["RECOVERY"]
 
-_RESTART, _RECOVERY = "tests/protocol/test_restart.py::test_", "tests/protocol/test_recovery.py::test_"
+_RESTART, _RECOVERY = "tests/protocol/recovery/test_restart.py::test_", "tests/protocol/recovery/test_recovery.py::test_"
 _HOST, _DEALT = "tests/runtime/jobmanager/test_recovery_host.py::test_", "tests/runtime/setup/test_redistribution.py::test_"
 _LAWS = "tests/laws/test_laws_failures.py::test_"
 
 RECOVERY = (
     Rule(
         "failures before the restart they would cause are merged into it",
-        "protocol/restart.py",
+        "protocol/recovery/restart.py",
         "if self.next_restart_ns is not None and now <= self.next_restart_ns:",
         "if False:",
         f"{_RESTART}failures_before_the_restart_are_merged_into_it",
     ),
     Rule(
         "a quiet time resets the restart delay",
-        "protocol/restart.py",
+        "protocol/recovery/restart.py",
         "made = 0 if quiet else self.made",
         "made = self.made",
         f"{_RESTART}a_quiet_time_resets_the_delay",
     ),
     Rule(
         "a failure rate counts within its interval only",
-        "protocol/restart.py",
+        "protocol/recovery/restart.py",
         "len(latest) > self.rate and now - latest[0] <= self.interval_ns",
         "len(latest) > self.rate",
         f"{_RESTART}failure_rate_counts_within_its_interval",
     ),
     Rule(
         "tasks that exchange data restart together",
-        "protocol/regions.py",
+        "protocol/recovery/regions.py",
         "        leader[second] = first\n",
         "        leader[second] = leader[second]\n",
-        "tests/protocol/test_regions.py::test_an_all_to_all_edge_makes_one_region",
+        "tests/protocol/recovery/test_regions.py::test_an_all_to_all_edge_makes_one_region",
     ),
     Rule(
         "a restart waits for cancelled tasks as for its delay",
-        "protocol/recovery.py",
+        "protocol/recovery/recovery.py",
         "return self.cancelled and self.delayed",
         "return self.delayed",
         f"{_RECOVERY}cancelling_and_the_delay_run_side_by_side",
     ),
     Rule(
         "a failure while restarting takes the restart over",
-        "protocol/recovery.py",
+        "protocol/recovery/recovery.py",
         "left = tuple(changed(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)",
         "left = recovery.waiting",
         f"{_RECOVERY}every_restart_ends_once_and_every_cancelled_task_is_restored",
     ),
     Rule(
         "checkpoints resume with the last restart",
-        "protocol/recovery.py",
+        "protocol/recovery/recovery.py",
         "        if rest:\n            return after, (restore,)\n",
         "",
         f"{_RECOVERY}two_regions_restart_apart_and_checkpoints_resume_with_the_last",
@@ -174,9 +174,9 @@ RECOVERY = (
     ),
     Rule(
         "restarts that are not alike are no row",
-        "protocol/progress.py",
+        "protocol/recovery/progress.py",
         "or not restart.own or (row and restart.checkpoint != row[0].checkpoint)",
         "",
-        "tests/protocol/test_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
+        "tests/protocol/recovery/test_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
     ),
 )

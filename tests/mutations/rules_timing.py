@@ -15,7 +15,7 @@ TIMING = (
         "protocol/strategies/aligned_timeout_inputs.py",
         "    finishing=ALIGNED_TIMEOUT.finishing - {Requirement.OUTPUT_BARRIERS},\n",
         "    finishing=ALIGNED_TIMEOUT.finishing,\n",
-        "tests/protocol/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
+        "tests/protocol/task/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
     ),
     Rule(
         "a shrunk buffer grows only while the pool has none to give",
@@ -82,7 +82,7 @@ TIMING = (
     ),
     Rule(
         "every record has a byte",
-        "model/quantiles.py",
+        "model/randomness/quantiles.py",
         "    return tuple(max(1, size) for size in quantile_table(law))\n",
         "    return quantile_table(law)\n",
         "tests/runtime/setup/test_lowering.py::test_laws_become_tables",

@@ -80,7 +80,7 @@ def test_a_function_that_waits_stays_a_generator():
 
 
 def test_every_change_of_a_file_is_python_and_leaves_the_others_alone():
-    path = ROOT / "sim" / "protocol" / "restart.py"
+    path = ROOT / "sim" / "protocol" / "recovery" / "restart.py"
     texts = [ast.unparse(changed_tree(path, mutant.number)) for mutant in mutants_of(path)]
 
     assert 30 < len(texts)

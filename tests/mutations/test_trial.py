@@ -7,7 +7,7 @@ import pytest
 from tests.mutations.changes import Mutant
 from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Asked, Outcome, Server, try_all, unchanged
 
-MUTANT = Mutant("sim/protocol/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
+MUTANT = Mutant("sim/protocol/recovery/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
 
 
 class Rehearsal(Server):

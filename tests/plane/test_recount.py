@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution
-from sim.model.quantiles import quantile_table
-from sim.model.random import draw, stream
+from sim.model.randomness.quantiles import quantile_table
+from sim.model.randomness.streams import draw, stream
 from sim.runtime.run.world import World
 from sim.scenario import loads, write
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform

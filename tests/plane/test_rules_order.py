@@ -1,6 +1,6 @@
 """Rules E: ties between data events, the work list, what advance returns and when, verbs between two advances."""
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Debloating, Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, task, vertex, world
 

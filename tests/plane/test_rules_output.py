@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Marker, Ship, State
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 

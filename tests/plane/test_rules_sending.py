@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, task, vertex, world
 

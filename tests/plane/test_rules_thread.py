@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
 from tests.plane.lab import FOREVER, channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
 

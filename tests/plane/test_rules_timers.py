@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Debloating, RateSegment, Source, State, Vertex
 from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
 

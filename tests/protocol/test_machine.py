@@ -6,13 +6,13 @@ import pytest
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.finishing import TaskEnd
+from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.machine import STORY_LENGTH, InvalidTransition, remember
-from sim.protocol.recovery import Recovery
-from sim.protocol.snapshot import SnapshotInProgress
-from sim.protocol.snapshot_store import SnapshotStore
-from sim.protocol.task import TaskCheckpointing
+from sim.protocol.recovery.recovery import Recovery
+from sim.protocol.snapshots.snapshot_store import SnapshotStore
+from sim.protocol.task.checkpointing import TaskCheckpointing
+from sim.protocol.task.finishing import TaskEnd
+from sim.protocol.task.snapshot import SnapshotInProgress
 
 MACHINES = [BarrierHandler, BarrierTracker, Coordinator, Recovery, SnapshotInProgress, SnapshotStore, TaskCheckpointing, TaskEnd]
 

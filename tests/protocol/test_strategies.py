@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.barriers import BARRIERS, Barriers
+from sim.model.catalogs.barriers import BARRIERS, Barriers
 from sim.protocol.options import Alignment, BarrierOptions, Traits
 from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Requirement, move
 from sim.protocol.strategies import STRATEGIES, barrier_options, strategy

@@ -10,7 +10,7 @@ from sim.protocol.barriers.transitions import TRANSITIONS
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.phases import ALIGNED, ASYNC_OPERATE
-from sim.protocol.snapshot import NEXT_PHASE
+from sim.protocol.task.snapshot import NEXT_PHASE
 from sim.protocol.task_vocabulary import (
     AlignmentTimedOut,
     BarrierAnnounced,

@@ -8,7 +8,7 @@ from sim.model.faults import Rescale, Restart
 from sim.model.job import Job
 from sim.model.sink import Commit
 from sim.model.storage import Storage
-from sim.protocol.committables import Committable
+from sim.protocol.commit.committables import Committable
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Uncommitted
 from sim.runtime.run.simulate import simulate

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane.reference.parts import Channel, Identity
     from sim.plane.seam.interface import PlaneSpec
-    from sim.protocol.committables import Committable
+    from sim.protocol.commit.committables import Committable
     from sim.runtime.contents import TaskSnapshot
     from sim.runtime.run.beginning import Beginning
 

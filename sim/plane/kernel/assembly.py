@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.plane.kernel.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
 from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED
 from sim.plane.seam.interface import Law, PlaneSpec, Ship

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from sim.model.random import Stream, draw
+from sim.model.randomness.streams import Stream, draw
 from sim.plane.kernel.rows import Channel, Element, World
 from sim.plane.kernel.text.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.seam.interface import PlaneSpec, State

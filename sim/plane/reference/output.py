@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.model.random import draw
+from sim.model.randomness.streams import draw
 from sim.plane.reference.parts import Buffer, law
 from sim.plane.seam.interface import Ship, State
 

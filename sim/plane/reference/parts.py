@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from sim.model.random import Stream, draw
+from sim.model.randomness.streams import Stream, draw
 from sim.plane.seam.interface import MAX_SERIES, Edge, Law, Marker, Ship, State, Trait, Vertex
 
 __all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Late", "Partition", "Slice", "Task", "fold", "law"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sim.model.random import Stream, draw, stream
+from sim.model.randomness.streams import Stream, draw, stream
 from sim.plane.reference.agenda import Agenda
 from sim.plane.reference.captures import Captures
 from sim.plane.reference.conservation import check

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from sim.model.random import Stream
+from sim.model.randomness.streams import Stream
 from sim.plane.reference.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.seam.interface import Kind, Marker, PlaneSpec, State, Vertex
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from sim.model.barriers import BARRIERS, Barriers
-from sim.model.catalog import Catalog, pages
+from sim.model.catalogs.barriers import BARRIERS, Barriers
+from sim.model.catalogs.catalog import Catalog, pages
 from sim.protocol.options import Alignment, BarrierOptions
 from sim.protocol.strategies.aligned_timeout_inputs import ALIGNED_TIMEOUT_INPUTS
 from sim.protocol.strategies.strategy import Strategy

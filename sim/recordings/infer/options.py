@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from sim.model.barriers import barriers_of
+from sim.model.catalogs.barriers import barriers_of
 from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
-from sim.model.backends import BACKENDS
+from sim.model.catalogs.backends import BACKENDS
 from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.pauses import infer_pauses, settled

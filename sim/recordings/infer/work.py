@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from sim.model.shipping import SHIPPING
+from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms

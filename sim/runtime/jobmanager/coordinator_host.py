@@ -10,9 +10,9 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import CheckpointStats
-from sim.model.random import chance, stream
+from sim.model.randomness.streams import chance, stream
 from sim.protocol import vocabulary
-from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan
 from sim.runtime.background import begin

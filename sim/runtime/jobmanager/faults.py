@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import assert_never
 
 from sim.metrics.journal import Happening
-from sim.model.fault_times import gap_ns
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
-from sim.model.random import draw, stream
+from sim.model.randomness.fault_times import gap_ns
+from sim.model.randomness.streams import draw, stream
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.reachability import Reachability
 from sim.runtime.jobmanager.recovery_host import RecoveryHost

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from sim.metrics.journal import Happening
 from sim.plane.seam.layout import Layout
-from sim.protocol.finishing import Finishing
-from sim.protocol.plan import TaskGraph, VertexLink, plan
+from sim.protocol.coordinator.plan import TaskGraph, VertexLink, plan
+from sim.protocol.coordinator.union_state import UnionState
 from sim.protocol.reasons import FailureReason
-from sim.protocol.union_state import UnionState
+from sim.protocol.task.finishing import Finishing
 from sim.protocol.vocabulary import CheckpointRequested, CoordinatorEvent, Plan, RequestKind, SchedulerStopped
 from sim.runtime.context import Context
 from sim.runtime.outcome import Outcome

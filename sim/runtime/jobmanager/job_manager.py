@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.finishing import FINISHING, Finishing
+from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
+from sim.protocol.task.finishing import FINISHING, Finishing
 from sim.protocol.vocabulary import CoordinatorEvent
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context

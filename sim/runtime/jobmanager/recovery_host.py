@@ -10,12 +10,12 @@ from typing import assert_never
 
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
-from sim.model.random import draw, stream
-from sim.protocol import recovery
+from sim.model.randomness.streams import draw, stream
+from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.reasons import FailureReason
-from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
-from sim.protocol.regions import regions
-from sim.protocol.timer import first_trigger_delay
+from sim.protocol.recovery import recovery
+from sim.protocol.recovery.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
+from sim.protocol.recovery.regions import regions
 from sim.protocol.vocabulary import LeaderLost, SchedulerStopped
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost

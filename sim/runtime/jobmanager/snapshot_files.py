@@ -1,6 +1,6 @@
 """The files of snapshots where they meet time: acknowledgements register them, completions and aborts have them deleted.
 
-Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long deleting takes is storage's.
+Decides nothing: which files may go is `sim.protocol.snapshots.snapshot_store`'s, how long deleting takes is storage's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from sim.metrics.files import FileRow, SnapshotRow
 from sim.model.directories import Directories
 from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
 from sim.protocol.machine import changed
-from sim.protocol.relocation import broken_by, restorable, verdict
-from sim.protocol.snapshot_store import (
+from sim.protocol.snapshots.relocation import broken_by, restorable, verdict
+from sim.protocol.snapshots.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
     FailedOver,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sim.checkers.files import Kept
     from sim.checkers.state import Brought
     from sim.plane.seam.layout import Layout
-    from sim.protocol.coordinator import Coordinator
+    from sim.protocol.coordinator.coordinator import Coordinator
     from sim.runtime.committed_output import CommittedOutput
     from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
     from sim.runtime.context import Context

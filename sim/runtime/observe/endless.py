@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sim.protocol.progress import Restarted, fruitless
+from sim.protocol.recovery.progress import Restarted, fruitless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

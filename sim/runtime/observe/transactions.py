@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sim.checkers.story import Teller
     from sim.metrics.commits import CommittedEpoch
-    from sim.protocol.committables import Committable
+    from sim.protocol.commit.committables import Committable
     from sim.runtime.contents import TaskSnapshot
     from sim.runtime.context import Context
 

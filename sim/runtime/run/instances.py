@@ -12,7 +12,7 @@ from sim.metrics.files import FileRow, RestoreRow
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
 from sim.protocol.reasons import FailureReason
-from sim.protocol.relocation import broken_by, restorable
+from sim.protocol.snapshots.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.jobmanager.actions import request
 from sim.runtime.observe.endless import endless

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sim.checkers.violation import Violation
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
 from sim.plane.seam.interface import Notice
 from sim.plane.seam.layout import layout
+from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.forced import forced_aligned_edges
-from sim.protocol.timer import first_trigger_delay
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents

@@ -7,7 +7,7 @@ from fractions import Fraction
 from sim.model.cluster import Debloat
 from sim.model.job import Input, Job, Source, Vertex
 from sim.model.key_groups import owners
-from sim.model.quantiles import quantile_table, share_table, size_table
+from sim.model.randomness.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
 from sim.plane.seam import interface as plane
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.model.key_groups import overlap
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import layout

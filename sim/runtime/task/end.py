@@ -1,6 +1,6 @@
 """One task's end where the planes meet: ends of data and of partitions travel in its streams, its machine says what follows.
 
-Decides nothing: when a task may finish is `sim.protocol.finishing`'s.
+Decides nothing: when a task may finish is `sim.protocol.task.finishing`'s.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import assert_never
 
 from sim.metrics.journal import Happening
 from sim.plane.seam.interface import Marker, Notice, Trait
-from sim.protocol import finishing
-from sim.protocol.finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.options import Ending
 from sim.protocol.reasons import FailureReason
+from sim.protocol.task import finishing
+from sim.protocol.task.finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.task_vocabulary import GateClosed, InputEnded, TaskEvent
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION

@@ -15,7 +15,7 @@ from sim.metrics.stats import SubtaskStats
 from sim.plane.seam.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
 from sim.protocol import task_vocabulary as vocabulary
 from sim.protocol.options import BarrierOptions
-from sim.protocol.task import TaskCheckpointing
+from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.protocol.task_vocabulary import TaskCommand, TaskEvent
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.barriers_in_transit import BarriersInTransit

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import simpy
 
-from sim.model.random import draw, stream
+from sim.model.randomness.streams import draw, stream
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.runtime.taskmanager.log_uploads import Part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sim.protocol.commit.writer import Writer
 from sim.protocol.task_vocabulary import RunPreBarrier
 from sim.protocol.vocabulary import Work as Piece
-from sim.protocol.writer import Writer
 from sim.runtime.background import begin
 from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.task.operator_files import OperatorFiles

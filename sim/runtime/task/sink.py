@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Happening
 from sim.model.sink import Commit as CommitOptions
-from sim.protocol.committables import (
+from sim.protocol.commit.committables import (
     CommitEpochs,
     Committable,
     CommittablesReceived,
@@ -25,8 +25,8 @@ from sim.protocol.committables import (
     WriterInputEnded,
     WriterRestored,
 )
-from sim.protocol.committer import Committer
-from sim.protocol.writer import Writer
+from sim.protocol.commit.committer import Committer
+from sim.protocol.commit.writer import Writer
 from sim.runtime.task.slot import Slot
 from sim.storage.ledger import Name
 

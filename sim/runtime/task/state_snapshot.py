@@ -15,7 +15,7 @@ import simpy
 from sim.checkers.state import Brought, Kind
 from sim.model.job import Snapshot, Vertex
 from sim.model.key_groups import key_groups
-from sim.model.random import chance, stream
+from sim.model.randomness.streams import chance, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin

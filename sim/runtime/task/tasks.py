@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sim.protocol.finishing import TaskEnd
 from sim.protocol.phases import async_operate
 from sim.protocol.strategies import strategy
-from sim.protocol.task import TaskCheckpointing
+from sim.protocol.task.checkpointing import TaskCheckpointing
+from sim.protocol.task.finishing import TaskEnd
 from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents

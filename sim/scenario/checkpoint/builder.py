@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.model.barriers import Barriers
+from sim.model.catalogs.barriers import Barriers
 from sim.model.checkpoint import CheckpointOptions
 from sim.scenario.checkpoint.document import AlignedTimeout, Checkpoint
 from sim.scenario.grammar.given import given_values

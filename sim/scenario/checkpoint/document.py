@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
-from sim.model.barriers import BARRIERS
+from sim.model.catalogs.barriers import BARRIERS
 from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Natural, Positive, Share, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import Staging

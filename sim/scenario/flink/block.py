@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 from sim import units
-from sim.model.backends import BACKENDS
-from sim.model.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
+from sim.model.catalogs.backends import BACKENDS
+from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
 from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values

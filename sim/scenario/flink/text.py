@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sim.model.barriers import DEADLINE
+from sim.model.catalogs.barriers import DEADLINE
 from sim.model.scenario import Scenario
 from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
 from sim.units import format_duration, format_size

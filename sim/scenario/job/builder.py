@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path as FilePath
 
+from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.key_groups import default_max_parallelism, key_groups
-from sim.model.shipping import SHIPPING
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
 from sim.scenario.job import document as doc

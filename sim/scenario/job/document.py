@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from sim.model.shipping import SHIPPING
+from sim.model.catalogs.shipping import SHIPPING
 from sim.scenario.distribution.document import DurationField, SizeField
 from sim.scenario.grammar.fields import (
     Axis,

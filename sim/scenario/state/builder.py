@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sim.model.backends import BACKENDS
+from sim.model.catalogs.backends import BACKENDS
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.scenario.grammar.fields import either
 from sim.scenario.grammar.given import given_values, switch

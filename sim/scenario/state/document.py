@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
-from sim.model.backends import BACKENDS
+from sim.model.catalogs.backends import BACKENDS
 from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sim.model.backends import BACKENDS
+from sim.model.catalogs.backends import BACKENDS
 
 __all__ = ["CHANGELOG", "LOCAL_BACKUP", "LOCAL_RECOVERY", "LOCAL_RESTORE", "STATE_KEYS", "state_values"]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sim.model.catalog import pages
+from sim.model.catalogs.catalog import pages
 from sim.scenario.grammar.section import add_key, with_key
 from sim.scenario.storage.document import Storage
 from sim.scenario.storage.page import STORAGE_PAGES, StoragePage

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sim.model.catalog import Catalog
+from sim.model.catalogs.catalog import Catalog
 from sim.scenario.grammar.section import Section
 from sim.scenario.text.problems import Reading
 

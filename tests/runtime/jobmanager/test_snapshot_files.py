@@ -9,7 +9,7 @@ from sim.model.job import Distribution
 from sim.model.storage import ObjectStore
 from sim.runtime.run.simulate import simulate
 from sim.runtime.run.world import World
-from sim.storage.flat import FlatStorage
+from sim.storage.media.flat import FlatStorage
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
 from tests.runtime.job_chains import jobs
 

@@ -1,7 +1,7 @@
 """Every run is watched: what a broken protocol loses or duplicates is in the result, as a story."""
 
 from sim.model.checkpoint import Barriers
-from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.run.simulate import simulate
 from sim.runtime.task.in_flight import InFlightData
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario

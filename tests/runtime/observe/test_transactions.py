@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.checkers.commits import ONCE
-from sim.protocol.committables import Committable
+from sim.protocol.commit.committables import Committable
 from sim.runtime.contents import Uncommitted
 from sim.runtime.observe.transactions import Transactions
 

@@ -9,8 +9,8 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Debloat, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.key_groups import owners
-from sim.model.quantiles import size_table
-from sim.model.random import draw, stream
+from sim.model.randomness.quantiles import size_table
+from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.reference.thread import due
 from sim.plane.seam.interface import Debloating, RateSegment, Ship

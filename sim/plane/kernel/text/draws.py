@@ -1,4 +1,4 @@
-"""Numbers out of streams: the restricted twin of ``sim.model.random``, quantile tables (W2), digests (G1), an exact product.
+"""Numbers out of streams: the restricted twin of ``sim.model.randomness.streams``, quantile tables (W2), digests (G1), an exact product.
 
 Every intermediate value stays below 2**63: the compiled integers wrap, the interpreted ones would not.
 """

@@ -1,0 +1,66 @@
+"""The committer of a transactional sink: holds what the writers closed, commits it when its checkpoint is complete.
+
+Source: CommitterOperator.  Commits coalesce: a completion covers every epoch up to it, so a lost notification and an aborted
+checkpoint cost time and nothing else.  What it holds is its state: a snapshot keeps it, a restore brings it back, and committing
+again is the external system's to ignore.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.protocol.commit.committables import (
+    CommitEpochs,
+    Committable,
+    CommittablesReceived,
+    CommitterCommand,
+    CommitterEvent,
+    CompletionNotified,
+    ReportLost,
+    Restored,
+    TaskClosed,
+)
+from sim.protocol.machine import InvalidTransition, changed
+
+__all__ = ["Committer"]
+
+_Answer = tuple["Committer", tuple[CommitterCommand, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
+    committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state
+    last_completed: int = 0
+
+    def on(self, event: CommitterEvent) -> _Answer:
+        match event:
+            case CommittablesReceived():
+                late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
+                if late:
+                    raise InvalidTransition("committer", self, event, why="a complete checkpoint has no more committables")
+                return changed(self, committables=_ordered((*self.committables, *event.committables))), ()
+            case CompletionNotified():
+                if event.checkpoint <= self.last_completed:  # a repeated notice, or a late one
+                    return self, ()
+                return _committed(self, event.now, event.checkpoint, again=False)
+            case Restored():
+                return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)
+            case TaskClosed():
+                return changed(self, committables=()), (CommitEpochs(0, self.committables),) if self.committables else ()
+
+
+def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
+    """Everything up to this checkpoint, aborted ones included: their files were handed over all the same (FLINK-37375)."""
+    timeout_ns = committer.transaction_timeout_ns
+    ready = [committable for committable in committer.committables if committable.epoch <= checkpoint]
+    lost = tuple(committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns)
+    kept = tuple(committable for committable in ready if committable not in lost)
+    waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
+    after = changed(committer, committables=waiting, last_completed=checkpoint)
+    report = (ReportLost(checkpoint, lost),) if lost else ()
+    return after, (*report, CommitEpochs(checkpoint, kept, again)) if kept else report
+
+
+def _ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
+    return tuple(sorted(committables, key=lambda committable: (committable.epoch, committable.writer)))

@@ -1,0 +1,329 @@
+"""The checkpoint coordinator: when a checkpoint begins, who must acknowledge it, how it ends (CheckpointCoordinator).
+
+Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time is prepared; several checkpoints may be pending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.protocol.coordinator.failures import FailureCounter
+from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
+from sim.protocol.coordinator.requests import Request, Requests
+from sim.protocol.coordinator.timer import Grid, effective_interval_ns
+from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.reasons import FailureReason
+from sim.protocol.strategies import barrier_options, strategy
+from sim.protocol.vocabulary import (
+    Acknowledged,
+    ArmCheckpointTimeout,
+    ArmPeriodicTimer,
+    CancelPeriodicTimer,
+    CheckpointRequested,
+    CheckpointTimedOut,
+    CoordinatorCommand,
+    CoordinatorEvent,
+    Declined,
+    DiscardLateState,
+    DiscardState,
+    FailJob,
+    LeaderLost,
+    MetadataWritten,
+    NotifyAborted,
+    NotifyComplete,
+    PeriodicTimerFired,
+    PrepareTrigger,
+    RecordRefused,
+    RecordTriggered,
+    RequestKind,
+    Savepoint,
+    SchedulerStarted,
+    SchedulerStopped,
+    StateDiscarded,
+    TriggerReady,
+    TriggerTasks,
+    WriteMetadata,
+)
+
+__all__ = ["Coordinator"]
+
+_Commands = tuple[CoordinatorCommand, ...]
+_Answer = tuple["Coordinator", _Commands]
+
+
+@dataclass(frozen=True, slots=True)
+class Triggering:
+    """A checkpoint without an id yet; t0 is taken."""
+
+    request: Request
+    trigger_ns: int
+    refused: FailureReason | None = None  # the scheduler stopped meanwhile
+
+    @property
+    def stops(self) -> bool:
+        return self.request.savepoint is not None and self.request.savepoint.stop is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    barriers: Barriers
+    interval_ns: int | None  # None: no periodic checkpoints
+    timeout_ns: int
+    num_retained: int
+    requests: Requests
+    failures: FailureCounter
+    next_id: int
+    grid: Grid | None = None  # None: the periodic scheduler is off
+    armed_ns: int = 0  # the wake-up the timer stands on
+    triggering: Triggering | None = None
+    pending: tuple[PendingCheckpoint, ...] = ()  # by id
+    retained: tuple[int, ...] = ()  # completed checkpoints kept, oldest first; savepoints are nobody's to keep
+    last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
+    cleaning: int = 0  # deletions under way
+    leader: int = 0  # JobManagers lost so far: messages to an earlier one are lost with it (JobMasterId)
+    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
+        """A job that starts, or goes on from a checkpoint (`restored`), to be subsumed like any other."""
+        if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
+            raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
+        interval_ns = None if options.interval_ns is None else effective_interval_ns(options.interval_ns, options.min_pause_ns)
+        requests = Requests(options.max_concurrent, options.min_pause_ns)
+        failures = FailureCounter(options.tolerable_failed)
+        retained = (restored,) if restored else ()
+        return cls(options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, restored + 1, retained=retained)
+
+    @property
+    def latest_completed(self) -> int:
+        """0: none."""
+        return self.retained[-1] if self.retained else 0
+
+    @property
+    def locked(self) -> bool:
+        """Metadata is written under a lock: messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
+        return any(pending.state is PendingState.WRITING_METADATA for pending in self.pending)
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """Checkpoints whose contents somebody may still ask for: retained, or under way; savepoints outlast newer completions."""
+        return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
+
+    def on(self, event: CoordinatorEvent) -> _Answer:
+        match event:
+            case SchedulerStarted():
+                after, commands = self._scheduler_started(event)
+            case SchedulerStopped():
+                after, commands = self._scheduler_stopped(event)
+            case LeaderLost():
+                after, commands = self._leader_lost(event)
+            case PeriodicTimerFired():
+                after, commands = self._timer_fired(event)
+            case CheckpointRequested():
+                after, commands = _requested(self, event.kind, event.now, event.savepoint)
+            case TriggerReady():
+                after, commands = self._trigger_ready(event)
+            case Acknowledged():
+                after, commands = self._acknowledged(event)
+            case Declined():
+                after, commands = self._declined(event)
+            case CheckpointTimedOut():
+                after, commands = self._timed_out(event)
+            case MetadataWritten():
+                after, commands = self._metadata_written(event)
+            case StateDiscarded():
+                if not self.cleaning:
+                    raise self._impossible(event, "nothing is being deleted")
+                after, commands = changed(self, cleaning=self.cleaning - 1), ()
+        after, follow_ups = _considered(after, event.now)
+        return changed(after, story=remember(self.story, event)), (*commands, *follow_ups)
+
+    # ------------------------------------------------------------------------------------------ the scheduler
+
+    def _scheduler_started(self, event: SchedulerStarted) -> _Answer:
+        if self.interval_ns is None:
+            return self, ()
+        if self.grid is not None:
+            raise self._impossible(event, "it runs already")
+        return _armed(self, Grid(event.now + event.first_delay_ns, self.interval_ns), event.now)
+
+    def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
+        requests, dropped = self.requests.emptied()
+        triggering = None if self.triggering is None else changed(self.triggering, refused=event.reason)
+        after: Coordinator = changed(self, requests=requests, grid=None, triggering=triggering)
+        commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
+        commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
+        for pending in self.pending:
+            after, follow_ups = _aborted(after, pending, event.reason, event.now)
+            commands = (*commands, *follow_ups)
+        return after, commands
+
+    def _leader_lost(self, event: LeaderLost) -> _Answer:
+        """As the scheduler stops, but no task hears of what is aborted."""
+        after, commands = self._scheduler_stopped(SchedulerStopped(event.now))
+        return changed(after, leader=self.leader + 1), tuple(command for command in commands if not isinstance(command, NotifyAborted))
+
+    def hears(self, leader: int) -> bool:
+        """Whether a message arrives that set out to this leader."""
+        return leader == self.leader
+
+    def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
+        if self.grid is None or event.now < self.armed_ns:
+            return self, ()  # cancelled or armed anew meanwhile
+        after, timer = _armed(self, self.grid.after_firing(), event.now)
+        after, commands = _requested(after, RequestKind.PERIODIC, event.now)
+        return after, (*timer, *commands)
+
+    # ------------------------------------------------------------------------------------------ the trigger
+
+    def _trigger_ready(self, event: TriggerReady) -> _Answer:
+        if self.triggering is None:
+            raise self._impossible(event, "no trigger is being prepared")
+        triggering, kind = self.triggering, self.triggering.request.kind
+        after = changed(self, triggering=None)
+        if event.plan is None or triggering.refused is not None:
+            reason = event.failure if triggering.refused is None else triggering.refused
+            after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _counted(after, None, reason, None)
+            after, timer = _going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())
+            return after, (RecordRefused(kind, reason), *timer, *failed)
+        if not event.plan.wait_for:
+            raise self._impossible(event, "nobody is left to acknowledge")
+        savepoint = triggering.request.savepoint
+        pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
+        options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
+        if savepoint is not None:
+            options = changed(options, stop=savepoint.stop, type=savepoint.format)
+        return changed(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
+            RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
+            ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),  # measured from here, slightly after t0
+            TriggerTasks(pending.checkpoint, event.plan.trigger, options),
+        )
+
+    # ------------------------------------------------------------------------------------------ a pending checkpoint
+
+    def _acknowledged(self, event: Acknowledged) -> _Answer:
+        pending = self._find(event)
+        if pending is None:
+            return self, (DiscardLateState(event.checkpoint, event.task),)
+        if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
+            raise self._impossible(event, "this acknowledgement is not awaited")
+        pending = pending.with_acknowledgement(event.task, event.now)
+        all_pending = tuple(pending if p.checkpoint == pending.checkpoint else p for p in self.pending)
+        commands: _Commands = (WriteMetadata(pending.checkpoint),) if pending.state is PendingState.WRITING_METADATA else ()
+        return changed(self, pending=all_pending), commands
+
+    def _declined(self, event: Declined) -> _Answer:
+        pending = self._find(event)
+        if pending is None or pending.state is PendingState.WRITING_METADATA:
+            return self, ()
+        return _aborted(self, pending, event.reason, event.now, event.task)
+
+    def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
+        pending = self._find(event)
+        if pending is None or pending.state is PendingState.WRITING_METADATA:
+            return self, ()
+        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
+
+    def _metadata_written(self, event: MetadataWritten) -> _Answer:
+        pending = self._find(event)
+        if pending is None:
+            return self, ()  # aborted meanwhile
+        if pending.state is not PendingState.WRITING_METADATA:
+            raise self._impossible(event, "acknowledgements are missing")
+        if event.failed:
+            return _aborted(self, pending, event.reason, event.now)
+        return _completed(self, pending, event.now)
+
+    def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
+        if event.checkpoint >= self.next_id:
+            raise self._impossible(event, "this checkpoint was never triggered")
+        return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
+
+    def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
+        return InvalidTransition("coordinator", self, event, self.story, why)
+
+
+# ---------------------------------------------------------------------------------------------- steps
+
+_JOB_IS_DOWN = frozenset({
+    FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN, FailureReason.JOB_FAILOVER_REGION,
+})  # fmt: skip
+
+
+def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
+    at_ns = grid.wake_up_ns(now)
+    return changed(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
+
+
+def _going_on(coordinator: Coordinator, now: int) -> _Answer:
+    """The job was to stop and does not: periodic checkpoints begin again."""
+    if coordinator.interval_ns is None or coordinator.grid is not None:
+        return coordinator, ()
+    return _armed(coordinator, Grid(now + coordinator.interval_ns, coordinator.interval_ns), now)
+
+
+def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None) -> _Answer:
+    """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
+    forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
+    requests, dropped = coordinator.requests.with_one(Request(kind, now, forced, savepoint))
+    refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
+    return changed(coordinator, requests=requests), refused
+
+
+def _considered(coordinator: Coordinator, now: int) -> _Answer:
+    """Whatever happened: may the next request run?"""
+    requests, choice = coordinator.requests.choose(
+        now,
+        triggering=coordinator.triggering is not None,
+        pending=len(coordinator.pending),
+        cleaning=coordinator.cleaning,
+        last_completion_ns=coordinator.last_completion_ns,
+    )
+    after: Coordinator = changed(coordinator, requests=requests)
+    if choice.run is not None:
+        return changed(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+    if choice.postpone is None:
+        return after, ()
+    refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
+    if after.interval_ns is None or after.grid is None:
+        return after, (refused,)
+    after, timer = _armed(after, Grid(choice.until_ns, after.interval_ns), now)  # the old grid is given up
+    return after, (refused, *timer)
+
+
+def _aborted(coordinator: Coordinator, pending: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
+    """Take it off the list, tell the tasks, delete what was stored, count it.  A savepoint counts only if a task failed it."""
+    others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
+    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
+    failed: _Commands = ()
+    if pending.stops and reason not in _JOB_IS_DOWN:
+        failed = (FailJob(reason, None, stopping=True),)  # its tasks have ended their data: only a restart brings them back
+    elif pending.kind is not RequestKind.SAVEPOINT or task is not None:
+        after, failed = _counted(after, pending.checkpoint, reason, task)
+    notify = NotifyAborted(pending.checkpoint, pending.plan.wait_for, after.latest_completed)
+    return after, (pending.failed(reason, now), notify, DiscardState(pending.checkpoint), *failed)
+
+
+def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None) -> _Answer:
+    failures, too_many = coordinator.failures.failed(checkpoint, reason)
+    return changed(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
+
+
+def _completed(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
+    """Durable.  A savepoint subsumes nothing; it is announced, and thus commits, only if the job stops with it."""
+    others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
+    failures = coordinator.failures.succeeded(pending.checkpoint)
+    after: Coordinator = changed(coordinator, pending=others, failures=failures, last_completion_ns=now)
+    commands: _Commands = (pending.completed(now),)
+    if pending.kind is RequestKind.SAVEPOINT:
+        return after, (*commands, NotifyComplete(pending.checkpoint, pending.plan.wait_for)) if pending.stops else commands
+    retained = (*after.retained, pending.checkpoint)
+    subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
+    after = changed(after, retained=kept, cleaning=after.cleaning + len(subsumed))
+    commands = (*commands, *(DiscardState(old) for old in subsumed))
+    for older in others:
+        if older.checkpoint < pending.checkpoint and older.kind is not RequestKind.SAVEPOINT:
+            after, follow_ups = _aborted(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
+            commands = (*commands, *follow_ups)
+    return after, (*commands, NotifyComplete(pending.checkpoint, pending.plan.wait_for))

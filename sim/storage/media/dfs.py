@@ -1,0 +1,150 @@
+"""A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
+
+A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
+each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with everybody else.
+Source: HDFS architecture guide; hdfs-default.xml for the defaults.
+"""
+
+from __future__ import annotations
+
+from sim.model.job import Distribution
+from sim.model.storage import Dfs
+from sim.storage.attempts import Attempts
+from sim.storage.bandwidth.cards import Cards
+from sim.storage.bandwidth.network import SCALE, Link, Network, Steady
+from sim.storage.ledger import Name
+from sim.storage.media.draws import uniform
+from sim.storage.media.metadata_server import MetadataServer
+from sim.storage.media.placement import replicas
+from sim.storage.media.slow_nodes import Slowness, slowness
+from sim.storage.medium import MediumPage
+from sim.storage.work import Work
+
+__all__ = ["DistributedFileSystem"]
+
+_SECOND = 1_000_000_000
+
+
+class DistributedFileSystem:
+    renames = True
+
+    def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: Dfs, seed: int) -> None:
+        self.attempts = attempts
+        self.network = network
+        self.cards = cards
+        self.options = options
+        self.seed = seed
+        rate = options.requests_per_second
+        service = None if rate is None else Distribution(_SECOND // rate, options.service)
+        self.metadata = MetadataServer(attempts, options.latency, service, seed)
+        self._nodes = [_Node(options, seed, node) for node in range(options.nodes)]
+
+    def open(self, name: Name, host: int) -> _DfsFile:
+        return _DfsFile(self, name, host)
+
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
+        """Process: block after block, from the replica close by or from any."""
+        yield from self.metadata.request("locate", name)
+        block = 0
+        while size_bytes > 0:
+            piece = min(size_bytes, self.options.block_bytes)
+            yield from self.attempts.insist(lambda attempt, piece=piece, block=block: self._fetch(piece, name, host, block, attempt))  # type: ignore[misc]
+            size_bytes -= piece
+            block += 1
+
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: one request; the nodes free their blocks by themselves."""
+        yield from self.metadata.request("delete", name)
+
+    def rename(self, name: Name, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: one request."""
+        yield from self.metadata.request("rename", name)
+
+    def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
+        """The nodes a block of a file is written to."""
+        return replicas(self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._local_node(host))
+
+    def send(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
+        """Process: one attempt at a piece of a block, through its pipeline."""
+        local = self._local_node(host)
+        nodes = self.replicas(name, host, block, attempt)
+        links: list[Link | None] = [None if nodes[0] == local else self.cards.out(host), *self._limit()]
+        for i, node in enumerate(nodes):
+            arriving = self._nodes[node].arriving if i or node != local else None
+            links += [arriving, self._nodes[node].disk, self._nodes[node].leaving if i + 1 < len(nodes) else None]
+        yield from self.network.transfer(piece_bytes, [link for link in links if link is not None])
+
+    def _fetch(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
+        nodes, local = self.replicas(name, host, block), self._local_node(host)
+        node = nodes[0] if nodes[0] == local else nodes[uniform(len(nodes), self.seed, "reads", *name, block, number=attempt)]
+        ways = [self._nodes[node].disk, *self._limit()]
+        if node != local:
+            ways += [self._nodes[node].leaving, self.cards.into(host)]
+        yield from self.network.transfer(piece_bytes, [link for link in ways if link is not None])
+
+    def _local_node(self, host: int) -> int | None:
+        return host % self.options.nodes if self.options.local_first and host >= 0 else None
+
+    def _limit(self) -> list[Link | None]:
+        """What one stream can do alone: a link nobody else uses."""
+        rate = self.options.stream_bytes_per_second
+        return [] if rate is None else [Steady(rate)]
+
+
+class _DfsFile:
+    def __init__(self, dfs: DistributedFileSystem, name: Name, host: int) -> None:
+        self.dfs = dfs
+        self.name = name
+        self.host = host
+        self._created = False
+        self._blocks = 0
+        self._room_bytes = 0  # left in the current block
+
+    def write(self, size_bytes: int) -> Work[None]:
+        yield from self._create()
+        while size_bytes > 0:
+            if self._room_bytes == 0:
+                yield from self.dfs.metadata.request("block", self.name, self._blocks)
+                self._room_bytes, self._blocks = self.dfs.options.block_bytes, self._blocks + 1
+            piece = min(size_bytes, self._room_bytes)
+            yield from self.dfs.attempts.insist(
+                lambda attempt, piece=piece: self.dfs.send(piece, self.name, self.host, self._blocks - 1, attempt)  # type: ignore[misc]
+            )
+            self._room_bytes -= piece
+            size_bytes -= piece
+
+    def close(self) -> Work[None]:
+        yield from self._create()
+        yield from self.dfs.metadata.request("close", self.name)
+
+    def give_up(self) -> None:
+        """Its blocks are nobody's: the lease runs out."""
+
+    def _create(self) -> Work[None]:
+        if not self._created:
+            self._created = True
+            yield from self.dfs.metadata.request("create", self.name)
+
+
+class _Node:
+    """The links of one node."""
+
+    def __init__(self, options: Dfs, seed: int, node: int) -> None:
+        self.arriving, self.leaving = (None if options.nic_bytes_per_second is None else Steady(options.nic_bytes_per_second) for _ in "io")
+        self.disk: Link | None = None
+        if options.bytes_per_second is not None:
+            history = None if options.slow is None else slowness(options.slow, seed, node)
+            self.disk = Steady(options.bytes_per_second) if history is None else _SlowDisk(options.bytes_per_second, history)
+
+
+class _SlowDisk:
+    def __init__(self, bytes_per_second: int, history: Slowness) -> None:
+        self._healthy = bytes_per_second * SCALE
+        self._history = history
+
+    def bandwidth(self, now: int) -> tuple[int, int | None]:
+        factor, until = self._history.at(now)
+        return self._healthy * factor.denominator // factor.numerator, until
+
+
+DFS = MediumPage("dfs", DistributedFileSystem)

@@ -1,0 +1,80 @@
+"""Flat storage: every open file has its own bandwidth and pays one latency when it is closed; nothing is shared.
+
+Whether a file is slow is a function of its name and the seed, not of the order of writes.
+"""
+
+from __future__ import annotations
+
+from sim.model.randomness.streams import draw, stream
+from sim.model.storage import Storage
+from sim.storage.attempts import Attempts
+from sim.storage.ledger import Name
+from sim.storage.work import Work
+
+__all__ = ["FlatStorage"]
+
+_SECOND = 1_000_000_000
+
+
+class FlatStorage:
+    renames = True
+
+    def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
+        self.attempts = attempts
+        self.options = options
+        self.seed = seed
+        self.floor_ns = floor_ns  # of every file, whatever the options say
+
+    def open(self, name: Name, host: int) -> _FlatFile:  # noqa: ARG002  # all hosts are alike
+        return _FlatFile(self, name)
+
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: through one stream at the reading bandwidth."""
+        yield from self.spend(self._ns(size_bytes, self.options.read_bytes_per_second, name))
+
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: takes no time."""
+        yield from self.spend(0)
+
+    def rename(self, name: Name, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: takes no time."""
+        yield from self.spend(0)
+
+    def transfer_ns(self, size_bytes: int, name: Name) -> int:
+        """Time to push `size_bytes` through one stream."""
+        return self._ns(size_bytes, self.options.bytes_per_second, name)
+
+    def close_ns(self, name: Name) -> int:
+        return self.options.close_ns * self._slowness(name) + self.floor_ns
+
+    def spend(self, cost_ns: int) -> Work[None]:
+        """Process: so much time; no turn of its own if it is none."""
+        if cost_ns:
+            yield from self.attempts.insist(lambda _: self._wait(cost_ns))
+
+    def _wait(self, cost_ns: int) -> Work[None]:
+        yield self.attempts.wait(cost_ns)
+
+    def _ns(self, size_bytes: int, rate: int | None, name: Name) -> int:
+        return 0 if rate is None else size_bytes * _SECOND * self._slowness(name) // rate
+
+    def _slowness(self, name: Name) -> int:
+        if self.options.slow_probability == 0:
+            return 1
+        unlucky = draw(stream(self.seed, "slow-file", *name), 0) < self.options.slow_probability * 2**32
+        return self.options.slow_factor if unlucky else 1
+
+
+class _FlatFile:
+    def __init__(self, medium: FlatStorage, name: Name) -> None:
+        self.medium = medium
+        self.name = name
+
+    def write(self, size_bytes: int) -> Work[None]:
+        yield from self.medium.spend(self.medium.transfer_ns(size_bytes, self.name))
+
+    def close(self) -> Work[None]:
+        yield from self.medium.spend(self.medium.close_ns(self.name))
+
+    def give_up(self) -> None:
+        """Nothing is held."""

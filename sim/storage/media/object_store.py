@@ -1,0 +1,193 @@
+"""An object store (S3 and its kin): no append, no rename; an object is there when it is closed.
+
+What is written goes out in parts, several at a time, as soon as a part is full.  The last part goes with the close, and a small file is
+one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the store takes are turned away
+(503 Slow Down) and come back after a pause.  Sources: S3 user guide, multipart uploads and request rates; flink-s3-fs-base; for the
+questions the Presto client asks first, PrestoS3FileSystem#create, #getFileStatus and #delete.
+"""
+
+from __future__ import annotations
+
+import simpy
+
+from sim.model.storage import ObjectStore
+from sim.storage.attempts import Attempts, Done
+from sim.storage.bandwidth.cards import Cards
+from sim.storage.bandwidth.network import Link, Network, Steady
+from sim.storage.failures import Refused, StorageFailed
+from sim.storage.ledger import Name
+from sim.storage.media.draws import drawn, uniform
+from sim.storage.medium import MediumPage
+from sim.storage.work import Work
+
+__all__ = ["ObjectStorage", "RequestLimit"]
+
+_SECOND = 1_000_000_000
+
+
+class RequestLimit:
+    """So many requests per second and prefix, a second's worth at once: what the generic cell rate algorithm lets through."""
+
+    def __init__(self, per_second: int) -> None:
+        self.per_second = per_second
+        self._spent_until: dict[int, int] = {}  # prefix -> when all its requests are paid for [ns x per_second]
+
+    def admits(self, prefix: int, now: int) -> bool:
+        """Whether a request may pass; it is counted if it does."""
+        at = now * self.per_second
+        until = max(at, self._spent_until.get(prefix, 0))
+        if until + _SECOND - at > self.per_second * _SECOND:
+            return False
+        self._spent_until[prefix] = until + _SECOND
+        return True
+
+
+class ObjectStorage:
+    renames = False
+
+    def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: ObjectStore, seed: int) -> None:
+        self.attempts = attempts
+        self.network = network
+        self.cards = cards
+        self.options = options
+        self.seed = seed
+        self.turned_away = 0  # requests answered with 503
+        self._limit = None if options.requests_per_second is None else RequestLimit(options.requests_per_second)
+
+    def open(self, name: Name, host: int) -> _Object:
+        return _Object(self, name, host)
+
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
+        """Process: one request."""
+        yield from self.request("get", name, size_bytes, self.cards.into(host))
+
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+        """Process: one request, after those of a client that looks first."""
+        if self.options.client == "presto":
+            yield from self.request("head", name)
+        yield from self.request("delete", name)
+
+    def look(self, name: Name) -> Work[None]:
+        """Process: is there such a file, or such a directory?"""
+        if self.options.client == "presto":
+            yield from self.request("exists", name)
+            yield from self.request("list", name)
+
+    def rename(self, name: Name, host: int) -> Work[None]:
+        raise NotImplementedError
+
+    def request(self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0) -> Work[None]:
+        """Process: one request about a file, with the bytes it carries.  Raises StorageFailed."""
+        yield from self.attempts.insist(lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card))
+
+    def _once(self, key: Name, name: Name, size_bytes: int, card: Link | None) -> Work[None]:
+        latency_ns = drawn(self.options.latency, self.seed, "latency", *key)
+        prefix = uniform(self.options.prefixes, self.seed, "prefix", *name)
+        admitted = self._limit is None or self._limit.admits(prefix, self.attempts.now)
+        if latency_ns:
+            yield self.attempts.wait(latency_ns)
+        if not admitted:
+            self.turned_away += 1
+            raise Refused("503 Slow Down")
+        rate = self.options.bytes_per_second
+        links = [card, None if rate is None else Steady(rate)]
+        yield from self.network.transfer(size_bytes, [link for link in links if link is not None])
+
+
+class _Object:
+    """An object that is being written: parts under way, and bytes that do not fill one yet."""
+
+    def __init__(self, store: ObjectStorage, name: Name, host: int) -> None:
+        self.store = store
+        self.name = name
+        self.host = host
+        self._waiting_bytes = 0
+        self._parts = 0  # sent off so far
+        self._under_way: dict[int, simpy.Process] = {}
+        self._failure: StorageFailed | None = None
+        self._next_end: Done | None = None
+        self._busy = False  # somebody waits for a write or the close
+        self._given_up = False
+
+    def write(self, size_bytes: int) -> Work[None]:
+        """Process: ends when every full part is at least under way."""
+        yield from self._to_its_end(self._write(size_bytes))
+
+    def close(self) -> Work[None]:
+        yield from self._to_its_end(self._close())
+
+    def give_up(self) -> None:
+        """The parts are never put together (an abort request would free them; it is not waited for).
+
+        A write under way goes on to its end: the client's stream is closed by the thread that writes.
+        """
+        self._given_up = True
+        if not self._busy:
+            self._stop()
+
+    def _to_its_end(self, work: Work[None]) -> Work[None]:
+        self._busy = True
+        try:
+            yield from work
+        finally:
+            self._busy = False
+            if self._given_up:
+                self._stop()
+
+    def _stop(self) -> None:
+        under_way, self._under_way = self._under_way, {}
+        for process in under_way.values():
+            process.interrupt()
+
+    def _write(self, size_bytes: int) -> Work[None]:
+        self._waiting_bytes += size_bytes
+        while self._waiting_bytes > self.store.options.part_bytes:
+            yield from self._until_at_most(self.store.options.parallel_parts - 1)
+            if self._parts == 0:
+                yield from self.store.look(self.name)
+                yield from self._request("initiate")
+            self._send(self.store.options.part_bytes)
+        self._complain()
+
+    def _close(self) -> Work[None]:
+        if self._parts == 0:
+            yield from self.store.look(self.name)
+            yield from self._request("put", self._waiting_bytes)
+            return
+        yield from self._until_at_most(self.store.options.parallel_parts - 1)
+        self._send(self._waiting_bytes)
+        yield from self._until_at_most(0)
+        yield from self._request("complete")
+
+    def _send(self, size_bytes: int) -> None:
+        self._waiting_bytes -= size_bytes
+        number, self._parts = self._parts, self._parts + 1
+        self._under_way[number] = self.store.attempts.env.process(self._part(number, size_bytes))
+
+    def _part(self, number: int, size_bytes: int) -> Work[None]:
+        try:
+            yield from self._request("part", size_bytes, number)
+        except StorageFailed as failure:
+            self._failure = failure
+        except simpy.Interrupt:
+            return
+        if self._under_way.pop(number, None) is None:
+            return  # stopped in this very instant
+        if self._next_end is not None:
+            self.store.attempts.fire(self._next_end)
+
+    def _until_at_most(self, parts: int) -> Work[None]:
+        while len(self._under_way) > parts and self._failure is None:
+            self._next_end = Done(self.store.attempts.env)
+            yield self._next_end
+        self._complain()
+
+    def _request(self, what: str, size_bytes: int = 0, number: int = 0) -> Work[None]:
+        yield from self.store.request(what, self.name, size_bytes, self.store.cards.out(self.host), number)
+
+    def _complain(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+OBJECT_STORE = MediumPage("object-store", ObjectStorage)

@@ -1,0 +1,88 @@
+"""How slow a node is, through time: healthy and slow episodes in turn, or a measured series.
+
+Each node has a history of its own, a function of the seed and its number; it is told as far as somebody asks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from typing import Protocol
+
+from sim.model.job import Distribution
+from sim.model.storage import SlowNodes, SlowTrace
+from sim.storage.media.draws import drawn, uniform
+
+__all__ = ["Episodes", "Series", "Slowness", "slowness"]
+
+_FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
+
+
+class Slowness(Protocol):
+    def at(self, now: int) -> tuple[Fraction, int | None]:
+        """(by what the bandwidth is divided, until when [ns]; None: for ever).  Asked at times that do not decrease."""
+
+
+def slowness(options: SlowNodes, seed: int, node: int) -> Slowness:
+    """The history of one node."""
+    return Episodes(options, seed, node) if options.trace is None else Series(options.trace, seed, node)
+
+
+class Episodes:
+    """Slow with probability `share` at every moment, the first one included: what is left of an episode then is drawn for that."""
+
+    def __init__(self, options: SlowNodes, seed: int, node: int) -> None:
+        self._options = options
+        self._key = seed, "slow-node", node
+        self._number = 2
+        self._slow = uniform(options.share.denominator, *self._key, number=0) < options.share.numerator
+        self._until = self._rest() if 0 < options.share < 1 and options.factor > 1 else None
+
+    def at(self, now: int) -> tuple[Fraction, int | None]:
+        while self._until is not None and self._until <= now:
+            self._slow = not self._slow
+            self._until += max(1, drawn(self._law(), *self._key, number=self._number))
+            self._number += 1
+        return (Fraction(self._options.factor) if self._slow else _FULL_SPEED), self._until
+
+    def _law(self) -> Distribution:
+        if self._slow:
+            return self._options.lasts
+        share = self._options.share
+        return Distribution(round(self._options.lasts.mean * (1 - share) / share), "exponential")
+
+    def _rest(self) -> int:
+        """What is left of the episode at time 0.  Longer episodes hold more moments; the moment is uniform along its episode."""
+        law = self._law()
+        if law.kind == "exponential":  # without memory
+            return 1 + drawn(law, *self._key, number=1)
+        longer = Distribution(round(law.mean * (1 + law.cv**2)), law.kind, law.cv) if law.kind == "lognormal" else law
+        return 1 + uniform(drawn(longer, *self._key, number=1) + 1, *self._key, "rest")
+
+
+class Series:
+    """A machine of the trace, from a moment of its own on or from the one that all begin at."""
+
+    def __init__(self, trace: SlowTrace, seed: int, node: int) -> None:
+        machine = trace.machines[self._machine(trace, seed, node)]
+        self._starts = [start for start, _ in machine]
+        self._factors = [factor for _, factor in machine]
+        self._length = trace.length_ns
+        self._offset = self._begin(trace, seed, node)
+
+    def at(self, now: int) -> tuple[Fraction, int | None]:
+        round_, at = divmod(now + self._offset, self._length)
+        i = bisect_right(self._starts, at) - 1
+        end = self._starts[i + 1] if i + 1 < len(self._starts) else self._length
+        return self._factors[i], round_ * self._length + end - self._offset
+
+    @staticmethod
+    def _machine(trace: SlowTrace, seed: int, node: int) -> int:
+        machines = len(trace.machines)
+        return uniform(machines, seed, "slow-node", node, number=0) if trace.begin_ns is None else node % machines
+
+    @staticmethod
+    def _begin(trace: SlowTrace, seed: int, node: int) -> int:
+        if trace.begin_ns is not None:
+            return trace.begin_ns
+        return (uniform(1 << 31, seed, "slow-node", node, number=1) * trace.length_ns) >> 31

@@ -1,0 +1,108 @@
+"""Distributions as tables: the mean is kept, the order ascends, the spread is the one asked for."""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+from statistics import fmean, pstdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.model.job import Distribution
+from sim.model.randomness.quantiles import SLICES, quantile_table, share_table, size_table
+
+MS = 1_000_000
+SPREAD = [  # (law, standard deviation / mean)
+    (Distribution(MS, "uniform"), 3**-0.5),
+    (Distribution(MS, "exponential"), 1),
+    (Distribution(MS, "lognormal", 0.3), 0.3),
+    (Distribution(MS, "lognormal", 1.5), 1.5),
+    (Distribution(MS, "shifted-exponential", 0.3), 0.3),
+    (Distribution(MS, "erlang", 1.0), 1),
+    (Distribution(MS, "erlang", 0.5), 0.5),
+    (Distribution(MS, "erlang", 0.1), 0.1),
+    (Distribution(MS, "erlang", 0.03), 0.03),  # more than a thousand stages: exp(-x) is no number any more
+    (Distribution(MS, "erlang", 0.001), 0.001),
+]
+laws = pytest.mark.parametrize(("law", "cv"), SPREAD, ids=[f"{law.kind} {cv:.3g}" for law, cv in SPREAD])
+
+
+@laws
+def test_the_mean_is_kept(law, cv):
+    """Slices telescope: all that is left is what rounding 4096 entries to integers leaves."""
+    assert fmean(quantile_table(law)) == pytest.approx(MS, abs=0.05)
+
+
+@laws
+def test_entries_ascend(law, cv):
+    table = quantile_table(law)
+
+    assert SLICES == len(table)
+    assert all(0 <= a <= b for a, b in pairwise(table))
+
+
+@laws
+def test_the_spread_is_the_one_asked_for(law, cv):
+    """The tail beyond 4095/4096 is one slice: a law with a heavy one loses a little."""
+    assert pstdev(quantile_table(law)) / MS == pytest.approx(cv, rel=0.02)
+
+
+@given(st.integers(0, 50), st.sampled_from(["uniform", "exponential", "lognormal"]))
+def test_small_means_are_kept_too(mean, kind):
+    """Where an entry is a few units, rounding moves the mean by less than half of one."""
+    table = quantile_table(Distribution(mean, kind, 0.5))
+
+    assert abs(fmean(table) - mean) < 0.5
+
+
+def test_one_stage_is_exponential():
+    """Erlang with cv 1 is the exponential law, entry by entry."""
+    pairs = zip(quantile_table(Distribution(MS, "erlang", 1.0)), quantile_table(Distribution(MS, "exponential")), strict=True)
+
+    assert all(abs(a - b) <= 1 for a, b in pairs)
+
+
+@pytest.mark.parametrize("cv", [0.5, 0.1, 0.03])
+def test_erlang_leans_as_it_should(cv):
+    """Skewness is 2 cv: that is what tells it from a lognormal law (3 cv and more) or a normal one."""
+    table = quantile_table(Distribution(MS, "erlang", cv))
+
+    assert fmean(((x - MS) / (cv * MS)) ** 3 for x in table) == pytest.approx(2 * cv, rel=0.05)
+
+
+def test_a_constant_is_one_entry():
+    """Constants, and quantities that are always 0, need no draw."""
+    assert (7,) == quantile_table(Distribution(7))
+    assert (0,) == quantile_table(Distribution(0, "exponential"))
+
+
+def test_an_entry_is_the_mean_of_its_slice():
+    """Uniform on [0, 2 mean]: the four quarters' middles."""
+    assert (100, 300, 500, 700) == quantile_table(Distribution(400, "uniform"), 4)
+
+
+def test_shares_fill_the_table_in_their_ratio():
+    """A reader's share of the entries is its share of the records; a reader without share is never drawn."""
+    assert (0, 0, 0, 0, 2, 2, 3, 3) == share_table([Fraction(2), Fraction(0), Fraction(1), Fraction(1)], 8)
+
+
+@given(st.lists(st.integers(0, 100).map(Fraction), min_size=1, max_size=40).filter(any))
+def test_shares_add_up(shares):
+    """Whatever is rounded: every entry belongs to somebody, nobody is off by more than one entry."""
+    table, total = share_table(shares), sum(shares)
+    entries = Counter(table)
+
+    assert SLICES == len(table)
+    assert tuple(sorted(table)) == table
+    assert all(abs(entries[i] - SLICES * share / total) <= 1 for i, share in enumerate(shares))
+
+
+@pytest.mark.parametrize("mean", [1, 3, 1000])
+@pytest.mark.parametrize("kind", ["exponential", "uniform", "lognormal", "erlang"])
+def test_every_record_has_a_byte(mean, kind):
+    """What rounds to nothing is one byte, everything else stays as it was drawn."""
+    law = Distribution(mean, kind, 1.0)
+
+    assert [max(1, size) for size in quantile_table(law)] == list(size_table(law))
+    assert 1 <= min(size_table(law))

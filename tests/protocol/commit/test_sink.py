@@ -1,0 +1,184 @@
+"""Writer and committer of a transactional sink: what is handed over, what is committed when, what is lost."""
+
+import pytest
+
+from sim.protocol.commit.committables import (
+    CommitEpochs,
+    Committable,
+    CommittablesReceived,
+    CompletionNotified,
+    EpochEnded,
+    HandOver,
+    ReportLost,
+    Restored,
+    TaskClosed,
+    WriterInputEnded,
+    WriterRestored,
+)
+from sim.protocol.commit.committer import Committer
+from sim.protocol.commit.writer import Writer
+from sim.protocol.machine import InvalidTransition
+
+S = 1_000_000_000
+
+
+def committable(epoch, writer=0, opened_ns=0):
+    return Committable(writer, epoch, ((10 * epoch, 10 * epoch + 10),), opened_ns, 100, (f"{writer}-{epoch}",))
+
+
+def holding(*committables, timeout_ns=None):
+    return feed(Committer(timeout_ns), CommittablesReceived(0, committables))[0]
+
+
+def feed(machine, *events):
+    """The state after these events, and all commands."""
+    commands = []
+    for event in events:
+        machine, new = machine.on(event)
+        commands += new
+    return machine, commands
+
+
+def test_a_committable_counts_the_records_of_all_its_channels():
+    assert 5 == Committable(7, 2, ((3, 6), (4, 6)), 0, 100).records
+
+
+# ---------------------------------------------------------------------------------------------- writer
+
+
+def test_a_barrier_closes_the_transaction_and_opens_the_next():
+    """What was read on each channel since the last barrier is one committable; its file names are chosen before they are written."""
+    writer, commands = feed(Writer(7, (0, 0)), EpochEnded(5, 1, (3, 4), 700, ("a",)), EpochEnded(9, 2, (3, 6), 200, ("b",)))
+
+    assert [
+        HandOver(Committable(7, 1, ((0, 3), (0, 4)), 0, 700, ("a",))),
+        HandOver(Committable(7, 2, ((3, 3), (4, 6)), 5, 200, ("b",))),
+    ] == commands
+    assert Writer(7, (3, 6), 9, 2) == writer
+
+
+def test_a_restored_writer_goes_on_where_its_checkpoint_stood():
+    """Records up to there are in other transactions; older checkpoints do not come again."""
+    writer, commands = feed(Writer(7, (0, 0), opened_ns=5), WriterRestored(3, (4, 6)), EpochEnded(9, 4, (5, 6), 700))
+
+    assert [HandOver(Committable(7, 4, ((4, 5), (6, 6)), 5, 700))] == commands
+    assert 4 == writer.last_checkpoint
+    with pytest.raises(InvalidTransition):
+        feed(Writer(7, (0, 0)), WriterRestored(3, (4, 6)), EpochEnded(9, 3, (5, 6), 700))
+
+
+def test_an_empty_transaction_is_not_handed_over():
+    """No record, no committable: the next one begins where it ended."""
+    _, commands = feed(Writer(0, (3,)), EpochEnded(5, 1, (3,), 0), EpochEnded(9, 2, (5,), 10))
+
+    assert [HandOver(Committable(0, 2, ((3, 5),), 5, 10))] == commands
+
+
+def test_the_end_of_the_input_belongs_to_the_next_checkpoint():
+    """Whichever that is, the final one covers it; the barrier after it finds nothing more (SinkWriterOperator#endInput)."""
+    writer, commands = feed(Writer(0, (0,)), EpochEnded(5, 4, (3,), 30), WriterInputEnded(6, (8,), 50), EpochEnded(9, 7, (8,), 0))
+
+    assert [4, 5] == [hand_over.committable.epoch for hand_over in commands]
+    assert writer.ended
+
+
+def test_a_writer_cannot_go_back():
+    """Checkpoints increase and the input ends once."""
+    writer, _ = feed(Writer(0, (0,)), EpochEnded(5, 4, (3,), 30), WriterInputEnded(6, (8,), 50))
+
+    with pytest.raises(InvalidTransition):
+        writer.on(EpochEnded(9, 4, (9,), 1))
+    with pytest.raises(InvalidTransition):
+        writer.on(WriterInputEnded(9, (9,), 1))
+
+
+def test_what_is_written_is_not_taken_back():
+    """A transaction of fewer records than none would be committed twice by the next one."""
+    writer, _ = feed(Writer(0, (3, 8)), EpochEnded(5, 4, (3, 9), 30))
+
+    for event in (EpochEnded(9, 5, (3, 8), 1), WriterInputEnded(9, (2, 9), 1)):
+        with pytest.raises(InvalidTransition, match="takes nothing back"):
+            writer.on(event)
+
+
+def test_a_committable_has_the_records_of_all_its_channels():
+    assert 9 == Committable(0, 1, ((3, 5), (0, 0), (1, 8)), 0, 10).records
+
+
+# ---------------------------------------------------------------------------------------------- committer
+
+
+def test_a_completion_commits_what_it_covers():
+    """Epoch 2 waits for its own checkpoint; what is committed is no longer held."""
+    first, second = committable(1), committable(2)
+    committer, commands = feed(holding(first, second), CompletionNotified(3, 1))
+
+    assert [CommitEpochs(1, (first,))] == commands
+    assert (second,) == committer.committables
+
+
+def test_commits_coalesce():
+    """After a lost notification, or an aborted checkpoint, the next completion covers all before it, in order of epochs."""
+    late, early = committable(2), committable(1, writer=1)
+    _, commands = feed(holding(late, early, committable(4)), CompletionNotified(3, 3))
+
+    assert [CommitEpochs(3, (early, late))] == commands
+
+
+def test_a_notification_told_twice_or_late_commits_nothing():
+    """Ids up to the last one reported are ignored."""
+    _, commands = feed(holding(committable(1)), CompletionNotified(3, 2), CompletionNotified(4, 1), CompletionNotified(4, 2))
+
+    assert 1 == len(commands)
+
+
+def test_nothing_to_commit_is_no_commit():
+    _, commands = feed(Committer(), CompletionNotified(3, 1))
+
+    assert [] == commands
+
+
+def test_what_a_snapshot_held_is_committed_again():
+    """A restart between completion and commit must not lose it; the external system knows what it has."""
+    first, second = committable(1), committable(2)
+    committer, commands = feed(holding(committable(5)), Restored(9, 2, (second, first)), CompletionNotified(9, 2))
+
+    assert [CommitEpochs(2, (first, second), again=True)] == commands
+    assert () == committer.committables
+
+
+def test_a_restored_committer_hears_of_later_checkpoints():
+    """Ids go on increasing after a restart."""
+    _, commands = feed(Committer(), Restored(9, 2, ()), CommittablesReceived(10, (committable(4),)), CompletionNotified(11, 4))
+
+    assert [CommitEpochs(4, (committable(4),))] == commands
+
+
+def test_a_transaction_open_for_too_long_is_lost():
+    """The loss has a name; the younger ones are committed (I.8: the timeout must exceed interval, duration and recovery)."""
+    old, young = committable(1, opened_ns=0), committable(2, opened_ns=30 * S)
+    _, commands = feed(holding(old, young, timeout_ns=60 * S), CompletionNotified(61 * S, 2))
+
+    assert [ReportLost(2, (old,)), CommitEpochs(2, (young,))] == commands
+
+
+def test_a_transaction_just_young_enough_is_kept():
+    _, commands = feed(holding(committable(1), timeout_ns=60 * S), CompletionNotified(60 * S, 1))
+
+    assert [CommitEpochs(1, (committable(1),))] == commands
+
+
+def test_a_complete_checkpoint_gets_no_committables():
+    """They come before the barrier: whoever sends them later breaks the rule the commit relies on."""
+    committer, _ = feed(Committer(), CompletionNotified(3, 2))
+
+    with pytest.raises(InvalidTransition):
+        committer.on(CommittablesReceived(4, (committable(2),)))
+
+
+def test_a_task_that_waits_for_nothing_commits_at_its_end():
+    """No checkpoint holds it: commit-at-finish, known to be wrong."""
+    committer, commands = feed(holding(committable(3), committable(2)), TaskClosed(9), TaskClosed(10))
+
+    assert [CommitEpochs(0, (committable(2), committable(3)))] == commands
+    assert () == committer.committables

@@ -1,0 +1,762 @@
+"""The coordinator, after Flink's CheckpointCoordinatorTest, CheckpointRequestDeciderTest and CheckpointFailureManagerTest."""
+
+import pytest
+
+from sim.model.checkpoint import Barriers, CheckpointOptions
+from sim.protocol.coordinator.coordinator import Coordinator
+from sim.protocol.coordinator.failures import FailureCounter
+from sim.protocol.coordinator.requests import MAX_WAITING, Request, Requests
+from sim.protocol.coordinator.timer import effective_interval_ns, first_trigger_delay
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import Alignment, BarrierOptions, Ending
+from sim.protocol.reasons import COUNTED, FailureReason
+from sim.protocol.vocabulary import (
+    Acknowledged,
+    ArmCheckpointTimeout,
+    ArmPeriodicTimer,
+    CancelPeriodicTimer,
+    CheckpointRequested,
+    CheckpointTimedOut,
+    Declined,
+    DiscardLateState,
+    DiscardState,
+    FailJob,
+    LeaderLost,
+    MetadataWritten,
+    NotifyAborted,
+    NotifyComplete,
+    PeriodicTimerFired,
+    Plan,
+    PrepareTrigger,
+    RecordCompleted,
+    RecordFailed,
+    RecordRefused,
+    RecordTriggered,
+    RequestKind,
+    Savepoint,
+    SchedulerStarted,
+    SchedulerStopped,
+    StateDiscarded,
+    TriggerReady,
+    TriggerTasks,
+    WriteMetadata,
+)
+
+PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
+PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
+ALL = PLAN.wait_for
+ALIGNED = Barriers()
+
+
+class Running:
+    """A machine in use: keeps its latest state, hands its commands on."""
+
+    def __init__(self, machine):
+        self.state = machine
+
+    def on(self, event):
+        self.state, commands = self.state.on(event)
+        return commands
+
+
+def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):
+    options = {"timeout_ns": 1000, "tolerable_failed": 99, **options}
+    return Running(Coordinator.configured(CheckpointOptions(interval, barriers, **options), num_retained=num_retained))
+
+
+def triggered(now, machine=None, kind=MANUAL, **options):
+    """A coordinator with a checkpoint under way, requested at `now`."""
+    machine = coordinator(**options) if machine is None else machine
+    machine.on(CheckpointRequested(now, kind))
+    machine.on(TriggerReady(now, PLAN))
+    return machine
+
+
+def acknowledged(machine, checkpoint, now):
+    machine.on(Acknowledged(now, 0, checkpoint))
+    return machine.on(Acknowledged(now, 1, checkpoint))
+
+
+def completed(machine, checkpoint, now):
+    acknowledged(machine, checkpoint, now)
+    return machine.on(MetadataWritten(now, checkpoint))
+
+
+def types(commands):
+    return [type(machine) for machine in commands]
+
+
+# ------------------------------------------------------------------------------------------ timer
+
+
+def test_the_life_of_a_checkpoint():
+    """Timer, trigger, acknowledgements, metadata, notification; t0 is taken before the trigger's overhead."""
+    machine = coordinator()
+
+    assert (ArmPeriodicTimer(40),) == machine.on(SchedulerStarted(0, 40))
+    assert (ArmPeriodicTimer(140), PrepareTrigger(40, PERIODIC)) == machine.on(PeriodicTimerFired(40))
+    assert (
+        RecordTriggered(1, 40, PERIODIC, PLAN),
+        ArmCheckpointTimeout(1, 1043),
+        TriggerTasks(1, frozenset({0}), BarrierOptions(40)),
+    ) == machine.on(TriggerReady(43, PLAN))
+    assert () == machine.on(Acknowledged(60, 1, 1))
+    assert (WriteMetadata(1),) == machine.on(Acknowledged(70, 0, 1))
+    assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
+
+
+def test_end_to_end_duration_ends_at_the_last_acknowledgement():
+    """Not at the metadata (facts measured on Flink)."""
+    machine = triggered(10)
+    acknowledged(machine, 1, 50)
+    record = machine.on(MetadataWritten(75, 1))[0]
+
+    assert 40 == record.latest_ack_ns - record.trigger_ns
+
+
+def test_the_grid_does_not_drift():
+    """Wake-ups that come late do not move it; missed points follow at once."""
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
+
+    assert ArmPeriodicTimer(140) == machine.on(PeriodicTimerFired(90))[0]
+    assert ArmPeriodicTimer(240) == machine.on(PeriodicTimerFired(140))[0]
+    assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 340 was missed: at once
+    assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 440 too
+
+
+def test_a_wake_up_that_was_replaced_is_ignored():
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
+
+    assert () == machine.on(PeriodicTimerFired(39))
+    assert (CancelPeriodicTimer(),) == machine.on(SchedulerStopped(39))
+    assert () == machine.on(PeriodicTimerFired(40))
+
+
+def test_without_an_interval_nothing_is_periodic():
+    machine = coordinator(interval=None)
+
+    assert () == machine.on(SchedulerStarted(0, 40))
+    assert (PrepareTrigger(50, MANUAL),) == machine.on(CheckpointRequested(50, MANUAL))
+
+
+def test_an_interval_below_the_pause_is_raised():
+    machine = coordinator(interval=100, min_pause_ns=150)
+    machine.on(SchedulerStarted(0, 0))
+
+    assert ArmPeriodicTimer(150) == machine.on(PeriodicTimerFired(0))[0]
+    assert 365 * 86400 * 10**9 == effective_interval_ns(1, 10**30)
+
+
+def test_the_first_trigger():
+    """2.x: the min-pause after all tasks run, or the first of a restart; without one that is refused.  1.20: in [min-pause, interval]."""
+    at = {"interval_ns": 100, "min_pause_ns": 30, "first_trigger_ns": 4}
+
+    assert 34 == first_trigger_delay("2.x", **at)
+    assert 30 == first_trigger_delay("2.x", **at, restarted=True)
+    assert [4, 100] == [first_trigger_delay("2.x", **{**at, "min_pause_ns": 0}, restarted=restarted) for restarted in (False, True)]
+    assert 30 == first_trigger_delay("1.20", **at, draw=0)
+    assert 100 == first_trigger_delay("1.20", **at, draw=2**32 - 1)
+
+
+def test_law_20_triggers_in_a_horizon():
+    """floor((H - phase) / I) + 1 when checkpoints are shorter than the interval."""
+    machine, checkpoint, t0s, wake = coordinator(), 0, [], 40
+    machine.on(SchedulerStarted(0, 40))
+    while wake <= 1000:
+        now = wake
+        for command in machine.on(PeriodicTimerFired(now)):
+            if isinstance(command, ArmPeriodicTimer):
+                wake = command.at_ns
+            elif isinstance(command, PrepareTrigger):
+                t0s.append(now)
+                checkpoint += 1
+                machine.on(TriggerReady(now + 3, PLAN))
+                completed(machine, checkpoint, now + 50)
+                if checkpoint > 1:
+                    machine.on(StateDiscarded(now + 60, checkpoint - 1))
+
+    assert (1000 - 40) // 100 + 1 == len(t0s)
+
+
+# ------------------------------------------------------------------------------------------ requests
+
+
+def test_periodic_requests_pile_up_and_run_back_to_back():
+    """Without a pause, while one checkpoint takes longer than the interval (B.3)."""
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(PeriodicTimerFired(100))
+    machine.on(PeriodicTimerFired(200))
+
+    assert PrepareTrigger(250, PERIODIC) == completed(machine, 1, 250)[-1]
+
+    machine.on(TriggerReady(250, PLAN))
+
+    assert PrepareTrigger(260, PERIODIC) == completed(machine, 2, 260)[-1]
+
+
+def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    completed(machine, 1, 50)
+
+    assert (
+        ArmPeriodicTimer(200),
+        RecordRefused(PERIODIC, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS),
+        ArmPeriodicTimer(130),
+    ) == machine.on(PeriodicTimerFired(100))
+    assert (ArmPeriodicTimer(230), PrepareTrigger(130, PERIODIC)) == machine.on(PeriodicTimerFired(130))
+
+
+@pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
+def test_law_19_the_pause_ends_exactly(completion, runs):
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    completed(machine, 1, completion)
+
+    assert runs == (PrepareTrigger(100, PERIODIC) in machine.on(PeriodicTimerFired(100)))
+
+
+def test_leftovers_are_dropped_one_per_cycle():
+    """With a pause: each completion costs one waiting request, the timer brings the next (B.3)."""
+    machine = coordinator(interval=100, min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(PeriodicTimerFired(100))
+    machine.on(PeriodicTimerFired(200))
+
+    assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(machine, 1, 250))
+    assert 1 == len(machine.state.requests.waiting)
+    assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == machine.on(PeriodicTimerFired(330))
+
+
+def test_a_failure_imposes_no_pause():
+    machine = coordinator(min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    machine.on(CheckpointTimedOut(90, 1))
+    machine.on(StateDiscarded(90, 1))
+
+    assert PrepareTrigger(100, PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
+
+
+def test_manual_requests_skip_the_pause_but_not_the_limit():
+    machine = triggered(0, min_pause_ns=80)
+
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(20, MANUAL) == completed(machine, 1, 20)[-1]
+
+
+def test_law_18_one_slot_holds_back_the_next():
+    machine = triggered(0)
+
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert () == acknowledged(machine, 1, 20)[1:]  # writing metadata still holds the slot
+    assert PrepareTrigger(45, MANUAL) in machine.on(MetadataWritten(45, 1))
+
+
+def test_law_19_one_trigger_at_a_time():
+    machine = coordinator(max_concurrent=2)
+
+    assert (PrepareTrigger(0, MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
+    assert () == machine.on(CheckpointRequested(1, MANUAL))
+    assert PrepareTrigger(5, MANUAL) == machine.on(TriggerReady(5, PLAN))[-1]
+
+
+def test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints():
+    machine = triggered(0)
+    machine.on(CheckpointRequested(10, MANUAL))
+
+    assert (PrepareTrigger(20, SAVEPOINT),) == machine.on(CheckpointRequested(20, SAVEPOINT))
+
+
+def test_savepoints_wait_at_the_head_with_unaligned_checkpoints():
+    machine = triggered(0, barriers=Barriers("unaligned"))
+    machine.on(CheckpointRequested(10, MANUAL))
+
+    assert () == machine.on(CheckpointRequested(20, SAVEPOINT))
+    assert PrepareTrigger(30, SAVEPOINT) == completed(machine, 1, 30)[-1]
+
+
+def test_a_savepoint_holds_the_slot():
+    machine = triggered(0, kind=SAVEPOINT)
+
+    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert PrepareTrigger(30, MANUAL) == completed(machine, 1, 30)[-1]
+
+
+def test_a_savepoint_is_aligned_and_commits_nothing():
+    """It neither subsumes nor is announced; it does set the pause."""
+    machine = coordinator(barriers=Barriers("unaligned"), min_pause_ns=80)
+    machine.on(CheckpointRequested(0, SAVEPOINT))
+
+    assert BarrierOptions(0, savepoint=True) == machine.on(TriggerReady(3, PLAN))[-1].options
+    assert [RecordCompleted] == types(completed(machine, 1, 50))
+    assert 0 == machine.state.latest_completed
+    assert 50 == machine.state.last_completion_ns
+
+
+@pytest.mark.parametrize(
+    ("barriers", "options"),
+    [
+        (Barriers("unaligned"), BarrierOptions(0, Alignment.UNALIGNED)),
+        (Barriers("aligned-timeout", 7), BarrierOptions(0, aligned_timeout_ns=7)),
+        (Barriers("at-least-once"), BarrierOptions(0, Alignment.AT_LEAST_ONCE)),
+    ],
+)
+def test_the_barriers_carry_what_was_configured(barriers, options):
+    machine = coordinator(barriers=barriers)
+    machine.on(CheckpointRequested(0, MANUAL))
+
+    assert options == machine.on(TriggerReady(3, PLAN))[-1].options
+
+
+def test_unaligned_checkpoints_do_not_overlap():
+    with pytest.raises(ValueError, match="max_concurrent"):
+        coordinator(barriers=Barriers("unaligned"), max_concurrent=2)
+
+
+def test_slow_deletions_hold_back_triggers():
+    """More of them under way than checkpoints allowed at once (numberOfCleaningCheckpoints)."""
+    machine = triggered(0)
+    machine.on(CheckpointTimedOut(10, 1))
+    triggered(10, machine)
+    machine.on(CheckpointTimedOut(20, 2))
+
+    assert () == machine.on(CheckpointRequested(30, MANUAL))
+    assert (PrepareTrigger(40, MANUAL),) == machine.on(StateDiscarded(40, 1))
+
+
+def test_the_list_of_wishes_is_bounded():
+    """The last periodic one makes room; among others the newcomer is turned away."""
+    requests = Requests(1, 0)
+    for now in range(MAX_WAITING):
+        requests, _ = requests.with_one(Request(PERIODIC, now))
+    requests, dropped = requests.with_one(Request(MANUAL, 5))
+
+    assert Request(PERIODIC, MAX_WAITING - 1, serial=MAX_WAITING - 1) == dropped
+    assert MANUAL is requests.waiting[0].kind
+
+    for now in range(MAX_WAITING):
+        requests, dropped = requests.with_one(Request(MANUAL, now))
+
+    assert Request(MANUAL, MAX_WAITING - 1) == dropped
+
+
+def test_a_full_list_of_wishes_turns_nobody_away():
+    requests = Requests(1, 0)
+    for now in range(MAX_WAITING):
+        requests, dropped = requests.with_one(Request(PERIODIC, now))
+
+        assert dropped is None
+
+
+def test_a_request_is_not_forced_unless_it_says_so():
+    """A periodic one waits for its pause."""
+    requests, _ = Requests(1, 50).with_one(Request(PERIODIC, 10))
+    _, choice = requests.choose(10, triggering=False, pending=0, cleaning=0, last_completion_ns=0)
+
+    assert (None, 50) == (choice.run, choice.until_ns)
+
+
+def test_a_full_list_of_wishes_makes_room_where_its_last_one_is_periodic():
+    """Flink's list holds a thousand."""
+    requests, _ = Requests(1, 0).with_one(Request(PERIODIC, 0))
+    for now in range(1, 1000):
+        requests, _ = requests.with_one(Request(MANUAL, now))
+    requests, dropped = requests.with_one(Request(MANUAL, 1000))
+
+    assert PERIODIC is dropped.kind
+    assert 1000 == len(requests.waiting) == MAX_WAITING
+
+
+def test_a_forced_request_goes_before_older_ones_of_its_kind():
+    requests, _ = Requests(1, 0).with_one(Request(MANUAL, 0))
+    requests, _ = requests.with_one(Request(MANUAL, 1, forced=True))
+
+    assert [True, False] == [request.forced for request in requests.waiting]
+
+
+def test_a_request_that_finds_no_room_is_refused():
+    machine = triggered(0)
+    for now in range(MAX_WAITING):
+        machine.on(CheckpointRequested(now, MANUAL))
+
+    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == machine.on(CheckpointRequested(2000, MANUAL))
+
+
+# ------------------------------------------------------------------------------------------ trigger
+
+
+def test_a_trigger_is_refused_while_tasks_do_not_run():
+    """It never gets an id, and does not count; the next request is looked at."""
+    machine = coordinator(tolerable_failed=0)
+    machine.on(CheckpointRequested(0, MANUAL))
+    machine.on(CheckpointRequested(1, MANUAL))
+
+    assert (
+        RecordRefused(MANUAL, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),
+        PrepareTrigger(3, MANUAL),
+    ) == machine.on(TriggerReady(3, None))
+    assert 1 == machine.on(TriggerReady(4, PLAN))[0].checkpoint
+
+
+def test_a_trigger_that_cannot_write_counts():
+    machine = coordinator(tolerable_failed=0)
+    machine.on(CheckpointRequested(0, MANUAL))
+
+    assert (RecordRefused(MANUAL, FailureReason.IO_EXCEPTION), FailJob(FailureReason.IO_EXCEPTION)) == machine.on(
+        TriggerReady(3, None, FailureReason.IO_EXCEPTION)
+    )
+
+
+def test_a_trigger_ends_with_the_scheduler():
+    machine = coordinator()
+    machine.on(CheckpointRequested(0, MANUAL))
+    machine.on(CheckpointRequested(1, MANUAL))
+    suspend = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
+
+    assert (RecordRefused(MANUAL, suspend),) == machine.on(SchedulerStopped(2))
+    assert (RecordRefused(MANUAL, suspend),) == machine.on(TriggerReady(3, PLAN))
+    assert 1 == machine.state.next_id
+
+
+# ------------------------------------------------------------------------------------------ failure
+
+
+def test_expiry_aborts():
+    machine = triggered(0)
+    machine.on(Acknowledged(50, 1, 1))
+
+    assert (
+        RecordFailed(1, MANUAL, FailureReason.CHECKPOINT_EXPIRED, 0, 50, 1003, frozenset({1})),
+        NotifyAborted(1, ALL, 0),
+        DiscardState(1),
+    ) == machine.on(CheckpointTimedOut(1003, 1))
+
+
+def test_nothing_expires_while_metadata_is_written():
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
+
+    assert () == machine.on(CheckpointTimedOut(1000, 1))
+    assert NotifyComplete(1, ALL) in machine.on(MetadataWritten(1010, 1))
+    assert () == machine.on(CheckpointTimedOut(1020, 1))
+
+
+def test_a_decline_aborts_at_once():
+    machine = triggered(0)
+
+    assert FailureReason.CHECKPOINT_DECLINED_SUBSUMED is machine.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
+    assert () == machine.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))
+
+
+def test_an_abort_tells_the_latest_completed():
+    machine = triggered(0)
+    completed(machine, 1, 10)
+    triggered(20, machine)
+
+    assert NotifyAborted(2, ALL, 1) in machine.on(CheckpointTimedOut(1020, 2))
+
+
+def test_law_22_no_acknowledgement_after_an_abort():
+    machine = triggered(0)
+    machine.on(Acknowledged(50, 0, 1))
+    machine.on(CheckpointTimedOut(1000, 1))
+
+    assert (DiscardLateState(1, 1),) == machine.on(Acknowledged(1100, 1, 1))
+
+
+def test_a_failed_metadata_write_aborts():
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
+
+    assert FailureReason.FINALIZE_CHECKPOINT_FAILURE is machine.on(MetadataWritten(60, 1, failed=True))[0].reason
+
+
+def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
+    machine = triggered(0)
+    acknowledged(machine, 1, 50)
+
+    assert [RecordFailed, NotifyAborted, DiscardState] == types(machine.on(SchedulerStopped(55)))
+    assert () == machine.on(MetadataWritten(60, 1))
+    assert 0 == machine.state.latest_completed
+
+
+def test_a_completion_subsumes_older_ones():
+    machine = triggered(0, max_concurrent=2)
+    triggered(10, machine)
+    commands = completed(machine, 2, 50)
+
+    assert [RecordCompleted, RecordFailed, NotifyAborted, DiscardState, NotifyComplete] == types(commands)
+    assert FailureReason.CHECKPOINT_SUBSUMED is commands[1].reason
+
+
+def test_what_an_older_savepoint_holds_is_still_needed():
+    """It is under way while a newer checkpoint completes."""
+    machine = triggered(0, kind=SAVEPOINT, max_concurrent=3)
+    triggered(10, machine)
+    triggered(20, machine)
+    completed(machine, 2, 30)
+
+    assert frozenset({1, 2, 3}) == machine.state.needed
+
+
+def test_a_completion_leaves_older_savepoints_alone():
+    machine = triggered(0, kind=SAVEPOINT, max_concurrent=2)
+    triggered(10, machine)
+    completed(machine, 2, 50)
+
+    assert [1] == [pending.checkpoint for pending in machine.state.pending]
+
+
+def test_law_23_retained_checkpoints_are_bounded():
+    machine = coordinator(num_retained=2)
+    for checkpoint in (1, 2, 3):
+        triggered(checkpoint, machine)
+        commands = completed(machine, checkpoint, checkpoint)
+
+    assert (2, 3) == machine.state.retained
+    assert DiscardState(1) in commands
+
+
+def test_a_subsumed_checkpoint_is_being_deleted():
+    """Until its state is discarded it counts among the deletions that hold back triggers."""
+    machine = coordinator()
+    for checkpoint in (1, 2):
+        triggered(checkpoint, machine)
+        completed(machine, checkpoint, checkpoint)
+
+    assert 1 == machine.state.cleaning
+
+    machine.on(StateDiscarded(5, 1))
+
+    assert 0 == machine.state.cleaning
+
+
+def test_one_checkpoint_is_retained_unless_more_are_asked_for():
+    """state.checkpoints.num-retained"""
+    assert 1 == Coordinator.configured(CheckpointOptions(100, ALIGNED)).num_retained
+
+
+@pytest.mark.parametrize("reason", sorted(set(FailureReason) - COUNTED, key=str))
+def test_law_21_other_reasons_do_not_count(reason):
+    machine = triggered(0, tolerable_failed=0)
+
+    assert FailJob not in types(machine.on(Declined(9, 1, 1, reason)))
+
+
+@pytest.mark.parametrize("reason", sorted(COUNTED, key=str))
+def test_law_21_the_first_counted_failure_too_many_fails_the_job(reason):
+    machine = coordinator(tolerable_failed=1)
+    for checkpoint in (1, 2):
+        triggered(checkpoint, machine)
+        commands = machine.on(Declined(checkpoint, 1, checkpoint, reason))
+        machine.on(StateDiscarded(checkpoint, checkpoint))
+
+        assert (checkpoint == 2) == (FailJob(reason, 1) in commands)
+
+
+def test_law_21_a_success_forgives():
+    machine = coordinator(tolerable_failed=1)
+    triggered(1, machine)
+    machine.on(CheckpointTimedOut(1, 1))
+    triggered(2, machine)
+    completed(machine, 2, 2)
+    triggered(3, machine)
+
+    assert FailJob not in types(machine.on(CheckpointTimedOut(3, 3)))
+    assert FailureReason.CHECKPOINT_EXPIRED in COUNTED
+
+
+def test_law_21_a_checkpoint_counts_once():
+    counter = FailureCounter(tolerable=1)
+    for _ in range(3):
+        counter, too_many = counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
+
+        assert not too_many
+
+
+def test_law_21_failures_older_than_a_success_do_not_count():
+    counter = FailureCounter(tolerable=0).succeeded(5)
+
+    assert (counter, False) == counter.failed(4, FailureReason.CHECKPOINT_EXPIRED)
+    assert counter.failed(6, FailureReason.CHECKPOINT_EXPIRED)[1]
+    assert counter is counter.succeeded(3)
+
+
+def test_law_21_a_success_forgives_once():
+    """Told again, it forgives nothing that failed since; nor does it fail itself."""
+    counter, _ = FailureCounter(tolerable=9).succeeded(5).failed(6, FailureReason.CHECKPOINT_EXPIRED)
+
+    assert 1 == counter.succeeded(5).count
+    assert (counter, False) == counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
+
+
+def test_law_21_counting_starts_anew_after_it_fired():
+    counter = FailureCounter(tolerable=1)
+    fired = []
+    for checkpoint in range(1, 5):
+        counter, too_many = counter.failed(checkpoint, FailureReason.CHECKPOINT_EXPIRED)
+        fired.append(too_many)
+
+    assert [False, True, False, True] == fired
+
+
+def test_savepoints_count_only_if_a_task_fails_them():
+    expired = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
+    declined = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
+
+    assert FailJob not in types(expired.on(CheckpointTimedOut(9, 1)))
+    assert FailJob in types(declined.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED)))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Acknowledged(5, 0, 2),  # never triggered
+        Acknowledged(5, 7, 1),  # not awaited
+        MetadataWritten(5, 1),
+        TriggerReady(5, PLAN),
+        StateDiscarded(5, 1),
+    ],
+)
+def test_what_cannot_happen_tells_the_story(event):
+    machine = triggered(0)
+
+    with pytest.raises(InvalidTransition, match="CheckpointRequested"):
+        machine.on(event)
+
+
+def test_a_second_acknowledgement_cannot_happen():
+    machine = triggered(0)
+    machine.on(Acknowledged(5, 0, 1))
+
+    with pytest.raises(InvalidTransition, match="not awaited"):
+        machine.on(Acknowledged(6, 0, 1))
+
+
+def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
+    machine = coordinator()
+    machine.on(SchedulerStarted(0, 40))
+
+    with pytest.raises(InvalidTransition, match="runs already"):
+        machine.on(SchedulerStarted(1, 40))
+
+    machine.on(CheckpointRequested(2, MANUAL))
+
+    with pytest.raises(InvalidTransition, match="nobody"):
+        machine.on(TriggerReady(3, Plan(frozenset(), frozenset())))
+
+
+# ---------------------------------------------------------------------------------------------- stopping with a savepoint
+
+STOP = Savepoint("native", Ending.DRAIN)
+
+
+def stopping(now=0, **options):
+    """The periodic scheduler has been stopped, the savepoint to stop with is under way."""
+    machine = coordinator(**options)
+    machine.on(SchedulerStarted(now, 100))
+    machine.on(SchedulerStopped(now))
+    machine.on(CheckpointRequested(now, SAVEPOINT, STOP))
+    return machine
+
+
+def test_sources_are_told_how_to_end():
+    """The savepoint's barriers carry its format and the way the data ends."""
+    recorded, _, trigger = stopping().on(TriggerReady(3, PLAN))
+
+    assert BarrierOptions(0, savepoint=True, stop=Ending.DRAIN, type="native") == trigger.options
+    assert RecordTriggered(1, 0, SAVEPOINT, PLAN, STOP) == recorded
+
+
+def test_the_savepoint_a_job_stops_with_is_announced():
+    """It commits; it is nobody's to keep all the same."""
+    machine = stopping()
+    machine.on(TriggerReady(3, PLAN))
+    done = completed(machine, 1, 20)
+
+    assert NotifyComplete(1, ALL) == done[-1]
+    assert () == machine.state.retained
+
+
+def test_a_failed_stop_fails_the_job():
+    """Its tasks have ended their data: they cannot go on."""
+    machine = stopping(tolerable_failed=99)
+    machine.on(TriggerReady(3, PLAN))
+
+    assert FailJob(FailureReason.CHECKPOINT_EXPIRED, None, stopping=True) == machine.on(CheckpointTimedOut(1003, 1))[-1]
+
+
+def test_a_stop_aborted_with_the_job_does_not_fail_it_again():
+    machine = stopping()
+    machine.on(TriggerReady(3, PLAN))
+
+    assert [] == [notified for notified in machine.on(SchedulerStopped(5)) if isinstance(notified, FailJob)]
+
+
+def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
+    """A task is not running: the job goes on as before, one interval later."""
+    machine = stopping()
+    refused, timer = machine.on(TriggerReady(3, None))
+
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (refused, timer)
+
+
+def test_a_stop_that_is_refused_starts_no_timer_in_a_job_without_an_interval():
+    machine = coordinator(interval=None)
+    machine.on(CheckpointRequested(0, SAVEPOINT, STOP))
+
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == machine.on(TriggerReady(3, None))
+
+
+def test_metadata_may_be_refused_for_a_reason():
+    """Union state of a vertex that is over in part."""
+    machine = triggered(0)
+    acknowledged(machine, 1, 10)
+    why = FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING
+    failed = machine.on(MetadataWritten(11, 1, failed=True, reason=why))
+
+    assert why == failed[0].reason
+    assert 0 == machine.state.failures.count, "it is not counted"
+
+
+# ------------------------------------------------------------------------------------------ leaders
+
+
+def test_a_lost_leader_tells_nobody_what_it_aborts():
+    """What is pending is gone; its tasks hear nothing of that."""
+    machine = triggered(10)
+
+    assert [RecordFailed, DiscardState] == types(machine.on(LeaderLost(20)))
+    assert () == machine.state.pending
+
+
+def test_messages_to_a_lost_leader_are_lost_with_it():
+    machine = triggered(10)
+    leader = machine.state.leader
+
+    assert machine.state.hears(leader)
+    machine.on(LeaderLost(20))
+    assert not machine.state.hears(leader)
+    assert machine.state.hears(machine.state.leader)
+
+
+def test_a_job_goes_on_counting_behind_the_checkpoint_it_begins_from():
+    """It is the latest completed one, to be subsumed like any other."""
+    machine = Running(Coordinator.configured(CheckpointOptions(100, ALIGNED, timeout_ns=1000), restored=7))
+
+    assert 7 == machine.state.latest_completed
+    triggered(10, machine)
+    assert DiscardState(7) in completed(machine, 8, 20)

@@ -1,0 +1,29 @@
+"""Restarts in a row that lead nowhere are told from others."""
+
+import pytest
+
+from sim.protocol.recovery.progress import MIN_RESTARTS, Fruitless, Restarted, fruitless
+
+ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MIN_RESTARTS + 3)]
+
+
+def test_restarts_that_are_all_alike():
+    assert Fruitless(MIN_RESTARTS + 2, 3) == fruitless(ALIKE, 0)
+
+
+@pytest.mark.parametrize("progress", [20, 25])
+def test_what_was_before_the_last_progress_does_not_count(progress):
+    assert Fruitless(MIN_RESTARTS, 3) == fruitless(ALIKE, progress)
+
+
+def test_progress_in_between_ends_the_row():
+    assert None is fruitless(ALIKE, 30)
+
+
+@pytest.mark.parametrize("other", [Restarted(45, 2, own=True), Restarted(45, 3, own=False)])
+def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
+    assert None is fruitless(sorted([*ALIKE, other]), 0)
+
+
+def test_no_restart():
+    assert None is fruitless([], 0)

@@ -1,0 +1,409 @@
+"""A task from its barriers to its acknowledgement: the order of C.4 in Flink's SubtaskCheckpointCoordinatorImpl."""
+
+import pytest
+
+from sim.model.checkpoint import Barriers
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.phases import ASYNC_OPERATE
+from sim.protocol.reasons import FailureReason
+from sim.protocol.strategies import strategy
+from sim.protocol.task.checkpointing import MAX_ABORTED, TaskCheckpointing
+from sim.protocol.task_vocabulary import (
+    AbortNotified,
+    Acknowledge,
+    AlignmentTimedOut,
+    ArmAlignmentTimer,
+    ArmOutputTimer,
+    AsyncFailed,
+    BarrierArrived,
+    CancelAlignmentTimer,
+    CancellationArrived,
+    CancelSnapshot,
+    CaptureInput,
+    ChannelStateWritten,
+    ConvertOutput,
+    DeclineCheckpoint,
+    FinishCapture,
+    FinishChannelState,
+    ForwardBarrier,
+    ForwardCancellation,
+    GateClosed,
+    OutputBarriersLeft,
+    OutputTimedOut,
+    PhaseFinished,
+    ReleaseTask,
+    ResumeInputs,
+    RunAsync,
+    RunPreBarrier,
+    RunSync,
+    StartChannelState,
+    TriggerReceived,
+)
+from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
+
+ALIGNED = BarrierOptions(100)
+UNALIGNED = BarrierOptions(100, Alignment.UNALIGNED)
+TIMEOUT = BarrierOptions(100, Alignment.ALIGNED, aligned_timeout_ns=1000)  # deadline 1100
+
+FLUSH = (Work.OPERATOR_FLUSH,)
+SYNC_WORK = (Work.OPERATOR_SYNC, Work.STATE_SYNC)
+ASYNC_WORK = (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)
+
+
+class Running:
+    """A machine in use: keeps its latest state, hands its commands on."""
+
+    def __init__(self, machine):
+        self.state = machine
+
+    def on(self, event):
+        self.state, commands = self.state.on(event)
+        return commands
+
+
+def task(kind="aligned", gates=1, phases=None, *, reaches_output=True):
+    timeout = 1000 if kind == "aligned-timeout" else 0
+    return Running(TaskCheckpointing.configured(strategy(Barriers(kind, timeout, reaches_output)), gates, phases))
+
+
+def barrier(now, options=ALIGNED, checkpoint=1, gate=0):
+    return BarrierArrived(now, gate, checkpoint, options, first=True, last=True)
+
+
+def done(now, phase, checkpoint=1):
+    return PhaseFinished(now, checkpoint, phase)
+
+
+def to_async(machine, now=200, checkpoint=1):
+    """The synchronous phases take no time from here."""
+    commands = ()
+    for phase in (Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYNC):
+        commands = (*commands, *machine.on(done(now, phase, checkpoint)))
+    return commands
+
+
+def test_the_phases_of_an_aligned_snapshot():
+    """Pre-barrier work, barrier, sync; only then the inputs are resumed; then the asynchronous part, then the acknowledgement."""
+    machine = task()
+
+    assert (RunPreBarrier(1, FLUSH),) == machine.on(barrier(110))
+    assert (ForwardBarrier(1, ALIGNED),) == machine.on(done(120, Phase.PRE_BARRIER))
+    assert (RunSync(1, SYNC_WORK),) == machine.on(done(123, Phase.FORWARD_BARRIER))
+    assert (ReleaseTask(1), ResumeInputs(1), RunAsync(1, ASYNC_WORK)) == machine.on(done(128, Phase.SYNC))
+    assert (Acknowledge(1, SnapshotTimes(110, 10, 0, 10, 3, 5, 72, unaligned=False)),) == machine.on(done(200, Phase.ASYNC))
+    assert () == machine.state.snapshots
+
+
+def test_law_25_the_parts_of_an_aligned_snapshot_add_up():
+    """start delay + alignment + pre-barrier + forwarding + sync + async = acknowledgement - trigger."""
+    machine = task(gates=2)
+    machine.on(barrier(110, gate=0))
+    machine.on(barrier(140, gate=1))
+    machine.on(done(150, Phase.PRE_BARRIER))
+    machine.on(done(157, Phase.FORWARD_BARRIER))
+    machine.on(done(168, Phase.SYNC))
+    (acknowledge,) = machine.on(done(200, Phase.ASYNC))
+    times = acknowledge.times
+
+    parts = (times.start_delay_ns, times.alignment_ns, times.pre_barrier_ns, times.forward_ns, times.sync_ns, times.async_ns)
+
+    assert (10, 30, 10, 7, 11, 32) == parts
+    assert 200 - ALIGNED.trigger_ns == sum(parts)
+
+
+def test_operators_flush_in_the_asynchronous_phase():
+    """FLINK-37375 is one row moved."""
+    machine = task(phases=ASYNC_OPERATE)
+
+    assert (RunPreBarrier(1, ()),) == machine.on(barrier(110))
+    assert RunAsync(1, (*ASYNC_WORK, Work.OPERATOR_FLUSH)) == to_async(machine)[-1]
+
+
+def test_a_source_has_nothing_to_resume():
+    machine = task(gates=0)
+    machine.on(TriggerReceived(105, 1, ALIGNED))
+
+    assert ResumeInputs(1) not in to_async(machine)
+
+
+def test_at_least_once_resumes_nothing():
+    machine = task("at-least-once")
+    machine.on(barrier(110, BarrierOptions(100, Alignment.AT_LEAST_ONCE)))
+
+    assert ResumeInputs(1) not in to_async(machine)
+
+
+# ------------------------------------------------------------------------------------------ channel state
+
+
+def test_an_unaligned_snapshot_waits_for_its_last_barrier_and_its_channel_state():
+    machine = task("unaligned", gates=2)
+
+    assert (CaptureInput(1), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(barrier(110, UNALIGNED))
+    assert ForwardBarrier(1, UNALIGNED) == to_async(machine, 120)[0]
+    assert () == machine.on(done(130, Phase.ASYNC))
+    assert (FinishCapture(1), FinishChannelState(1), ResumeInputs(1)) == machine.on(barrier(150, UNALIGNED, gate=1))
+
+    (acknowledge,) = machine.on(ChannelStateWritten(170, 1))
+
+    assert SnapshotTimes(110, 10, 40, 10, 0, 0, 50, unaligned=True) == acknowledge.times
+
+
+def test_the_channel_state_alone_is_not_enough():
+    machine = task("unaligned")
+    machine.on(barrier(110, UNALIGNED))
+
+    assert FinishChannelState(1) in to_async(machine)
+    assert () == machine.on(ChannelStateWritten(210, 1))
+    assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
+
+
+def test_no_channel_state_is_closed_before_the_barrier_is_written():
+    """The output it overtakes belongs to it."""
+    machine = task("unaligned")
+
+    assert FinishChannelState(1) not in machine.on(barrier(110, UNALIGNED))
+    assert (ForwardBarrier(1, UNALIGNED),) == machine.on(done(120, Phase.PRE_BARRIER))
+    assert FinishChannelState(1) in machine.on(done(121, Phase.FORWARD_BARRIER))
+
+
+def test_a_gate_may_close_during_the_synchronous_part():
+    """The input is complete then; the output is not before the barrier is written."""
+    machine = task("unaligned", gates=2)
+    machine.on(barrier(110, UNALIGNED))
+
+    assert (FinishCapture(1), ResumeInputs(1)) == machine.on(GateClosed(115, 1))
+    assert FinishChannelState(1) in to_async(machine)
+
+
+def test_a_timeoutable_snapshot_waits_until_its_barriers_have_left():
+    machine = task("aligned-timeout", gates=0)
+
+    assert (StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(TriggerReceived(105, 1, TIMEOUT))  # no input to time out
+
+    machine.on(done(110, Phase.PRE_BARRIER))
+
+    assert (ArmOutputTimer(1, 1100), RunSync(1, SYNC_WORK)) == machine.on(done(110, Phase.FORWARD_BARRIER))
+
+    machine.on(done(111, Phase.SYNC))
+
+    assert () == machine.on(done(120, Phase.ASYNC))
+    assert (FinishChannelState(1),) == machine.on(OutputBarriersLeft(400, 1))
+
+    (acknowledge,) = machine.on(ChannelStateWritten(400, 1))
+
+    assert 289 == acknowledge.times.async_ns
+    assert () == machine.on(OutputTimedOut(1100, 1))
+
+
+def test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers():
+    """No timer for the outputs: the source acknowledges and the barrier stays where it is."""
+    machine = task("aligned-timeout", gates=0, reaches_output=False)
+    machine.on(TriggerReceived(105, 1, TIMEOUT))
+    commands = to_async(machine)
+
+    assert not any(isinstance(command, ArmOutputTimer) for command in commands)
+    assert FinishChannelState(1) in commands
+    assert () == machine.on(ChannelStateWritten(205, 1))
+    assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
+    assert () == machine.on(OutputBarriersLeft(9000, 1))
+
+
+def test_barriers_still_there_at_the_deadline_are_converted():
+    machine = task("aligned-timeout", gates=0)
+    machine.on(TriggerReceived(105, 1, TIMEOUT))
+    to_async(machine)
+    machine.on(done(300, Phase.ASYNC))
+
+    assert (ConvertOutput(1), FinishChannelState(1)) == machine.on(OutputTimedOut(1100, 1))
+    assert () == machine.on(OutputBarriersLeft(1105, 1))
+    assert isinstance(machine.on(ChannelStateWritten(1120, 1))[0], Acknowledge)
+
+
+def test_a_barrier_written_after_the_deadline_is_converted_at_once():
+    machine = task("aligned-timeout", gates=0)
+    machine.on(TriggerReceived(1200, 1, TIMEOUT))
+    machine.on(done(1200, Phase.PRE_BARRIER))
+
+    assert ArmOutputTimer(1, 1200) == machine.on(done(1200, Phase.FORWARD_BARRIER))[0]
+
+
+def test_a_converted_input_writes_unaligned_barriers_and_watches_nothing():
+    machine = task("aligned-timeout", gates=2)
+    machine.on(barrier(110, TIMEOUT))
+    machine.on(AlignmentTimedOut(1100, 1))
+    commands = to_async(machine, 1110)
+
+    assert ForwardBarrier(1, TIMEOUT.as_unaligned()) == commands[0]
+    assert not any(isinstance(command, ArmOutputTimer) for command in commands)
+
+
+def test_an_aligned_snapshot_with_a_deadline_captures_no_input():
+    """The channel state is opened for the outputs only."""
+    machine = task("aligned-timeout")
+
+    assert (ArmAlignmentTimer(1, 1100), CancelAlignmentTimer(1), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(
+        barrier(110, TIMEOUT)
+    )
+
+
+@pytest.mark.parametrize("meant", [UNALIGNED, TIMEOUT])
+def test_a_forced_aligned_barrier_goes_on_as_it_was_meant(meant):
+    machine = task("unaligned")
+
+    assert StartChannelState(1) in machine.on(barrier(110, meant.on_forced_edge()))
+    assert (ForwardBarrier(1, meant),) == machine.on(done(120, Phase.PRE_BARRIER))
+
+
+def test_law_09_an_aligned_savepoint_has_no_channel_state():
+    """Also in a job with unaligned checkpoints."""
+    machine = task("unaligned", gates=2)
+    savepoint = BarrierOptions(100, savepoint=True)
+    commands = (*machine.on(barrier(110, savepoint)), *machine.on(barrier(120, savepoint, gate=1)), *to_async(machine))
+
+    assert not any(isinstance(command, CaptureInput | StartChannelState | FinishChannelState) for command in commands)
+    assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
+
+
+# ------------------------------------------------------------------------------------------ giving up
+
+
+def test_an_abort_cancels_the_asynchronous_part():
+    machine = task()
+    machine.on(barrier(110))
+    to_async(machine)
+
+    assert (CancelSnapshot(1),) == machine.on(AbortNotified(210, 1))
+    assert () == machine.on(done(220, Phase.ASYNC))
+
+
+def test_an_abort_during_the_synchronous_part_is_heard_afterwards():
+    machine = task()
+    machine.on(barrier(110))
+
+    assert () == machine.on(AbortNotified(115, 1))
+    assert (ReleaseTask(1), ResumeInputs(1), CancelSnapshot(1)) == to_async(machine)[-3:]
+    assert () == machine.state.snapshots, "it is forgotten"
+
+
+def test_a_phase_list_has_every_phase():
+    machine = task(phases=strategy(Barriers("aligned")).phases[1:])
+
+    with pytest.raises(ValueError, match="every phase once, in order"):
+        machine.on(barrier(110))
+
+
+def test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation():
+    machine = task()
+
+    assert () == machine.on(AbortNotified(105, 1))
+    assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(110))
+    assert () == machine.state.snapshots
+
+
+def test_an_aborted_unaligned_checkpoint_drops_its_capture():
+    machine = task("unaligned", gates=2)
+    machine.on(AbortNotified(105, 1))
+
+    assert (CaptureInput(1), ForwardCancellation(1), CancelSnapshot(1)) == machine.on(barrier(110, UNALIGNED))
+    assert (ResumeInputs(1),) == machine.on(barrier(120, UNALIGNED, gate=1))
+
+
+def test_an_abort_does_not_unblock_an_alignment():
+    """The remaining barriers (or a cancellation, or a newer checkpoint) do."""
+    machine = task(gates=2)
+    machine.on(barrier(110))
+
+    assert () == machine.on(AbortNotified(120, 1))
+    assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(150, gate=1))
+
+
+def test_a_late_abort_is_forgotten():
+    machine = task()
+    machine.on(barrier(110))
+    to_async(machine)
+    machine.on(done(210, Phase.ASYNC))
+    machine.on(AbortNotified(220, 1))
+
+    assert frozenset() == machine.state.aborted
+
+
+def test_the_memory_of_aborts_is_bounded():
+    """What is older than the memory counts as aborted."""
+    machine = task()
+    for checkpoint in range(1, MAX_ABORTED + 3):
+        machine.on(AbortNotified(105, checkpoint))
+
+    assert MAX_ABORTED == len(machine.state.aborted)
+    assert ForwardCancellation(1) in machine.on(barrier(110))
+
+
+def test_a_cancelled_checkpoint_is_never_begun():
+    """Its call may come after its cancellation."""
+    machine = task()
+    machine.on(CancellationArrived(105, 0, 2))
+
+    assert () == machine.on(TriggerReceived(110, 2, ALIGNED))
+    assert 2 == machine.state.last_checkpoint
+
+
+def test_a_subsumed_unaligned_snapshot_is_dropped():
+    machine = task("unaligned", gates=2)
+    machine.on(barrier(110, UNALIGNED))
+    to_async(machine)
+    commands = machine.on(barrier(300, UNALIGNED, 2, gate=1))
+
+    assert CancelSnapshot(1) in commands
+    assert DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED) in commands
+    assert [2] == [snapshot.checkpoint for snapshot in machine.state.snapshots]
+
+
+def test_a_failed_asynchronous_part_declines():
+    machine = task()
+    machine.on(barrier(110))
+    to_async(machine)
+
+    assert (DeclineCheckpoint(1, FailureReason.CHECKPOINT_ASYNC_EXCEPTION), CancelSnapshot(1)) == machine.on(AsyncFailed(220, 1))
+    assert () == machine.state.snapshots
+
+
+def test_snapshots_overlap_in_their_asynchronous_parts():
+    machine = task()
+    machine.on(barrier(110))
+    to_async(machine)
+    machine.on(barrier(300, checkpoint=2))
+    to_async(machine, 310, 2)
+
+    assert 2 == machine.on(done(320, Phase.ASYNC, 2))[0].checkpoint
+    assert 1 == machine.on(done(330, Phase.ASYNC, 1))[0].checkpoint
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (done(110, Phase.PRE_BARRIER),),  # of no snapshot
+        (barrier(110), done(120, Phase.SYNC)),  # out of order
+        (barrier(110), barrier(115, checkpoint=2)),  # the thread is at work
+        (barrier(110), AsyncFailed(115, 1)),
+        (barrier(110), ChannelStateWritten(115, 1)),
+        (barrier(110), OutputBarriersLeft(115, 1)),
+    ],
+)
+def test_what_cannot_happen_raises(events):
+    machine = task()
+    for event in events[:-1]:
+        machine.on(event)
+
+    with pytest.raises(InvalidTransition):
+        machine.on(events[-1])
+
+
+def test_the_asynchronous_part_finishes_once():
+    machine = task("unaligned")
+    machine.on(barrier(110, UNALIGNED))
+    to_async(machine)
+    machine.on(done(210, Phase.ASYNC))
+
+    with pytest.raises(InvalidTransition, match="finished before"):
+        machine.on(done(211, Phase.ASYNC))

@@ -1,0 +1,107 @@
+"""Flows share links through time: who comes and goes changes what the others get, at once."""
+
+import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.model.storage import Retry
+from sim.storage.attempts import Attempts
+from sim.storage.bandwidth.network import SCALE, Network, Steady
+from tests.storage.lab import MB, MS, SECOND
+
+
+class Road:
+    """A network and when each flow arrived [ms]."""
+
+    def __init__(self):
+        self.env = simpy.Environment()
+        self.network = Network(Attempts(self.env, Retry()))
+        self.arrived = {}
+
+    def send(self, label, size_bytes, *links, at_ms=0):
+        def run():
+            yield self.env.timeout(round(at_ms * MS))
+            yield from self.network.transfer(size_bytes, links)
+            self.arrived[label] = self.env.now / MS
+
+        return self.env.process(run())
+
+    def run(self):
+        self.env.run()
+        return self.arrived
+
+
+class Weather:
+    """100 MB/s, and a tenth of it from 1 s to 3 s."""
+
+    def bandwidth(self, now):
+        if now < SECOND:
+            return 100 * MB * SCALE, SECOND
+        return (10 * MB * SCALE, 3 * SECOND) if now < 3 * SECOND else (100 * MB * SCALE, None)
+
+
+def test_alone_it_has_the_whole_link():
+    road = Road()
+    road.send("a", 50 * MB, Steady(100 * MB))
+
+    assert {"a": 500} == road.run()
+
+
+def test_two_share_a_card():
+    """a: 100 MB from 0, b: 25 MB from 500 ms on, 100 MB/s.  Half each until b is there at 1000 ms, then a has its last 25 MB alone."""
+    road, card = Road(), Steady(100 * MB)
+    road.send("a", 100 * MB, card)
+    road.send("b", 25 * MB, card, at_ms=500)
+
+    assert {"b": 1000, "a": 1250} == road.run()
+
+
+def test_what_one_cannot_use_goes_to_the_others():
+    """a is held to 20 MB/s by its own node; b has the other 80 of the card."""
+    road, card = Road(), Steady(100 * MB)
+    road.send("a", 20 * MB, card, Steady(20 * MB))
+    road.send("b", 80 * MB, card)
+
+    assert {"a": 1000, "b": 1000} == road.run()
+
+
+def test_a_link_that_slows_down_slows_what_is_under_way():
+    """150 MB: 100 in the first second, 20 in the two slow ones, 30 at full speed."""
+    road = Road()
+    road.send("a", 150 * MB, Weather())
+
+    assert {"a": 3300} == road.run()
+
+
+def test_nothing_to_send_or_nothing_in_the_way_takes_no_time():
+    road = Road()
+    road.send("empty", 0, Steady(1))
+    road.send("free", 10**15)
+
+    assert {"empty": 0, "free": 0} == road.run()
+
+
+def test_who_gives_up_leaves_the_link_to_the_others():
+    """b is interrupted after 500 ms with 25 MB behind it; a has had 25 MB and 75 MB alone after that."""
+    road, card = Road(), Steady(100 * MB)
+    road.send("a", 100 * MB, card)
+    b = road.send("b", 100 * MB, card)
+    b.callbacks.append(lambda event: setattr(event, "defused", True))
+    road.env.timeout(500 * MS).callbacks.append(lambda _: b.interrupt())
+
+    assert {"a": 1250} == road.run()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 200), st.sets(st.integers(0, 3), min_size=1)), min_size=1, max_size=7))
+def test_a_busy_link_carries_its_bandwidth(flows):
+    """Work conservation through time: one link all flows cross is never idle while one of them is under way, and never carries more."""
+    road, others, trunk = Road(), [Steady(1000 * MB) for _ in range(4)], Steady(10 * MB)
+    for i, (at_ms, size, extra) in enumerate(flows):
+        road.send(i, size * MB // 100, trunk, *(others[link] for link in sorted(extra)), at_ms=at_ms)
+    arrived = road.run()
+    free_ms = 0.0
+    for at_ms, size, _ in sorted(flows, key=lambda flow: flow[0]):
+        free_ms = max(free_ms, at_ms) + size
+
+    assert abs(max(arrived.values()) - free_ms) < 0.001

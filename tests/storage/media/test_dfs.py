@@ -1,0 +1,258 @@
+"""A distributed file system: blocks through pipelines, requests to one server, everything shared fairly."""
+
+from dataclasses import replace
+from math import comb
+
+import pytest
+
+from sim.model.job import Distribution
+from sim.model.storage import Dfs, Retry
+from sim.storage.bandwidth.network import Steady
+from sim.storage.media.placement import replicas
+from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
+
+MIB = 1 << 20
+
+
+def test_time_of_one_file():
+    """create + 3 x (add a block + 40 ms) + close, the last block half full: 5 requests of 10 ms and 2.5 blocks of 40 ms."""
+    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
+
+    assert 5 * 10 + 2.5 * 40 == lab.took_ms(lab.storage.write(10 * MB, "keyed", "map", 0, 1))
+
+
+def test_an_empty_file_is_created_and_closed():
+    lab = Lab(dfs(latency_ms=10))
+
+    assert 20 == lab.took_ms(lab.storage.write(0, "operator"))
+
+
+def test_pieces_go_on_in_the_same_block():
+    """Two writes of half a block: one block, created once."""
+    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
+    stream = lab.storage.open("channel-state", 0, 1)
+
+    assert [10 + 10 + 20, 20, 10] == [lab.took_ms(work) for work in (stream.write(2 * MB), stream.write(2 * MB), stream.close())]
+    assert (1, 4 * MB) == (lab.storage.files.written, lab.storage.files.bytes_written)
+
+
+def test_two_streams_share_the_card_of_their_task_manager():
+    """100 MB/s for both, nodes to spare: twice as long; another task manager has a card of its own."""
+    lab = Lab(dfs(nodes=50, rate=None, nic=100 * MB))
+    for name in "ab":
+        lab.start(name, lab.storage.write(50 * MB, name, host=0))
+    lab.start("c", lab.storage.write(50 * MB, "c", host=1))
+
+    assert {"a": 1000, "b": 1000, "c": 500} == lab.run()
+
+
+def test_two_streams_share_a_node():
+    """One node only: both files lie there."""
+    lab = Lab(dfs(nodes=1))
+    for name in "ab":
+        lab.start(name, lab.storage.write(50 * MB, name, host=ord(name)))
+
+    assert {"a": 1000, "b": 1000} == lab.run()
+
+
+def test_one_slow_replica_sets_the_pace():
+    """Three nodes, three replicas: all of them in every pipeline; whichever is slow by 20, the file is."""
+    limping = [Lab(dfs(replication=3)) for _ in range(3)]
+    for node, lab in enumerate(limping):
+        lab.storage.medium._nodes[node].disk = Steady(5 * MB)
+
+    assert 1000 == (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a"))
+    assert [20_000] * 3 == [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping]
+
+
+def test_a_replica_close_by_needs_no_card():
+    """local_first: the first replica stands beside the writer, and with one replica nothing leaves the machine."""
+    near, far = (Lab(dfs(nodes=5, nic=10 * MB, local_first=local)) for local in (True, False))
+
+    assert [100, 1000] == [lab.took_ms(lab.storage.write(10 * MB, "a", host=3)) for lab in (near, far)]
+    assert [3, 3] == [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"]
+
+
+def test_the_first_replica_sends_to_the_second():
+    """Two pipelines that begin on node 0 and end on different nodes share the way out of node 0: 50 MB/s for both."""
+    lab = Lab(dfs(rate=None, replication=2, local_first=True, nic_bytes_per_second=50 * MB))
+    ends = {lab.storage.medium.replicas((name,), 0, 0)[1]: name for name in "abcdefgh"}
+    for name in ends.values():
+        lab.start(name, lab.storage.write(50 * MB, name, host=0))
+
+    assert {1, 2} == set(ends)
+    assert dict.fromkeys(ends.values(), 2000) == lab.run()
+
+
+def test_replicas_forward_through_their_own_cards():
+    """The card of a node carries a block in once and out once, each way on its own: a pipeline of three is no slower than one."""
+    lab = Lab(dfs(rate=None, replication=3, nic_bytes_per_second=50 * MB))
+
+    assert 1000 == lab.took_ms(lab.storage.write(50 * MB, "a"))
+
+
+def test_one_stream_can_have_a_limit_of_its_own():
+    lab = Lab(dfs(nodes=50, stream_bytes_per_second=25 * MB))
+
+    assert 1000 == lab.took_ms(lab.storage.write(25 * MB, "a"))
+
+
+def test_reading_takes_the_node_and_the_card():
+    """One request, then 100 MB from one replica at 50 MB/s into the card of the reader."""
+    lab = Lab(dfs(nic=50 * MB, latency_ms=10, replication=3))
+
+    assert 10 + 2000 == lab.took_ms(lab.storage.read(100 * MB, "a", host=2))
+
+
+def test_delete_and_rename_are_one_request_each():
+    lab = Lab(dfs(latency_ms=10))
+    files = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
+
+    assert 10 == lab.took_ms(lab.storage.rename(files[0], "c"))
+    assert ("c",) == lab.storage.files[files[0]].name
+    assert 20 == lab.took_ms(lab.storage.delete(files))
+    assert [False, False] == [lab.storage.files.exists(file) for file in files]
+    assert 0 == lab.took_ms(lab.storage.delete(files)), "gone files are not asked for again"
+
+
+def test_replicas_are_distinct_and_every_set_is_equally_likely():
+    """All 20 sets of 3 out of 6 nodes within five standard deviations, none with a node twice."""
+    sets = [frozenset(replicas(6, 3, 1, ("keyed", "map", i, n), 0)) for i in range(20) for n in range(200)]
+    expected, deviation = 4000 / comb(6, 3), (4000 / 20 * 19 / 20) ** 0.5
+
+    assert {3} == {len(nodes) for nodes in sets}
+    assert comb(6, 3) == len(set(sets))
+    assert all(abs(sets.count(nodes) - expected) < 5 * deviation for nodes in set(sets))
+
+
+def test_fewer_nodes_than_replicas_are_all_used():
+    assert {0, 1} == set(replicas(2, 3, 1, ("a",), 0))
+
+
+@pytest.mark.parametrize(("share", "writers", "blocks"), [("1/200", 20, 1), ("1/50", 8, 2)])
+def test_how_often_some_block_meets_a_slow_node(share, writers, blocks):
+    """P(any slow | m slow nodes) = 1 - (1 - q)^(nk) with q = 1 - C(N - m, 3) / C(N, 3), and m binomial: each node is slow on its own.
+
+    Over 400 seeds, within four standard deviations.
+    """
+    kind = Dfs(100, 100 * MB, latency=Distribution(0), block_bytes=MB, slow=slow(share, 20, lasts_s=1800))
+    hit = 0
+    for seed in range(400):
+        lab = Lab(replace(dfs(), dfs=kind), seed)
+        for w in range(writers):
+            lab.start(w, lab.storage.write(blocks * MB, "keyed", w, host=w))
+        hit += max(lab.run().values()) > 100  # 10 ms a block; 20 times as long if slow, shared by a few at most
+    f, n = float(kind.slow.share), kind.nodes
+    binomial = [comb(n, m) * f**m * (1 - f) ** (n - m) for m in range(n + 1)]
+    met = 1 - sum(p * (comb(n - m, 3) / comb(n, 3)) ** (writers * blocks) for m, p in enumerate(binomial))
+
+    assert abs(hit - 400 * met) < 4 * (400 * met * (1 - met)) ** 0.5
+
+
+def test_a_block_that_takes_too_long_goes_to_other_nodes():
+    """One of two nodes is slow by 100; with a time limit no file waits for it: 100 ms limit, 50 ms pause, 10 ms on the other."""
+    options = replace(dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS))
+    lab = Lab(options)
+    lab.storage.medium._nodes[0].disk = Steady(MB)
+    took = [lab.took_ms(lab.storage.write(MB, name)) for name in "abcdefgh"]
+
+    assert {10.0} < set(took)
+    assert all(ms % 150 == 10 for ms in took)
+
+
+def test_a_larger_factor_is_never_faster_in_the_mean():
+    """Law 30: the mean time of 60 files over 30 seeds grows with the slow factor."""
+
+    def mean_ms(factor):
+        total = 0
+        for seed in range(30):
+            lab = Lab(dfs(nodes=20, replication=3, slow=slow("1/20", factor, lasts_s=30)), seed)
+            for i in range(60):
+                lab.start(str(i), lab.storage.write(20 * MB, "keyed", i, host=i % 4), at_ms=i * 100)
+            total += sum(ms - i * 100 for i, ms in enumerate(map(lab.run().get, map(str, range(60)))))
+        return total / 30 / 60
+
+    times = [mean_ms(factor) for factor in (1, 2, 5, 20)]
+
+    assert sorted(times) == times
+    assert times[-1] > 1.5 * times[0]
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_all_times_by_k_and_bandwidths_by_one_kth_scale_all_durations(k):
+    """Law 28, storage part: to the nanosecond rounding of each step."""
+
+    def ended(k):
+        kind = Dfs(
+            10, 840 * MB // k, replication=3, block_bytes=4 * MB, nic_bytes_per_second=2520 * MB // k,
+            latency=Distribution(MS * k), requests_per_second=None,
+        )  # fmt: skip
+        lab = Lab(replace(dfs(), dfs=kind, nic_bytes_per_second=1260 * MB // k))
+        for i in range(12):
+            lab.start(i, lab.storage.write(10 * MB, "keyed", i, host=i % 3), at_ms=i * k)
+        return [round(ms * MS) for _, ms in sorted(lab.run().items())]
+
+    assert all(abs(k * once - scaled) <= 40 * k for once, scaled in zip(ended(1), ended(k), strict=True))
+
+
+def test_what_is_interrupted_is_half_written():
+    """Given up in the second block: the card is free for others, the file never becomes durable."""
+    lab = Lab(dfs(block_bytes=10 * MB))
+    process = lab.start("a", lab.storage.write(100 * MB, "a"))
+    process.callbacks.append(lambda event: setattr(event, "defused", True))
+    lab.env.timeout(150 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.run()
+    (stored,) = lab.storage.files
+
+    assert (False, None, 150 * MS) == (stored.complete, stored.durable_ns, stored.given_up_ns)
+    assert 100 == lab.took_ms(lab.storage.write(10 * MB, "b"))
+
+
+def test_sizes_at_which_nothing_is_left_over():
+    """Exactly one block is one block."""
+    lab = Lab(dfs(latency_ms=1, block_bytes=128 * MIB))
+
+    assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5)
+
+
+PIPELINE = {"nodes": 2, "rate": None, "replication": 2, "nic_bytes_per_second": 100 * MB, "local_first": True}
+
+
+def test_only_those_who_pass_a_block_on_send_it():
+    """Node 0 sends to node 1, the last one to nobody: who reads from node 0 meanwhile shares its card, who reads from node 1 does not."""
+    took = set()
+    for i in range(8):
+        lab = Lab(dfs(**PIPELINE))
+        lab.start("write", lab.storage.write(50 * MB, "written", host=0))
+        lab.start("read", lab.storage.read(50 * MB, "read", i, host=-1))
+        took.add(lab.run()["read"])
+
+    assert {500, 1000} == took
+
+
+def test_the_own_node_is_read_if_it_holds_a_replica():
+    """It takes no card, whatever the file."""
+    lab = Lab(dfs(**PIPELINE))
+
+    assert {0} == {lab.took_ms(lab.storage.read(50 * MB, "read", i, host=0)) for i in range(8)}
+
+
+def test_every_block_is_read_where_it_was_written(monkeypatch):
+    """Four blocks of one replica each on fifty nodes: the same nodes in the same order."""
+    lab = Lab(dfs(nodes=50, block_bytes=4 * MB))
+    medium, nodes = lab.storage.medium, []
+    place = {id(node.disk): number for number, node in enumerate(medium._nodes)}
+    true_transfer = medium.network.transfer
+
+    def transfer(size_bytes, links):
+        nodes.append(next(place[id(link)] for link in links if id(link) in place))
+        return true_transfer(size_bytes, links)
+
+    monkeypatch.setattr(medium.network, "transfer", transfer)
+    lab.took_ms(lab.storage.write(16 * MB, "file"))
+    written = list(nodes)
+    nodes.clear()
+    lab.took_ms(lab.storage.read(16 * MB, "file"))
+
+    assert len(set(written)) > 1
+    assert written == nodes

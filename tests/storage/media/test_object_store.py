@@ -1,0 +1,163 @@
+"""An object store: parts side by side, visible when closed, requests limited, no rename."""
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from sim.model.job import Distribution
+from sim.model.storage import ObjectStore, Retry, Storage
+from sim.storage.media.object_store import RequestLimit
+from tests.storage.lab import MB, MS, SECOND, Lab
+
+PLAIN = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, parallel_parts=2)
+
+
+def store(retry=None, nic=None, **changes):
+    return Storage(object_store=replace(PLAIN, **changes), retry=retry or Retry(), nic_bytes_per_second=nic)
+
+
+@pytest.mark.parametrize(("size_mb", "ms"), [(0, 10), (1, 30), (5, 110)])
+def test_a_small_file_is_one_request(size_mb, ms):
+    """10 ms and its bytes at 50 MB/s, all at the close."""
+    lab = Lab(store())
+    stream = lab.storage.open("a")
+
+    assert [0, ms] == [lab.took_ms(work) for work in (stream.write(size_mb * MB), stream.close())]
+
+
+def test_a_large_file_goes_in_parts_side_by_side():
+    """22 MB: initiate 10; parts of 5, 5 until 120, 5, 5 until 230, 2 until 280; complete 10."""
+    lab = Lab(store())
+
+    assert 10 + 110 + 110 + 50 + 10 == lab.took_ms(lab.storage.write(22 * MB, "a"))
+
+
+def test_parts_share_the_card():
+    """Two parts of 5 MB at 50 MB/s each, but the card carries 50 in all: 200 ms instead of 100."""
+    lab = Lab(store(nic=50 * MB))
+
+    assert 10 + 10 + 200 + 10 == lab.took_ms(lab.storage.write(10 * MB, "a"))
+
+
+def test_it_is_not_there_before_it_is_closed():
+    lab = Lab(store())
+    stream = lab.storage.open("a")
+    lab.took_ms(stream.write(22 * MB))
+
+    assert [False] == [lab.storage.files.exists(stored.id) for stored in lab.storage.files]
+    lab.took_ms(stream.close())
+
+    assert [True] == [lab.storage.files.exists(stored.id) for stored in lab.storage.files]
+
+
+def test_presto_looks_before_it_writes_or_deletes():
+    """HEAD and LIST before the first request of a new file, whether it goes in parts or not; HEAD before DELETE."""
+    lab = Lab(store(client="presto"))
+
+    assert [20 + 30, 20 + 290] == [lab.took_ms(lab.storage.write(size_mb * MB, name)) for size_mb, name in ((1, "a"), (22, "b"))]
+    assert 10 + 10 == lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
+
+
+def test_it_has_no_other_name():
+    lab = Lab(store())
+    file = lab.env.run(until=lab.env.process(lab.storage.write(1, "a")))
+
+    assert not lab.storage.renames
+    with pytest.raises(NotImplementedError):
+        lab.took_ms(lab.storage.rename(file, "b"))
+
+
+def test_every_delete_and_read_is_a_request():
+    lab = Lab(store())
+    files = [lab.env.run(until=lab.env.process(lab.storage.write(MB, name))) for name in "ab"]
+
+    assert 30 == lab.took_ms(lab.storage.read(MB, "a"))
+    assert 20 == lab.took_ms(lab.storage.delete(files))
+
+
+def test_too_many_requests_are_turned_away():
+    """10 requests/s: of 30 at once 10 pass and 20 get a 503 after 10 ms; each second lets 10 more through."""
+    lab = Lab(store(Retry(attempts=3, backoff_ns=SECOND), requests_per_second=10))
+    for i in range(30):
+        lab.start(i, lab.storage.write(0, i))
+    ended = lab.run()
+
+    assert 10 == sum(ms == 10 for ms in ended.values())
+    assert 10 == sum(ms == 1020 for ms in ended.values())
+    assert 10 == sum(ms == 3030 for ms in ended.values())
+    assert 20 + 10 == lab.storage.medium.turned_away
+
+
+def test_prefixes_have_limits_of_their_own():
+    """Spread over many prefixes (entropy in the path) the same burst passes."""
+    lab = Lab(store(requests_per_second=10, prefixes=1000))
+    for i in range(30):
+        lab.start(i, lab.storage.write(0, i))
+
+    assert {10} == set(lab.run().values())
+    assert 0 == lab.storage.medium.turned_away
+
+
+def test_the_limit_is_a_rate_with_a_second_of_burst():
+    """100 at once, then one every 10 ms."""
+    limit = RequestLimit(100)
+
+    assert 100 == sum(limit.admits(0, 0) for _ in range(150))
+    assert [False, True, False] == [limit.admits(0, at * MS) for at in (9, 10, 19)]
+    assert 50 == sum(limit.admits(0, 510 * MS) for _ in range(150))
+
+
+def test_a_part_that_fails_fails_the_file():
+    """Down for ever from the second part on."""
+    lab = Lab(store(Retry(attempts=2, backoff_ns=100 * MS)))
+    lab.start("a", lab.storage.write(22 * MB, "a"))
+    lab.env.timeout(150 * MS).callbacks.append(lambda _: lab.storage.fail_until(10**15))
+    lab.run()
+
+    assert {"a": 250} == lab.ended
+    assert ["a"] == list(lab.failed)
+    assert [False] == [stored.complete for stored in lab.storage.files]
+
+
+def test_who_is_interrupted_sends_no_more_parts():
+    lab = Lab(store())
+    process = lab.start("a", lab.storage.write(500 * MB, "a"))
+    process.callbacks.append(lambda event: setattr(event, "defused", True))
+    lab.env.timeout(50 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.env.run()
+
+    assert lab.env.now < 200 * MS
+
+
+@pytest.mark.parametrize("size_mb", [16, 22], ids=["another part ends at that instant", "no other part ends then"])
+def test_a_write_whose_file_is_given_up_goes_on_to_its_end(size_mb):
+    """Whoever waits for it is not left behind: the last full part is sent off at 120 ms.  Nothing goes on after that."""
+    lab = Lab(store())
+    stream = lab.storage.open("a")
+    lab.start("write", stream.write(size_mb * MB))
+    lab.env.timeout(50 * MS).callbacks.append(lambda _: stream.give_up())
+    lab.env.run()
+
+    assert {"write": 120} == lab.ended
+    assert lab.env.now < 300 * MS
+    assert [False] == [stored.complete for stored in lab.storage.files]
+
+
+def test_latency_has_a_tail():
+    """The defaults: median about 40 ms, one in a hundred above 400."""
+    lab = Lab(Storage(object_store=ObjectStore()))
+    for i in range(4000):
+        lab.start(i, lab.storage.write(0, "small", i))
+    took = sorted(lab.run().values())
+
+    assert 40 == pytest.approx(median(took), rel=0.1)
+    assert 400 < took[-40] < 600
+
+
+@pytest.mark.parametrize(("size_kb", "ms"), [(1000, 17), (2000, 27), (4000, 50), (8000, 76), (16000, 168)])
+def test_a_measured_store(size_kb, ms):
+    """Mean time of a PUT to MinIO on one host (logs of faradawn/s3-bench-cortx-logs): 96 MB/s and 6 ms a request, within a fifth."""
+    lab = Lab(store(bytes_per_second=96 * MB, latency=Distribution(6 * MS), part_bytes=100 * MB))
+
+    assert ms == pytest.approx(lab.took_ms(lab.storage.write(size_kb * 1000, "a")), rel=0.2)

@@ -1,0 +1,95 @@
+"""Slow episodes of a node: the right share of the time from the first moment on, of the right length; or what was measured."""
+
+from fractions import Fraction
+from statistics import fmean
+
+import pytest
+
+from sim.model.storage import SlowNodes, SlowTrace
+from sim.storage.media.slow_nodes import slowness
+from tests.storage.lab import SECOND, slow
+
+HOUR = 3600 * SECOND
+
+
+def episodes(options, node, until):
+    """(begin, end, factor) one after the other."""
+    history, now, found = slowness(options, 1, node), 0, []
+    while now < until:
+        factor, end = history.at(now)
+        found.append((now, end, factor))
+        now = end
+    return found
+
+
+@pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 2.0), ("constant", 1.0)])
+@pytest.mark.parametrize("at_s", [0, 40, 5000])
+def test_the_share_holds_at_every_moment(kind, cv, at_s):
+    """3000 nodes, 20 % of the time slow: at the start, within the first episodes and late, within four standard deviations."""
+    options = slow("1/5", 10, lasts_s=60, kind=kind, cv=cv)
+    limping = sum(slowness(options, 1, node).at(at_s * SECOND)[0] == 10 for node in range(3000))
+
+    assert abs(limping - 600) < 4 * (3000 * 0.2 * 0.8) ** 0.5
+
+
+@pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 1.5)])
+def test_episodes_have_their_mean_length(kind, cv):
+    """60 s slow, 240 s healthy in between; the first and the last of each node are cut and left out."""
+    found = [e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]]
+
+    assert 60 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 10), rel=0.05)
+    assert 240 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 1), rel=0.05)
+
+
+def test_long_episodes_are_met_more_often():
+    """What is left of a slow episode at time 0: mean (1 + cv^2) / 2 times that of an episode (inspection paradox)."""
+    options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=1.0)
+    first = [slowness(options, 1, node).at(0) for node in range(8000)]
+
+    assert 60 == pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.06)
+
+
+def test_healthy_and_slow_for_ever():
+    """Nothing ever changes: there is no next moment to look at."""
+    assert [(1, None), (20, None), (1, None)] == [slowness(slow(*given), 1, 0).at(HOUR) for given in (("0", 20), ("1", 20), ("1/2", 1))]
+
+
+def test_nodes_and_seeds_have_histories_of_their_own():
+    options = slow("1/2", 10, lasts_s=60)
+    histories = [episodes(options, node, HOUR)[:3] for node in range(20)]
+
+    assert 20 == len({str(history) for history in histories})
+    assert histories == [episodes(options, node, HOUR)[:3] for node in range(20)]
+    assert slowness(options, 1, 3).at(0) != slowness(options, 2, 3).at(0)
+
+
+def test_a_measured_series_repeats():
+    """Two machines, an hour each: 1 then 4 after half an hour, and always 2; each node starts somewhere."""
+    step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
+    options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR))
+    histories = [episodes(options, node, 10 * HOUR) for node in range(40)]
+
+    assert {"1 4", "2"} == {" ".join(map(str, sorted({factor for _, _, factor in history}))) for history in histories}
+    assert {HOUR // 2, HOUR} == {end - begin for history in histories for begin, end, _ in history[1:]}
+    assert len({history[0][1] for history in histories}) > 30
+
+
+def test_a_measured_series_begins_where_it_is_told_to():
+    """All nodes at the same moment, the machines in turn, whatever the seed."""
+    step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
+    options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR, begin_ns=HOUR // 3))
+    answers = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
+
+    assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == answers
+
+
+def test_the_more_episodes_differ_the_longer_the_first_one_lasts():
+    """cv 2: 60 s * (1 + 4) / 2 are left of a slow one at time 0."""
+    options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=2.0)
+    first = [slowness(options, 1, node).at(0) for node in range(8000)]
+
+    assert 150 == pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.15)
+
+
+def test_twice_as_slow_comes_and_goes_too():
+    assert {1, 2} == {factor for _, _, factor in episodes(slow("1/2", 2, lasts_s=60), 0, HOUR)}
