@@ -66,7 +66,6 @@ ROOMS_TO_DO: dict[str, set[str]] = {
         "sim/analysis",
         "sim/cells",
         "sim/envelope",
-        "sim/recordings",
         "sim/sweep",
         "sim/traces",
         "sim/validation",
@@ -107,7 +106,6 @@ ROOMS_TO_DO: dict[str, set[str]] = {
     "sentences": {
         "sim/analysis",
         "sim/calibration",
-        "sim/recordings",
         "sim/sweep",
         "sim/traces",
         "sim/validation",

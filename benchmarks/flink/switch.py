@@ -19,7 +19,7 @@ from sim.model.scenario import Scenario
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.job import RestJob
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.scenario.text.writer import write
@@ -51,14 +51,14 @@ class Experiment:
 class Outcome:
     table: pd.DataFrame  # protocol, then the columns of sim.validation.truth from `quantity` on
     scenario: str  # as imported: a YAML file
-    snapshots: dict[str, Snapshot]  # by protocol
+    snapshots: dict[str, RestSnapshot]  # by protocol
 
 
 def switch(
     experiment: Experiment, protocols: Sequence[Protocol], *, report: Report = print, seeds: Sequence[int] = SEEDS, nice: int = 0
 ) -> Outcome:
     """Run the job under each protocol, the first being the one it is imported under.  FlinkError, MissingDependencyError: one line."""
-    snapshots: dict[str, Snapshot] = {}
+    snapshots: dict[str, RestSnapshot] = {}
     observed: dict[str, pd.DataFrame] = {}
     predictions: dict[str, pd.DataFrame] = {}
     text = ""
@@ -85,7 +85,7 @@ def switch(
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
 
 
-def imported(snapshot: Snapshot) -> tuple[str, Scenario]:
+def imported(snapshot: RestSnapshot) -> tuple[str, Scenario]:
     """The scenario of a live job: its file, and what it says."""
     inference = infer_scenario(snapshot)
     text = write(inference.document, inference.question, inference.comments)

@@ -12,7 +12,7 @@ from sim.cli.console.progress import bar
 from sim.cli.options import parsed
 
 if TYPE_CHECKING:
-    from sim.recordings import Import, Inference, JobLog, Snapshot
+    from sim.recordings import Import, Inference, JobLog, RestSnapshot
 
 __all__ = ["import_recording"]
 
@@ -96,19 +96,19 @@ def _stored(sources: list[str], job: str | None, compare: bool) -> Import | Infe
     return to_document(source, compare=compare) if isinstance(source, Recording) else _inferred(source, compare=compare)
 
 
-def _inferred(source: Snapshot | JobLog, *, compare: bool) -> Inference:
+def _inferred(source: RestSnapshot | JobLog, *, compare: bool) -> Inference:
     from sim.recordings import compared, infer
 
     return compared(infer(source)) if compare else infer(source)
 
 
-def _keep(snapshot: Snapshot, folder: Path, *, keep_secrets: bool) -> None:
+def _keep(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool) -> None:
     from sim.recordings import save
-    from sim.recordings.source.rest.snapshot import few
+    from sim.recordings.source.rest.snapshot import first_names
 
     count = save(snapshot, folder, keep_secrets=keep_secrets)
     secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
-    but = f" but {len(snapshot.missing)}, {few(list(snapshot.missing))}" if snapshot.missing else ""
+    but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
     advice = "look through them before you send them: they hold the configuration of the cluster"
     print_message(f"{folder}: all answers{but}, {secrets}; {advice}")
 
@@ -125,16 +125,16 @@ def _is_new(folder: Path) -> None:
         raise UserError(f"--save: {folder}: is not empty", Code.USAGE)
 
 
-def _fetched(url: str, job: str | None, times_s: tuple[float, float | None], headers: list[str], save: Path | None) -> Snapshot:
+def _fetched(url: str, job: str | None, times_s: tuple[float, float | None], headers: list[str], save: Path | None) -> RestSnapshot:
     from sim.recordings import fetch
 
     if save is not None:
         _is_new(save)  # before anybody waits
     pairs = dict(_pair(header) for header in headers)
-    sample_s, whole_s = times_s
+    sample_s, total_s = times_s
     with bar("watching metrics", round(sample_s), round(sample_s), what_each="s") as watch:
         return fetch(
-            url, job, sample_s=sample_s, whole_s=whole_s, headers=pairs, watch=lambda passed: watch(round(passed), round(passed))
+            url, job, sample_s=sample_s, total_s=total_s, headers=pairs, watch=lambda passed: watch(round(passed), round(passed))
         )  # fmt: skip
 
 
@@ -143,10 +143,10 @@ def _times(sample: str, deadline: str | None) -> tuple[float, float | None]:
     from sim.units import parse_duration
 
     sample_s = parsed("--sample", sample, parse_duration) / 1e9
-    whole_s = None if deadline is None else parsed("--deadline", deadline, parse_duration) / 1e9
-    if whole_s is not None and whole_s <= 0:
+    total_s = None if deadline is None else parsed("--deadline", deadline, parse_duration) / 1e9
+    if total_s is not None and total_s <= 0:
         raise UserError("--deadline: expected more than nothing", Code.USAGE)
-    return sample_s, whole_s
+    return sample_s, total_s
 
 
 def _pair(header: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Readers of the outside world: recordings of real Flink jobs, their REST API, their logs.  `source/` -> `infer/` -> `observe/`.
+"""Readers of real Flink jobs: recordings, the REST API, logs.  `source/` -> `infer/` -> `observe/`.
 
 The commands `import`, `advise`, `validate` and `calibrate` call it.  It knows scenarios, and no prediction.
 """
@@ -18,9 +18,9 @@ from sim.recordings.source.logs.reading import JobLog
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.saved import read_saved, save
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 
 __all__ = [
-    "Import", "Inference", "JobLog", "Measured", "RecordedJob", "Recording", "RecordingError", "Snapshot", "compared", "fetch", "infer",
+    "Import", "Inference", "JobLog", "Measured", "RecordedJob", "Recording", "RecordingError", "RestSnapshot", "compared", "fetch", "infer",
     "infer_scenario", "observed", "read", "read_any", "read_saved", "read_source", "save", "to_document", "to_recording",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
-"""A file or folder of any kind that we can read -> what is in it, told apart by content and not by name.
+"""A file or folder of any known kind -> its content.  The content decides about the kind, not the name.
 
-A recording of ours, saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+Kinds: our own recording, saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from sim.recordings.source.logs.reading import JobLog, read_logs
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.history import is_archive, read_archive
 from sim.recordings.source.rest.saved import is_saved, read_saved
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 
-__all__ = ["Source", "read_any", "read_source"]
+__all__ = ["RecordingSource", "read_any", "read_source"]
 
-Source = Recording | Snapshot | JobLog
+RecordingSource = Recording | RestSnapshot | JobLog
 
 
-def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
-    """RecordingError: nothing we know, or damaged.  Several paths are the parts of one log; `job`: the id of the one that is meant."""
+def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSource:
+    """Read a source.  Several paths are the parts of one log; `job` is the id of the wanted job.
+
+    RecordingError: the kind is unknown, or the content is damaged.
+    """
     for path in paths:
         refuse_special(path)
     if len(paths) > 1:
@@ -41,34 +44,34 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> Source:
         document = parse(path)
     except RecordingError as damaged:
         try:
-            return read_logs([path], job)  # whose lines may be JSON, too
+            return read_logs([path], job)  # the lines of a log may be JSON, too
         except RecordingError:
             raise damaged from None
     return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
 
 
 def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
-    """Checkpoints and metrics of whatever it is, as tables."""
+    """The recorded job in a source of any kind, with its tables of checkpoints and metrics."""
     path = Path(path)
     source = read_source([path], job)
     if isinstance(source, Recording):
         return source
     name = path.name or str(path)
-    return to_recording(source, name) if isinstance(source, Snapshot) else to_log_recording(source, name)
+    return to_recording(source, name) if isinstance(source, RestSnapshot) else to_log_recording(source, name)
 
 
 def _logs_in(path: Path) -> list[Path]:
-    """The logs in a folder that holds nothing else for us."""
+    """The logs in a folder that holds no JSON."""
     if not path.is_dir() or any(path.rglob("*.json")):
         return []
     return [file for file in sorted(path.iterdir()) if ".log" in file.name and file.is_file() and not file.name.startswith(".")]
 
 
 def _begins_like_text(path: Path) -> bool:
-    """The first character that is not blank begins no JSON document and is no control character."""
+    """Whether the first visible character is plain text and begins no JSON document."""
     try:
         with opened(path) as file:
             start = file.read(200).lstrip()
     except RecordingError:
-        return False  # whoever reads it says why
+        return False  # a later reader reports the error
     return bool(start) and start[:1] not in b"{[" and all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)

@@ -1,4 +1,4 @@
-"""The scenario of whatever was read: of a recording as it was configured, of a measured job as it was inferred."""
+"""The scenario of any source: as a recording was configured, or as it was inferred from measurements."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sim.recordings.observe.measured import Measured, compared
 from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.logs.reading import JobLog
 from sim.recordings.source.recorded_job import RecordedJob
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration
 
 __all__ = ["infer", "to_document"]
 
 
-def infer(source: Snapshot | JobLog) -> Inference:
-    """The scenario of what was measured."""
-    return infer_scenario(source) if isinstance(source, Snapshot) else infer_log(source)
+def infer(source: RestSnapshot | JobLog) -> Inference:
+    """The scenario inferred from measurements."""
+    return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
 
 
 def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
-    """The scenario of a recorded job: from its configuration or, where it has none, as it was inferred."""
+    """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
     match recording:
         case Recording():
             return to_scenario.to_document(recording, compare=compare)
@@ -35,5 +35,5 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
 
 def _as_inferred(job: Measured, *, compare: bool) -> Import:
     inference = compared(job.inference) if compare else job.inference
-    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as it was watched
+    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as the job was watched
     return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Measured, Recording, RecordingError, Snapshot, read_any, read_source, to_document
+from sim.recordings import Measured, Recording, RecordingError, RestSnapshot, read_any, read_source, to_document
 from sim.recordings.source.logs.reading import JobLog
 
 DATA = Path(__file__).parent.parent / "data"
@@ -16,7 +16,7 @@ LOG = DATA / "rest" / "jobmanager.log"
 @pytest.mark.parametrize(
     ("file", "kind"),
     [
-        ("recordings/p2-severe-aligned.json.gz", Recording), ("rest/pressed.zip", Snapshot), ("rest/archive.json.gz", Snapshot),
+        ("recordings/p2-severe-aligned.json.gz", Recording), ("rest/pressed.zip", RestSnapshot), ("rest/archive.json.gz", RestSnapshot),
         ("rest/jobmanager.log", JobLog),
     ],
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""A scenario in the making: every value with a word on where it comes from, and a list of what nobody could tell.
+"""A scenario in the making: values with their origins, and questions about values that no source tells.
 
-What is missing is still given a value, so that the file runs as it is; it is marked UNKNOWN, with the question its author should answer.
+A missing value gets an assumption, so that the file runs.  It is marked UNKNOWN, with the question that its author should answer.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from sim.foreign import printable, shown
 __all__ = ["MARK", "Draft", "Inference"]
 
 MARK = "UNKNOWN"
-SHOWN = 8  # questions without an answer that the head names
-_WIDTH = 110  # of a comment's line
+MAX_LISTED = 8  # unanswered requests that the head lists
+_WIDTH = 110  # of a line of comment
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What `sim.scenario.write` makes a file of, and what people are told about it."""
+    """A scenario for `sim.scenario.write`, with its comments and open questions."""
 
     document: dict[str, Any]
     question: str
-    comments: dict[str, str]  # by dotted path; the empty one is the head
-    inferred: int  # values with a source
+    comments: dict[str, str]  # dotted path -> comment; the empty path is the head
+    inferred: int  # number of values with an origin
     unknown: tuple[str, ...]  # questions
-    not_modelled: tuple[str, ...]  # phrases
+    not_modelled: tuple[str, ...]  # features of the job that a scenario cannot say
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Draft:
     not_modelled: list[str] = field(default_factory=list)
 
     def put(self, path: str, value: Any, source: str = "", *, job: str = "") -> None:
-        """A value that the source tells; `path` is dotted, below the vertex `job` if there is one."""
+        """Set a value that a source tells.  `path` is dotted, below the vertex `job` if there is one."""
         steps = (["job", job] if job else []) + path.split(".")
         place = self.document
         for step in steps[:-1]:
@@ -51,26 +51,26 @@ class Draft:
             self._remark(steps, source)
 
     def ask(self, path: str, value: Any, question: str, assumed: str, *, job: str = "") -> None:
-        """A value nobody knows: the question, and what is assumed until it is answered, and why."""
+        """Set an assumed value, with the question that would replace it and the reason for the assumption."""
         self.put(path, value, job=job)
         self.unknown.append(f"{f'{job}: ' if job else ''}{question}")
         self._remark((["job", job] if job else []) + path.split("."), f"{MARK}: {question} Assumed: {assumed}")
 
     def remark(self, text: str, *, job: str) -> None:
-        """About a vertex as a whole, beside what was said before."""
+        """Add a remark about a vertex as a whole."""
         before = self.comments.get(f"job.{job}", "")
         self.comments[f"job.{job}"] = "\n".join([*before.splitlines(), *_lines(text)])
 
-    def miss(self, missing: Mapping[str, str]) -> None:
-        """What was asked for and not answered, and why: whatever it would have told is not in the scenario."""
-        for path, why in list(missing.items())[:SHOWN]:
+    def ask_for_missing(self, missing: Mapping[str, str]) -> None:
+        """Add a question for each request without an answer: its part of the scenario is missing."""
+        for path, why in list(missing.items())[:MAX_LISTED]:
             question = f"What does {shown(path, 120)} answer?"
             self.unknown.append(question)
             self.head.append(f"{MARK}: {question} Nothing came: {shown(why, 160)}. Assumed: what holds where nobody asks.")
-        if len(missing) > SHOWN:
-            self.head.append(f"Nor did {len(missing) - SHOWN} more questions have an answer.")
+        if len(missing) > MAX_LISTED:
+            self.head.append(f"Nor did {len(missing) - MAX_LISTED} more questions have an answer.")
 
-    def finished(self, question: str) -> Inference:
+    def inference(self, question: str) -> Inference:
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
         comments = {"": "\n".join(line for text in head for line in _lines(text)), **self.comments}
         return Inference(self.document, question, comments, self.inferred, tuple(self.unknown), tuple(self.not_modelled))
@@ -80,11 +80,11 @@ class Draft:
 
 
 def _lines(text: str) -> list[str]:
-    """Broken between words; whatever comes from outside stays inside the comment, and is no longer than a reader likes."""
-    words = printable(" ".join(text.split())).split(" ")
+    """Lines of a comment, broken between words.  Control characters of foreign text cannot leave the comment."""
+    tokens = printable(" ".join(text.split())).split(" ")
     lines = [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) + 1 > _WIDTH:
+    for token in tokens:
+        if lines[-1] and len(lines[-1]) + len(token) + 1 > _WIDTH:
             lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
+        lines[-1] += f" {token}" if lines[-1] else token
     return lines

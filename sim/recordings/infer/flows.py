@@ -1,11 +1,11 @@
-"""What flowed through each subtask over a while, and what its thread did meanwhile: differences of Flink's counters.
+"""The flow of records through each subtask during a window, and the use of its thread: differences of Flink's counters.
 
-Two sources, one shape.  Samples of metrics: from the first to the last *change* (Flink caches metrics for some seconds), since the
-last restart within them.  Without samples, the totals of a subtask since it was started.
+There are two sources for it.  Samples of metrics span from the first to the last *change*, after the last restart: Flink caches metrics
+for some seconds.  Without samples, the totals since the start of a subtask have to do.
 
-The averages Flink offers (`busyTimeMsPerSecond`, `*PerSecond`) reach back 60 s and are refreshed every 5 s; differences of
-`accumulate*TimeMs` and of counters do neither.  These three times add up to the time that passed in the subtask itself, whenever
-its metrics were fetched.
+Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences of
+`accumulate*TimeMs` and of counters have no such lag.  These three times add up to the elapsed time of the subtask itself, whenever its
+metrics were fetched.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ COUNTERS = {
     "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
     "busy_ms": "accumulateBusyTimeMs", "idle_ms": "accumulateIdleTimeMs", "backpressured_ms": "accumulateBackPressuredTimeMs",
 }  # fmt: skip
-AT_ONCE_MS = 500  # no two fetches of metrics are so near to each other
-SHORTEST_MS = 5000  # a wait that lasts is added to a subtask's times every 5 s (TimerGauge): less is no measurement
+AT_ONCE_MS = 500  # two fetches of metrics are further apart
+SHORTEST_MS = 5000  # a long wait is added to a subtask's times every 5 s (TimerGauge): a shorter window measures nothing
 AVERAGES = {"busy_ms": "busyTimeMsPerSecond", "idle_ms": "idleTimeMsPerSecond", "backpressured_ms": "backPressuredTimeMsPerSecond"}
 
 _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
@@ -34,7 +34,7 @@ _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> val
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One subtask; NaN: not measured."""
+    """The counters of a subtask within a window; NaN: not measured."""
 
     elapsed_ms: float
     records_in: float = math.nan
@@ -48,38 +48,38 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """The subtasks of one vertex."""
+    """The flows of a vertex's subtasks."""
 
     subtasks: tuple[Flow, ...]
-    source: str  # where from, for people
-    begun_ms: int = 0  # epoch; of the window
+    source: str  # where they were read
+    begun_ms: int = 0  # epoch; start of the window
     ended_ms: int = 0
 
     def total(self, quantity: str) -> float:
-        """Sum over the subtasks; NaN if one is not known."""
+        """Sum over the subtasks; NaN if a subtask lacks the quantity."""
         return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
 
     def share(self, quantity: str) -> float:
-        """The share of time that a quantity took, mean over the subtasks."""
+        """Share of the elapsed time, mean over the subtasks."""
         elapsed = self.total("elapsed_ms")
         return self.total(quantity) / elapsed if elapsed > 0 else math.nan
 
     def per_second(self, quantity: str) -> float:
-        """Sum of the rates of the subtasks."""
+        """Sum of the subtasks' rates."""
         if not self.subtasks or any(flow.elapsed_ms <= 0 for flow in self.subtasks):
             return math.nan
         return math.fsum(getattr(flow, quantity) / flow.elapsed_ms * 1000 for flow in self.subtasks)
 
 
 def flows(job: RestJob) -> dict[str, Flows]:
-    """By vertex: over the samples if there are two that differ, else since each subtask was started."""
+    """Vertex -> flows: from samples if two of them differ, else from the totals since the start."""
     return {vertex.name: _over_samples(vertex, series(job, vertex)) or _since_started(job, vertex) for vertex in job.vertices}
 
 
 def series(job: RestJob, vertex: RestVertex) -> Series:
-    """The sampled metrics of a vertex, whenever they changed; a metric of an operator is found under its last word, with a dot before it.
+    """The sampled metrics of a vertex, at the times when they changed.  The name of an operator's metric is its last word behind a dot.
 
-    Dated by the subtasks' own clocks, which say how long ago the one sample was taken before the other; else by when they were read.
+    The subtasks' own clocks date the samples if they can: they tell the time between two samples.  Otherwise the time of reading counts.
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
     if vertex.name in job.known:
@@ -88,7 +88,7 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     changed = _changed(sampled)
     clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
-        dated = changed[1:]  # the first may have been old already
+        dated = changed[1:]  # the first may have been old when it was read
     else:
         late = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
         dated = [(round(clock + late), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
@@ -100,7 +100,7 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
 
 
 def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
-    """Read by hand: a job of thousands of subtasks has millions of these."""
+    """Metric -> value per subtask.  Parsed by hand: a job of thousands of subtasks has millions of these."""
     if not isinstance(answer, list):
         raise RecordingError(f"{path}: is no list of metrics")
     values: dict[str, list[float]] = {}
@@ -115,7 +115,7 @@ def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, 
 
 
 def _changed(samples: list[_Sample]) -> list[_Sample]:
-    """Those that say something new of every subtask: each task manager is asked by itself, and a sample may fall in between."""
+    """The samples that are new for every subtask.  Flink asks each task manager separately, so a sample may be half old."""
     kept: list[_Sample] = []
     for time_ms, metrics in samples:
         if kept:
@@ -128,7 +128,7 @@ def _changed(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _clocks_ms(metrics: Mapping[str, list[float]]) -> list[float]:
-    """How long each subtask has been running, by what its thread did; NaN: not measured."""
+    """The running time of each subtask, summed over the states of its thread; NaN: not measured."""
     times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     return [sum(values) for values in zip(*times, strict=False)]
 
@@ -143,8 +143,8 @@ def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
     for quantity, measured in counters.items():
         for time_ms, values in measured:
             by_time.setdefault(time_ms, {})[quantity] = values
-    whole = [(t, sample) for t, sample in sorted(by_time.items()) if not any(map(math.isnan, sample.get("records_in", [math.nan])))]
-    samples = _since_restart(whole)
+    complete = [(t, sample) for t, sample in sorted(by_time.items()) if not any(map(math.isnan, sample.get("records_in", [math.nan])))]
+    samples = _since_restart(complete)
     if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
         return None
     (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
@@ -157,7 +157,7 @@ def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
 
 
 def _since_restart(samples: list[_Sample]) -> list[_Sample]:
-    """Counters of a restarted task begin at 0 again."""
+    """The samples after the last restart, which sets counters to 0."""
     begin = 0
     for i, ((_, before), (_, after)) in enumerate(pairwise(samples)):
         pairs = (pair for key in ("records_in", "records_out") for pair in zip(before.get(key, ()), after.get(key, ()), strict=False))
@@ -166,7 +166,7 @@ def _since_restart(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
-    """Flink before 1.16 accumulates nothing: the mean of its averages has to do."""
+    """Averages in place of accumulated times, which Flink has since 1.16."""
     shares: dict[int, dict[str, float]] = {}
     for quantity, name in AVERAGES.items():
         samples = [values for _, values in sampled.get(name, ())]
@@ -180,7 +180,7 @@ def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
 def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
     times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     own_ms = sum(times)  # NaN if one is missing
-    # A thread's own account is off by no more than its last wait; a sum far from the time that passed is none.
+    # A thread's own account is off by its last wait at most; a sum far from the elapsed time is no measurement.
     return Flow(own_ms if passed_ms / 2 < own_ms < passed_ms * 2 else passed_ms, **grown)
 
 
@@ -200,7 +200,7 @@ def _life(place: SubtaskPlace) -> Flow:
 
 
 def _number(value: object) -> float:
-    """Metrics are texts."""
+    """A metric's text as a number."""
     if not isinstance(value, str) or not value:
         return math.nan
     try:

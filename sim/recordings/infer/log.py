@@ -1,8 +1,8 @@
 """The checkpoints of a log -> a scenario that is mostly questions.
 
-A log tells when checkpoints were triggered, how long they took and how large they were, which vertices were scheduled and what the
-cluster is configured to.  It tells neither how records travel nor how fast.  Checkpoints that follow one another without a pause, each as
-late as the last, mean that barriers wait behind data: the job is saturated, and only that much is put into the workload that is assumed.
+A log tells times and sizes of checkpoints, the scheduled vertices, and the configuration of the cluster.  It tells neither the ways of
+records nor their rates.  Checkpoints without a pause between them, each as late as the last, show that barriers wait behind data.
+Then the job is saturated, and the assumed workload saturates it, too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sim.units import format_byte_rate, format_duration, format_size
 
 __all__ = ["Rhythm", "infer_log", "rhythm"]
 
-AT_ONCE_MS = 100  # completion -> next trigger, if nothing but the coordinator is in between
-IN_FLIGHT_BYTES = 20 * 32768  # of one saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
+AT_ONCE_MS = 100  # completion -> next trigger, if the coordinator does not wait
+IN_FLIGHT_BYTES = 20 * 32768  # of a saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
 RECORD_BYTES = 1000
-LONGEST_MS = 10**11  # three years: whoever writes more means never
+LONGEST_MS = 10**11  # three years: a longer time means never
 ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
 LONGEST_RUN_MS = 3_600_000
 CHECKPOINTS = 12
@@ -30,12 +30,12 @@ CHECKPOINTS = 12
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """When periodic checkpoints are triggered [ms]; 0: not seen."""
+    """The times of periodic checkpoints [ms]; 0: not seen."""
 
     gaps: tuple[int, ...]  # trigger -> next trigger
     interval: int = 0
     min_pause: int = 0
-    at_once: int = 0  # how many gaps ended as soon as their checkpoint was complete
+    at_once: int = 0  # number of gaps that ended as soon as their checkpoint was complete
 
     @property
     def is_saturated(self) -> bool:
@@ -43,7 +43,7 @@ class Rhythm:
 
 
 def rhythm(points: list[LogCheckpoint]) -> Rhythm:
-    """A grid shows in gaps that are alike, a pause in what remains of them after the checkpoint."""
+    """Similar gaps show an interval; similar rests after the checkpoints show a minimum pause."""
     pairs = [(a, b) for a, b in pairwise(points) if b.id == a.id + 1 and a.triggered_ms >= 0 and b.triggered_ms > a.triggered_ms]
     gaps = tuple(b.triggered_ms - a.triggered_ms for a, b in pairs)
     rests = [gap - a.duration_ms for gap, (a, _) in zip(gaps, pairs, strict=True) if a.duration_ms >= 0]
@@ -57,7 +57,7 @@ def rhythm(points: list[LogCheckpoint]) -> Rhythm:
 
 
 def infer_log(log: JobLog) -> Inference:
-    """Runs as it is, on assumptions it names."""
+    """The scenario of a log.  It runs, on assumptions that it names."""
     draft = Draft()
     draft.put("version", 1)
     points = [point for _, point in sorted(log.checkpoints.items()) if not point.is_savepoint]
@@ -79,11 +79,11 @@ def infer_log(log: JobLog) -> Inference:
     _storage(draft, beat, done, took_ms)
     each_ms = max(beat.interval, beat.min_pause + round(took_ms), 5_000)
     draft.put("run.duration", format_duration(min(max(CHECKPOINTS * each_ms, 60_000), LONGEST_RUN_MS) * 10**6))
-    return draft.finished("How would the job of this log checkpoint otherwise?")
+    return draft.inference("How would the job of this log checkpoint otherwise?")
 
 
 def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
-    """The vertices of the log one after the other, or a source and one operator."""
+    """The vertices of the log in a chain, or a source and an operator."""
     vertices = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
     names = short_names(list(vertices))
     unread: list[str] = []
@@ -105,9 +105,9 @@ def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], too
     last = names[-1]
     if beat.is_saturated:
         hops = max(len(names) - 1, 1)
-        each = round(float(f"{min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
+        service_ns = round(float(f"{min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
         why = f"that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} hops."
-        draft.ask("service", format_duration(each), "How long does one record keep the slowest operator busy?", why, job=last)
+        draft.ask("service", format_duration(service_ns), "How long does one record keep the slowest operator busy?", why, job=last)
     else:
         draft.ask("service", "1 us", "How long does one record keep it busy?", "next to nothing: checkpoints have pauses.", job=last)
     if done and done[-1].size_bytes > 0:
@@ -143,7 +143,7 @@ def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed:
 
 
 def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
-    """If barriers don't wait for data, the time of a checkpoint is storage's."""
+    """The bandwidth of the storage, if barriers don't wait for data: then the storage takes all the time of a checkpoint."""
     question = "How fast does checkpoint storage write, in bytes per second?"
     size = done[-1].size_bytes if done else 0
     if beat.is_saturated or not size or not took_ms:
@@ -155,7 +155,7 @@ def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: flo
 
 
 def _allowed(ms: int) -> str:
-    """An interval or timeout that Flink takes: what is seen may be shorter by chance."""
+    """An interval or timeout that Flink accepts: a measured one may be too short by chance."""
     return _written(max(ms, SHORTEST_MS))
 
 
@@ -170,7 +170,7 @@ def _spread(values: list[int]) -> float:
 
 
 def _rounded(ms: float) -> int:
-    """As a person would have written it: 4998 -> 5000, if it is within 2 %."""
+    """The round number nearby, if it is within 2 %: 4998 -> 5000."""
     for unit in (60_000, 10_000, 5_000, 1_000, 500, 100, 10):
         nearest = round(ms / unit) * unit
         if nearest and abs(nearest - ms) <= ms / 50:

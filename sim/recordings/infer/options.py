@@ -1,7 +1,7 @@
-"""How the job checkpoints and where it runs: what Flink says about both in so many words.
+"""The options of the job's checkpoints and of its cluster, as Flink states them.
 
-The effective checkpoint configuration of a job has an answer of its own.  For everything else there is the configuration of the cluster;
-what a program sets itself beside it is told nowhere.
+The effective checkpoint configuration of a job has an answer of its own.  Everything else comes from the configuration of the cluster.
+No answer tells the options that a program sets itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sim.units import format_duration
 __all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]
 
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
-NEVER_MS = 10**12  # Long.MAX_VALUE, or whatever a program writes for "never"
+NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
 TOLD_ELSEWHERE = frozenset({
     "execution.checkpointing.interval", "execution.checkpointing.timeout", "execution.checkpointing.min-pause",
     "execution.checkpointing.max-concurrent-checkpoints", "execution.checkpointing.tolerable-failed-checkpoints",
@@ -29,16 +29,16 @@ TOLD_ELSEWHERE = frozenset({
     "execution.checkpointing.checkpoints-after-tasks-finish", "state.backend.type", "parallelism.default", "pipeline.max-parallelism",
     "state.changelog.enabled", "execution.checkpointing.incremental", "state.changelog.periodic-materialize.interval",
 })  # fmt: skip
-"""Options with an effective value in another answer."""
+"""Options whose effective value stands in another answer."""
 ONLY_WITH = {
     "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
     "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
 }
-"""Details that say nothing unless their switch is on."""
+"""Details that matter only if their switch is on."""
 
 
 def infer_checkpoint(draft: Draft, job: RestJob) -> None:
-    """`checkpoint:`"""
+    """Set `checkpoint:`."""
     config = job.checkpoint_config
     if config is None:
         why = "every minute: /jobs/:id/checkpoints/config is missing."
@@ -72,7 +72,7 @@ def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
 
 
 def infer_cluster(draft: Draft, job: RestJob) -> None:
-    """`cluster:` and `flink:`"""
+    """Set `cluster:` and `flink:`."""
     version = job.flink_version
     if version:
         draft.put("cluster.profile", "1.20" if version.startswith("1.") else "2.x", f"Flink {version[:20]} in /config")
@@ -91,7 +91,7 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
 
 
 def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
-    """`flink:`, from the configuration of a cluster."""
+    """Set `flink:` from the configuration of a cluster."""
     known = dict(_known(options, version))
     if known:
         draft.document.setdefault("flink", {}).update(known)
@@ -100,7 +100,7 @@ def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> Non
 
 
 def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
-    """What a scenario understands and no other answer tells better."""
+    """Options that a scenario understands and no other answer tells better."""
     current = {ALIASES.get(key, key): value for key, value in options.items()}
     for key, value in sorted(current.items()):
         if key in TOLD_ELSEWHERE or not (key in SIMPLE or key in SPECIAL):
@@ -113,7 +113,7 @@ def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str 
 
 
 def _restart(text: str) -> dict[str, str | int]:
-    """Flink describes the strategy in a sentence; empty: it is the cluster's."""
+    """The options of a restart strategy, parsed from Flink's description; empty: the cluster decides."""
     if "deactivated" in text.lower():
         return {"restart-strategy.type": "none"}
     fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text)
@@ -133,7 +133,7 @@ def _iso_ms(text: str) -> int:
 
 
 def _placement(draft: Draft, job: RestJob) -> None:
-    """Channels between tasks of one task manager are local: the placement whose share of local channels is nearest."""
+    """Set the placement whose share of local channels is nearest: channels within a task manager are local."""
     places = {
         vertex.name: {place.subtask: place.taskmanager_id or place.endpoint or place.host for place in job.details[vertex.name].subtasks}
         for vertex in job.vertices

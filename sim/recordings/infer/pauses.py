@@ -1,8 +1,8 @@
-"""What a snapshot keeps the task thread from doing, read off the history of checkpoints.
+"""The pauses of the task thread during snapshots, read off the history of checkpoints.
 
-Flink reports the synchronous phase.  Work before the barrier is forwarded (`prepareSnapshotPreBarrier`) is in no field of its own: it is
-what remains of the time to a subtask's acknowledgement without start delay, alignment, synchronous and asynchronous phase.  An unaligned
-snapshot does not wait for the other barriers, whose time is then part of the asynchronous phase.
+Flink reports the synchronous phase.  It has no field for work before the barrier is forwarded (`prepareSnapshotPreBarrier`).
+That work is the rest of the time to a subtask's acknowledgement: less start delay, alignment, synchronous and asynchronous phase.
+An unaligned snapshot does not wait for the other barriers; that wait belongs to its asynchronous phase.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sim.units import format_duration, format_share
 __all__ = ["NOISE_MS", "busy_in_snapshots_ms", "infer_pauses", "settled"]
 
 NOISE_MS = 60
-"""Differences of durations below this are scheduling noise of a machine at work (`sim.validation.truth.NEGLIGIBLE_MS`)."""
+"""Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
 
 
 def settled(job: RestJob) -> list[Checkpoint]:
-    """Completed periodic checkpoints, without the job's first if there are others: caches are cold, queues not yet full."""
+    """Completed periodic checkpoints, without the job's first if there are others: it met cold caches and short queues."""
     done = [point for point in job.checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return done[1:] if len(done) > 1 and done[0].id == 1 else done
 
 
 def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
-    """`snapshot: {pre-barrier, sync}`, where they take longer than noise."""
+    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise."""
     pauses = [before_barrier_ms(subtask, job) for _, subtask in _snapshots(job, vertex)]
     long = [pause for pause in pauses if pause > NOISE_MS]
-    if sum(long) * 3 > NOISE_MS * len(pauses):  # less on the average is noise that is now and then larger
+    if sum(long) * 3 > NOISE_MS * len(pauses):  # a lower average is noise with some outliers
         found = f"in {len(long)} of {len(pauses)} snapshots"
         origin = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"
         draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), origin, job=vertex.name)
@@ -47,7 +47,7 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
 
 
 def before_barrier_ms(subtask: Subtask, job: RestJob) -> int:
-    """From the last barrier (unaligned: the first) to the synchronous phase."""
+    """The time from the last barrier (unaligned: the first) to the synchronous phase."""
     config = job.checkpoint_config
     unaligned = config is not None and bool(config.unaligned_checkpoints)
     phases = (subtask.start_delay, subtask.checkpoint.sync, subtask.checkpoint.async_, 0 if unaligned else subtask.alignment.duration)
@@ -55,7 +55,7 @@ def before_barrier_ms(subtask: Subtask, job: RestJob) -> int:
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
-    """How much of the busy time of a vertex its snapshots took, all subtasks together."""
+    """The share of a vertex's busy time that its snapshots took, summed over the subtasks."""
     within = [
         subtask
         for point, subtask in _snapshots(job, vertex)

@@ -1,7 +1,7 @@
-"""A snapshot of a real job -> the scenario of that job: every value with its source, every gap with a question.
+"""A snapshot of a real job -> its scenario: every value with its origin, every gap with a question.
 
-Unlike the import of a recording, which reads a configuration and nothing else, this one has to read measurements: a real job nowhere says
-how long a record takes.  Each part of the scenario is inferred in a module of its own, this one puts them together.
+The import of a recording reads a configuration only.  This one has to read measurements, as no answer tells the time per record.
+Each part of the scenario has a module of its own; this one puts them together.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
 from sim.recordings.infer.work import infer_work
 from sim.recordings.source.rest.job import RestJob
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration
 
 __all__ = ["infer_job", "infer_scenario"]
 
-CHECKPOINTS = 12  # a run shows so many
+CHECKPOINTS = 12  # number of checkpoints in a run
 SHORTEST_RUN_MS, LONGEST_RUN_MS = 60_000, 3_600_000
 
 
-def infer_scenario(snapshot: Snapshot) -> Inference:
-    """RecordingError: the answers make no sense."""
+def infer_scenario(snapshot: RestSnapshot) -> Inference:
+    """The scenario of a snapshot.  RecordingError: its answers contradict each other."""
     return infer_job(RestJob(snapshot))
 
 
 def infer_job(job: RestJob) -> Inference:
-    """The same, of answers that are read already."""
+    """The scenario of a job whose answers are checked already."""
     draft = Draft()
     draft.put("version", 1)
     flowed = flows(job)
@@ -43,8 +43,8 @@ def infer_job(job: RestJob) -> Inference:
     infer_cluster(draft, job)
     infer_storage(draft, job)
     _run(draft, job)
-    draft.miss({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
-    return draft.finished(f"How does the job '{shown(job.job.name)}' checkpoint, and how would it otherwise?")
+    draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
+    return draft.inference(f"How does the job '{shown(job.job.name)}' checkpoint, and how would it otherwise?")
 
 
 def _head(draft: Draft, job: RestJob) -> None:

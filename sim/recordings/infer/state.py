@@ -1,6 +1,6 @@
-"""What each vertex keeps, read off its latest checkpoint: how much, in which backend, and how much of it changes.
+"""The state of each vertex, read off its latest checkpoint: size, backend, and the part that changes.
 
-`state_size` less what was in flight.  Behind a hash it is taken as keyed state, elsewhere as operator state: the history does not tell
+It is `state_size` less in-flight data.  Behind a hash it counts as keyed state, elsewhere as operator state: the history does not tell
 them apart.
 """
 
@@ -24,17 +24,17 @@ __all__ = ["infer_state", "own_bytes", "written_bytes"]
 
 
 def own_bytes(subtask: Subtask) -> int:
-    """All the state it refers to, without in-flight data."""
+    """The state that a snapshot refers to, without in-flight data."""
     return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
 
 
 def written_bytes(subtask: Subtask) -> int:
-    """Written for this checkpoint, without in-flight data."""
+    """The state that was written for this checkpoint, without in-flight data."""
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """`state:` and `snapshot:` of every vertex, `checkpoint: {incremental}`."""
+    """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
     points, incremental = settled(job), _is_incremental(job)
     for vertex in job.vertices:
         infer_pauses(draft, job, vertex)
@@ -58,7 +58,7 @@ def _is_written_in_parts(draft: Draft, vertex: RestVertex, *, incremental: bool)
 
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
     backend, keyed = _backend(job), any(edge.ship == "HASH" for edge in vertex.inputs)
-    if keyed and backend != "hashmap":  # files hold what was overwritten since, too: right after a compaction they are nearest to the state
+    if keyed and backend != "hashmap":  # files hold overwritten values, too: right after a compaction they are smallest
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
     which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
@@ -83,7 +83,7 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
 
 
 def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
-    """Entries rewritten between two checkpoints, as bytes: only their product with the size of an entry can be seen."""
+    """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
     tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
     written = [sum(written_bytes(subtask) for subtask in task.subtasks) for task in tasks]
     gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
@@ -114,7 +114,7 @@ def _backend(job: RestJob) -> str:
 
 
 def _is_incremental(job: RestJob) -> bool:
-    """So configured, or seen in the history: less than nine tenths of what checkpoints refer to was written for them."""
+    """Configured so, or seen in the history: less than nine tenths of the referenced bytes were written for their own checkpoint."""
     if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
         return True
     subtasks = [subtask for point in settled(job) for task in point.tasks.values() for subtask in task.subtasks]

@@ -1,11 +1,12 @@
-"""How fast checkpoint storage is, read off the asynchronous phases: what a file costs, and what a byte of it.
+"""The speed of checkpoint storage, read off the asynchronous phases: latency per file, and bandwidth.
 
-Every vertex gives one point (median bytes written by a subtask, median duration of its asynchronous phase); a line through them has the
-latency as its beginning and the bandwidth as its slope.  State below `data-inline-threshold` is written to no file and says neither.
-Vertices that all write about the same say only the sum; then the latency is that of the metadata, if late checkpoints show it.
-With unaligned checkpoints an asynchronous phase also waits for the remaining barriers and for the tasks that share its file of channel
-state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  There, only tasks nobody reads
-are points, in snapshots that waited for no barrier.
+Every vertex gives a point (median bytes written by a subtask, median duration of its asynchronous phase).  A line through the points
+begins at the latency, and its slope is the bandwidth.  State below `data-inline-threshold` is written to no file and gives no point.
+Vertices that write similar sizes show only the sum.  Then late checkpoints may show the latency of the metadata, which stands for all.
+
+With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its file of channel
+state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  Then only vertices without
+readers give points, from snapshots that waited for no barrier.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ __all__ = ["infer_storage"]
 INLINE_OPTIONS = (
     "execution.checkpointing.data-inline-threshold", "state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold",
 )  # fmt: skip
-"""One option under its names through the years, the newest first."""
-SPREAD = 10  # between the least and the most bytes, to tell latency and bandwidth apart
+"""Names of one option over the years, the newest first."""
+SPREAD = 10  # ratio of the most to the least bytes that tells latency and bandwidth apart
 ASSUMED_BYTES_PER_SECOND = 100_000_000
 FASTEST_BYTES_PER_SECOND = 10**12
-LONG = 3  # latencies: an asynchronous phase that lasts longer is mostly bytes
+LONG = 3  # latencies: a longer asynchronous phase is mostly transfer of bytes
 PROMPT_MS = 10  # alignment of a snapshot that waited for no barrier
 
 
 def infer_storage(draft: Draft, job: RestJob) -> None:
-    """`storage:`"""
+    """Set `storage:`."""
     points = _points(job)
     question = "How fast does checkpoint storage write one file, in bytes per second?"
     metadata_ms, gaps = _metadata(job)
@@ -87,7 +88,7 @@ def _points(job: RestJob) -> list[tuple[float, float]]:
 
 
 def _inline_bytes(job: RestJob) -> int:
-    """State up to this size travels in the acknowledgement."""
+    """The largest state that travels in the acknowledgement instead of a file."""
     threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
     try:
         return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
@@ -100,36 +101,36 @@ def _is_unaligned(job: RestJob) -> bool:
 
 
 def _written(job: RestJob) -> list[Subtask]:
-    """All that was written asynchronously, whatever else it waited for."""
+    """Acknowledgements of all asynchronous writes, waits included."""
     subtasks = [subtask for point in settled(job) for task in point.tasks.values() for subtask in task.subtasks]
     return [subtask for subtask in subtasks if subtask.status == "completed" and subtask.checkpoint.async_ >= 0]
 
 
 def _bytes_per_second(subtask: Subtask) -> float:
-    """At least: the latency of its files is not taken off."""
+    """A lower bound: the latency of the files is included in the time."""
     return written_bytes(subtask) / max(subtask.checkpoint.async_, 1) * 1000
 
 
 def _line(points: list[tuple[float, float]], metadata_ms: int | None) -> tuple[float, float, str]:
-    """(latency [ms], bytes per ms or 0, how it was found): least squares, the latency not negative."""
-    shown = ", ".join(f"{size:,.0f} bytes in {took:g} ms" for size, took in sorted(points))
+    """(latency [ms], bytes per ms or 0, origin): a line of least squares whose latency is not negative."""
+    points_text = ", ".join(f"{size:,.0f} bytes in {took:g} ms" for size, took in sorted(points))
     least, most = min(points), max(points)
     if most[0] < SPREAD * max(least[0], 1) or most[1] <= least[1]:
         took_ms = median(took for _, took in points)
         if metadata_ms is not None and took_ms > LONG * metadata_ms:
             per_ms = median(size for size, _ in points) / (took_ms - metadata_ms)
-            return metadata_ms, per_ms, f"median asynchronous phases: {shown}; less the latency of the metadata"
-        return took_ms, 0, f"median asynchronous phases: {shown}"
+            return metadata_ms, per_ms, f"median asynchronous phases: {points_text}; less the latency of the metadata"
+        return took_ms, 0, f"median asynchronous phases: {points_text}"
     mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
     latency = mean_y - slope * mean_x
     if latency < 0 or slope <= 0:
         latency, slope = (0, most[1] / most[0]) if slope > 0 else (least[1], (most[1] - least[1]) / (most[0] - least[0]))
-    return latency, 1 / slope, f"line through the median asynchronous phases of the vertices: {shown}"
+    return latency, 1 / slope, f"line through the median asynchronous phases of the vertices: {points_text}"
 
 
 def _metadata(job: RestJob) -> tuple[int | None, str]:
-    """Latency [ms], and how it was found: after a late checkpoint the next is triggered as soon as the metadata is written."""
+    """(latency [ms], origin): after a late checkpoint the next is triggered as soon as the metadata is written."""
     config, points = job.checkpoint_config, settled(job)
     if config is None or config.max_concurrent != 1 or config.min_pause:
         return None, ""

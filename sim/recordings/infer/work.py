@@ -1,11 +1,11 @@
-"""What each vertex does with records, read off counters: where they come from, how many, how large, how long each takes.
+"""The work of each vertex, read off counters: origin, number and size of its records, and the time for each.
 
 =============  ==================================================================================================================
 service        busy time / records in (sources: out), without what its snapshots kept the task thread busy
 fan-out        records out / records in
 record         bytes / records of an edge
-source rate    what it emits, if it is idle at times: whoever waits for records keeps up with them.  A source that never waits has more
-               to emit than it can: how much more its counters don't tell, only the growth of its backlog (`pendingRecords`) would
+source rate    its output, if it is idle at times: then it keeps up.  A source that is never idle has more records than it can emit.
+               Counters do not tell how many more; only the growth of its backlog (`pendingRecords`) would
 weights        records in of each subtask behind a hash
 =============  ==================================================================================================================
 """
@@ -27,15 +27,15 @@ from sim.units import format_duration, format_number, format_rate, format_size
 __all__ = ["infer_work"]
 
 ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
-"""Ship strategies that a scenario lacks -> what comes near, and what they are."""
-CHANCE = 3  # standard deviations of a count: less than that is how independent keys fall, and no weight
-WAITS = 0.02  # of its time idle: a source that waits for records now and then has none left over
+"""Ship strategies that a scenario lacks -> (the nearest one, a description)."""
+CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
+WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
-UNSURE_BUSY_MS = 500.0  # one wait is added to a subtask's counters up to 5 s late: less busy time than this is no measurement
+UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 
 
 def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> None:
-    """Everything under `job: {vertex: ...}` but its state."""
+    """Set everything under `job: {vertex: ...}` but its state."""
     flow = flowed[vertex.name]
     if vertex.inputs:
         _inputs(draft, job, vertex, flow)
@@ -54,7 +54,7 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[s
 
 
 def _shipped(in_plan: str) -> str:
-    """The ship strategy of a scenario with this name in Flink's plan; empty: there is none."""
+    """The ship strategy of a scenario for a name in Flink's plan; empty: there is none."""
     return next((name for name in SHIPPING if name.upper() == in_plan), "")
 
 
@@ -82,7 +82,7 @@ def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None
 
 
 def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
-    """The plan draws a union and an operator of two inputs alike; some versions of Flink give the latter a watermark for each."""
+    """Set `combine`.  The plan draws a union like an operator of two inputs; some versions of Flink give the latter a watermark each."""
     question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
     if ".currentInput2Watermark" in series(job, vertex):
         draft.put("combine", "join", "an operator of its chain has a metric currentInput2Watermark", job=vertex.name)
@@ -95,9 +95,9 @@ def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
 
 
 def _weights(flow: Flows) -> list[int] | None:
-    """Per mille of the records, if they differ by more than chance.
+    """Per mille of the records by subtask, if they differ by more than chance.
 
-    A few per cent matter: under back-pressure the channels to the subtasks that get less run empty, and hold no in-flight data.
+    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
     """
     counts = [sub.records_in for sub in flow.subtasks]
     total = math.fsum(counts)
@@ -143,7 +143,7 @@ def _pace(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, emitted: 
 
 
 def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
-    """FLIP-33's pendingRecords, from the first to the last sample; None: the connector does not tell, or too short."""
+    """Growth of FLIP-33's pendingRecords, from the first to the last sample; None: not reported, or too short."""
     samples = series(job, vertex).get(".pendingRecords", ())
     totals = [(time_ms, math.fsum(values)) for time_ms, values in samples if not any(map(math.isnan, values))]
     if len(totals) < 2:
@@ -162,7 +162,7 @@ def _service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> Non
             draft.ask("service", "1 us", question, f"next to nothing, because {why}.", job=vertex.name)
         return
     if busy_ms < UNSURE_BUSY_MS * len(flow.subtasks) and not vertex.inputs:
-        return  # a source that costs nothing is the default
+        return  # the default: a source that costs nothing
     paused_ms = busy_in_snapshots_ms(job, vertex, flow)
     own_ms = max(busy_ms - paused_ms, 0.0)
     without = f" - {paused_ms:,.0f} ms in snapshots" if paused_ms else ""
@@ -182,7 +182,7 @@ def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
 
 
 def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> None:
-    """Whoever reads nobody else counts exactly what crossed the edge; whoever writes counts all its edges together."""
+    """Set the size of records.  A reader with a single input counts its edge exactly; a writer counts all its edges together."""
     readers = job.readers(vertex.name)
     sides = [_size(flowed[reader.name], "in") for reader in readers if len(reader.inputs) == 1]
     sides += [_size(flowed[vertex.name], "out")] if len(readers) == 1 else []
@@ -196,7 +196,7 @@ def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str,
 
 
 def _size(flow: Flows, way: str) -> tuple[int | None, str]:
-    """Bytes per record on the wire, a source's timestamp included."""
+    """Bytes per record on the wire, with a source's timestamp."""
     size, records = flow.total(f"bytes_{way}"), flow.total(f"records_{way}")
     if not (records > 0 and size > 0):
         return None, ""
@@ -204,12 +204,12 @@ def _size(flow: Flows, way: str) -> tuple[int | None, str]:
 
 
 def _round(value: float) -> Fraction:
-    """Four digits, as a person would write it."""
+    """The value in four digits."""
     return Fraction(f"{value:.4g}")
 
 
 def _digits(value: float) -> int:
-    """A whole number of ns in three digits, at least 1."""
+    """A number of ns in three digits, at least 1."""
     return max(1, int(float(f"{value:.3g}")))
 
 

@@ -1,4 +1,4 @@
-"""What a source shows, as tidy tables: a row per quantity, vertex and checkpoint or sample.
+"""The observations in a source, as tidy tables: a row per quantity, vertex and checkpoint or sample.
 
-`validation` holds predictions to it.  It judges nothing.
+`validation` compares predictions with them.  It judges nothing.
 """

@@ -1,14 +1,14 @@
-"""What a recording shows of savepoints and of the end of its job.
+"""Observations of savepoints and of the end of a recorded job.
 
 =====================  ==================================================================================================
 quantity               meaning
 =====================  ==================================================================================================
-savepoint_duration     trigger -> last acknowledgement, of a savepoint (also one that stops the job)
-tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex in a job that came to its end
+savepoint_duration     trigger -> last acknowledgement of a savepoint (also of one that stops the job)
+tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex, in a job that ended
 checkpoints_to_commit  completed from the end of a vertex's input (without drain: from the request to stop) up to that one
-tail_commit_delay      end of input at a vertex that commits -> that completion is heard there; latest subtask
-job_end_delay          last end of input anywhere -> the last task is closed
-committed              records confirmed by a completed checkpoint, per vertex that commits; all attempts
+tail_commit_delay      end of input at a vertex that commits -> it hears of that completion; latest subtask
+job_end_delay          last end of input of any vertex -> the last task is closed
+committed              records that a completed checkpoint confirmed, per vertex that commits; all attempts
 =====================  ==================================================================================================
 """
 
@@ -26,7 +26,7 @@ __all__ = ["completed_between", "of_ends", "stopped_ms"]
 
 
 def of_ends(recording: RecordedJob) -> Iterator[Value]:
-    """What was asked for by hand, and what happened at the end of the job."""
+    """Savepoints, and the end of the job."""
     yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
     yield from _of_the_end(recording)
 
@@ -36,7 +36,7 @@ def _savepoints(recording: RecordedJob) -> list[Checkpoint]:
 
 
 def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
-    """Ends of input, the completion that commits what they left, and the end of the job."""
+    """Ends of input, the completions that commit the last records, and the end of the job."""
     completions, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
     if not completions.empty:
         for vertex, rows in completions.groupby("node", sort=False):
@@ -45,7 +45,7 @@ def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
     if closes.empty or recording.final_state != "FINISHED":
         return
     final = completions[completions["committed_now"] > 0].groupby(["node", "sub"], sort=False).last()
-    if ends.empty:  # a job stopped without drain: its inputs never end
+    if ends.empty:  # a job that stopped without drain: its inputs never end
         final["end"] = math.nan
     else:
         last_end = ends.groupby(["node", "sub"])["t"].max().rename("end")
@@ -62,15 +62,15 @@ def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
 
 
 def stopped_ms(checkpoints: pd.DataFrame) -> float:
-    """When the savepoint that stops a job was triggered; NaN: none did."""
+    """The trigger time of the savepoint that stopped the job; NaN: none did."""
     return float(checkpoints[checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]["trigger_timestamp"].max())
 
 
 def completed_between(checkpoints: pd.DataFrame, since_ms: float, last: int) -> int:
-    """How many checkpoints, savepoints included, completed from a time on up to the one of number `last`."""
+    """Number of checkpoints and savepoints completed since a time, up to number `last`."""
     done = checkpoints[(checkpoints["status"] == "COMPLETED") & (checkpoints["latest_ack_timestamp"] >= since_ms)]
     return int((done["id"] <= last).sum())
 
 
 def _commits(recording: RecordedJob, vertex: str) -> bool:
-    return any(each.id == vertex and each.commits for each in recording.vertices)
+    return any(node.id == vertex and node.commits for node in recording.vertices)

@@ -1,13 +1,13 @@
-"""What a recording shows of its first failure and of the way back.
+"""Observations of a job's first failure and of its recovery.
 
 ====================  ===================================================================================================
 quantity              meaning
 ====================  ===================================================================================================
-downtime              failure -> all tasks run again: what they had in flight is read back, too
-time_to_first_record  failure -> any of the tasks serves a record again
-recovery_time         failure -> the vertices nobody reads have served what they had, and what came due since
-restored_checkpoint   what the job went back to
-replayed_records      records the sources had emitted since, summed over subtasks
+downtime              failure -> all tasks run again, with their in-flight data restored
+time_to_first_record  failure -> any task serves a record again
+recovery_time         failure -> the vertices without readers have served the lost records, and all that arrived since
+restored_checkpoint   number of the checkpoint that the job restored
+replayed_records      records that the sources had emitted since that checkpoint, summed over subtasks
 ====================  ===================================================================================================
 """
 
@@ -26,7 +26,7 @@ __all__ = ["caught_up_ms", "of_failures"]
 
 Numbers = npt.NDArray[np.float64]
 _CLOSED_MS = 500.0
-"""What the failed attempt had served in its last second is logged when its tasks are closed."""
+"""The failed attempt logs its last second when its tasks close, this much later at most."""
 _REST = 0.02
 
 
@@ -58,10 +58,10 @@ def _after(recording: Recording, kind: str, since_ms: float) -> pd.DataFrame:
 
 
 def _all_run_ms(recording: Recording, failed_ms: float) -> float | None:
-    """When the last task left INITIALIZING.
+    """The time when the last task left INITIALIZING.
 
-    Flink tells how long each was in it.  They enter it together, and none leaves it before its operators are open: the
-    latest beginning that allows is the beginning.
+    Flink reports how long each task was in it.  All enter it together, and each leaves it when its operators are open.  So the latest
+    start that these durations allow is the common start.
     """
     opened = pd.concat([_after(recording, kind, failed_ms) for kind in ("open", "source_start")])
     if opened.empty:
@@ -78,7 +78,7 @@ def _all_run_ms(recording: Recording, failed_ms: float) -> float | None:
 
 
 def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> float | None:
-    """None: not within the recording, or its records are not counted one by one."""
+    """None: not within the recording, or its records are not countable one by one."""
     config = recording.config
     ends = {node.id for node in config.nodes if not config.is_read(node.id)}
     served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")
@@ -88,18 +88,18 @@ def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> fl
     ours = served[served["node"].isin(ends)]
     restored = float(snapshots[snapshots["node"].isin(ends) & (snapshots["chk"] == checkpoint)]["in"].sum())
     before = ours["t"] <= failed_ms + _CLOSED_MS
-    each = ours[~before].groupby("second")["n"].sum()
+    counts = ours[~before].groupby("second")["n"].sum()
     sources = [node for node in config.nodes if node.kind == "source"]
     rate = sum(node.rate * node.parallelism for node in sources) if all(node.rate for node in sources) else 0.0
-    seconds_ms = (each.index.to_numpy(dtype=float) + 1) * 1000
-    return caught_up_ms(failed_ms, seconds_ms, each.to_numpy(dtype=float), float(ours[before]["n"].sum()) - restored, rate)
+    seconds_ms = (counts.index.to_numpy(dtype=float) + 1) * 1000
+    return caught_up_ms(failed_ms, seconds_ms, counts.to_numpy(dtype=float), float(ours[before]["n"].sum()) - restored, rate)
 
 
 def caught_up_ms(failed_ms: float, times_ms: Numbers, served: Numbers, again: float, per_second: float) -> float | None:
-    """When the ends of a job have served what they had (`again` records of it again), and what came due since; None: not yet.
+    """The time when the ends of a job have served their lost records (`again`), and all that arrived since; None: never.
 
-    `served`: records of each interval that ends at `times_ms`.  What comes due is known of sources with a rate; of unlimited
-    ones nothing (0).  Done is when 98 % of the way is: there are always some records between the sources and the ends.
+    `served`: records of each interval that ends at `times_ms`.  Sources with a rate tell the arrivals; unlimited sources count as 0.
+    98 % of the records are enough: some are always under way between the sources and the ends.
     """
     missing = again + per_second * (times_ms - failed_ms) / 1000 - served.cumsum()
     if not len(missing):

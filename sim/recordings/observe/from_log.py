@@ -1,4 +1,4 @@
-"""The checkpoints of a log as a recorded job: the same table of checkpoints, without subtasks and metrics, for whoever compares."""
+"""The checkpoints of a log as a recorded job: the same table of checkpoints, without subtasks and metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["to_log_recording"]
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
-    """The durations include the writing of metadata: the log tells no others."""
+    """The recorded job of a log.  Its durations include the writing of metadata: a log has no others."""
     inference = infer_log(log)
     points = [point for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0]
     ends = [point.triggered_ms + max(point.duration_ms, 0) for point in points] or [0]

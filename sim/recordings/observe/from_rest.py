@@ -1,6 +1,6 @@
-"""A snapshot of a real job as a recorded job: the same tables of checkpoints, subtasks and metrics, for whoever compares.
+"""A snapshot of a real job as a recorded job: the same tables of checkpoints, subtasks and metrics.
 
-Nothing is known of its configuration but the graph, and its operators log no events.
+Its configuration is unknown except for the graph, and its operators log no events.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sim.recordings.infer.scenario import infer_job
 from sim.recordings.observe.measured import Measured
 from sim.recordings.source.rest.answers import parsed
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 
 __all__ = ["to_recording"]
 
 
-def to_recording(snapshot: Snapshot, name: str = "") -> Measured:
-    """RecordingError: the answers make no sense.  `name`: default is that of the job."""
+def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
+    """The recorded job of a snapshot; `name` defaults to that of the job.  RecordingError: the answers contradict each other."""
     job = RestJob(snapshot)
     begun_ms, ended_ms = _window(job)
     seen = {
@@ -38,7 +38,7 @@ def _vertex(vertex: RestVertex) -> dict[str, Any]:
 
 
 def _window(job: RestJob) -> tuple[int, int]:
-    """What was watched: from the first checkpoint or sample there is to the last."""
+    """The observed time: from the first checkpoint or sample to the last."""
     points = [point for point in job.checkpoints if point.end_to_end_duration >= 0]
     times = [*job.snapshot.samples, *(point.trigger_timestamp for point in points)]
     times += [point.trigger_timestamp + point.end_to_end_duration for point in points]
@@ -46,7 +46,7 @@ def _window(job: RestJob) -> tuple[int, int]:
 
 
 def _metrics(job: RestJob, vertex: RestVertex) -> dict[str, list[Any]]:
-    """As the recorder lays them out: times, and for each metric the values of the subtasks at each of them."""
+    """Metrics in the recorder's layout: times, and for each metric the values of the subtasks at each time."""
     samples_of = series(job, vertex)
     times = sorted({time_ms for samples in samples_of.values() for time_ms, _ in samples})
     table: dict[str, list[Any]] = {"t": times}

@@ -1,7 +1,7 @@
-"""A job that nobody configured for us: what was seen of it, and the scenario that was inferred from it.
+"""A job that was measured but not configured by us: its observations, and the scenario inferred from them.
 
-Such a scenario knows what was measured, the observed checkpoints included.  Held to the same measurements, it shows whether the model
-reproduces the job it was made from, no more.
+That scenario knows the measurements, the observed checkpoints included.  Comparing it with the same measurements only shows whether
+the model reproduces the job that it was made from.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class MeasuredVertex(BaseModel):
 
     @property
     def is_even(self) -> bool:
-        """Nobody has said otherwise."""
+        """True: no source tells of weights."""
         return True
 
 
 class Measured(RecordedJob):
     name: Name
-    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # as long as it was watched
+    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # as long as the job was watched
     graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]
     inference: InstanceOf[Inference]
 

@@ -1,4 +1,4 @@
-"""What observations are called and measured in: Flink's REST names where Flink has one.  Where each comes from: `observed*`."""
+"""Names and units of observations: Flink's REST names where Flink has one.  The modules that observe a quantity define it."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ UNITS = {
     "restored_checkpoint": "id",
     "replayed_records": "count",
 }
-"""Unit of every quantity, in the order of reading."""
+"""Unit of every quantity, in the order of the tables."""
 
 DURATIONS = tuple(name for name, unit in UNITS.items() if unit == "ms")
 WHOLE_RUN = -1
-"""In place of a checkpoint: a row about the whole run, or a sample of a series."""
+"""Number in place of a checkpoint: a row about the whole run, or a sample of a series."""
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
 
-Row = tuple[str, str, int, bool, float]  # quantity, vertex ("": the whole), checkpoint, first, value
-Value = tuple[str, str, float]  # quantity, vertex, value: of the whole run
+Row = tuple[str, str, int, bool, float]  # quantity, vertex ("": the whole job), checkpoint, first, value
+Value = tuple[str, str, float]  # quantity, vertex, value of the whole run
 
 
 def table_of(rows: Iterable[Row]) -> pd.DataFrame:
-    """`COLUMNS`, of the same types however few rows there are."""
+    """A table with `COLUMNS`, of fixed types even without rows."""
     types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
     table = pd.DataFrame(rows, columns=list(COLUMNS[:-1])).astype(types)
     return table.assign(unit=table["quantity"].map(UNITS))
 
 
 def values_of(values: Iterable[Value]) -> pd.DataFrame:
-    """`COLUMNS` of values about the whole run."""
+    """A table with `COLUMNS`, of values about the whole run."""
     return table_of([(quantity, vertex, WHOLE_RUN, False, float(value)) for quantity, vertex, value in values])

@@ -1,18 +1,18 @@
-"""What a recording shows between its checkpoints: rates, shares of time, queues, latency.
+"""Observations between checkpoints: rates, shares of time, queues, latency.
 
 ============================  ===================================================================================================
 quantity                      meaning
 ============================  ===================================================================================================
 numRecordsInPerSecond         of each vertex that reads, the sum of its subtasks; numRecordsOutPerSecond of each source
 busyTimeMsPerSecond           mean of the subtasks of a vertex; so are idleTimeMsPerSecond and backPressuredTimeMsPerSecond (soft, hard)
-latency                       a record leaves its source -> a vertex nobody reads has served it; mean of each second
+latency                       a record leaves its source -> a vertex without readers has served it; mean of each second
 outputQueueLength             buffers in the result partitions, mean of the subtasks, sample by sample; outputQueueSize: bytes
 inputQueueLength              buffers received and not consumed, mean of the subtasks; inputQueueSize: bytes
 ============================  ===================================================================================================
 
-All of it after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`; Flink's own meters look
-back 60 s), so they are numbers of the whole run; the others have a row per sample.  What the job counts itself, each second at its
-ends and in every snapshot elsewhere, is exact and comes first; Flink's counters are sampled, and may be seconds old when they are.
+All values come after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`), so they are numbers
+of the whole run: Flink's own meters cover 60 s.  The other quantities have a row per sample.  The job's own counts come first, as they
+are exact: its ends count each second, other vertices count in every snapshot.  Flink's counters are sampled, and may be seconds old.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _QUEUES = {
 
 
 def of_series(recording: RecordedJob) -> Iterator[Value]:
-    """Values of the whole run and of its samples."""
+    """Values of the whole run and its samples."""
     served = recording.event_table("sink_second")
     for node in recording.vertices:
         source = not node.inputs
@@ -66,7 +66,7 @@ def of_series(recording: RecordedJob) -> Iterator[Value]:
 
 
 def _latencies(served: pd.DataFrame) -> Iterator[Value]:
-    """Mean over the records of each second, all subtasks together; the last second is not complete."""
+    """Mean over the records of each second, all subtasks together; the last second is incomplete."""
     if served.empty:
         return
     for vertex, ours in served.groupby("node", sort=False):
@@ -83,15 +83,15 @@ def _settled(samples: pd.DataFrame) -> pd.DataFrame:
 
 def _served(recording: RecordedJob, seconds: pd.DataFrame) -> float | None:
     """Records per ms that a vertex served, from its own count of each second."""
-    each = seconds.groupby("second")["n"].sum()
-    if len(each) < 2:
+    counts = seconds.groupby("second")["n"].sum()
+    if len(counts) < 2:
         return None
-    times_ms = 1000 * (each.index.to_numpy(dtype=float) + 1)
-    return growth(times_ms, each.to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
+    times_ms = 1000 * (counts.index.to_numpy(dtype=float) + 1)
+    return growth(times_ms, counts.to_numpy(dtype=float).cumsum(), _window(recording, times_ms[0], times_ms[-1]))
 
 
 def _passed(recording: RecordedJob, vertex: str, kind: str, counted: str) -> float | None:
-    """Records per ms, from where each subtask stood in its snapshots; not of one that was restored, which stands where it stood before."""
+    """Records per ms, from each subtask's position in its snapshots.  A restored subtask does not count: it repeats an earlier position."""
     rows = recording.event_table(kind)
     if rows.empty:
         return None
@@ -106,7 +106,7 @@ def _passed(recording: RecordedJob, vertex: str, kind: str, counted: str) -> flo
 
 
 def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
-    """Growth of a sampled counter per ms, summed over subtasks; a restarted counter counts from 0 again."""
+    """Growth of a sampled counter per ms, summed over subtasks; a restarted counter begins at 0 again."""
     complete = samples.dropna(how="any")
     if len(complete) < 2:
         return None

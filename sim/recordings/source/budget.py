@@ -1,6 +1,6 @@
-"""JSON of somebody else, read in bounded memory: what it would take as Python values is estimated from its text before it is parsed.
+"""Foreign JSON, read in bounded memory: its size as Python values is estimated from the text before it is parsed.
 
-A text takes up to thirty times its size: ``{}`` and ``[]`` are two characters and 64 bytes.
+Values may take thirty times the size of their text: ``{}`` and ``[]`` are two characters and 64 bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sim.units import format_size
 
 __all__ = ["DEEPEST", "MEMORY_BYTES", "Budget", "BudgetError"]
 
-MEMORY_BYTES = 1 << 30  # a million metric values, the most that is sampled, take 0.5 GiB by this estimate
+MEMORY_BYTES = 1 << 30  # a million metric values, the most that are sampled, take 0.5 GiB by this estimate
 DEEPEST = 100  # levels; Flink's answers and our recordings have ten
-BYTES_OF_A_VALUE = 96  # of an object with one entry, per bracket, colon and comma of its text
+BYTES_OF_A_VALUE = 96  # an object with one entry, per bracket, colon and comma of its text
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 _OPENING, _CLOSING = np.zeros(256, np.int8), np.zeros(256, np.int8)
 _OPENING[list(b"[{")] = 1
@@ -25,28 +25,28 @@ _CLOSING[list(b"]}")] = 1
 
 
 class BudgetError(ValueError):
-    """It would take more memory than there is for it, or is nested too deeply."""
+    """The JSON would exceed the memory limit, or is nested too deeply."""
 
     def __init__(self, message: str, *, is_spent: bool = False) -> None:
         super().__init__(message)
-        self.is_spent = is_spent  # then nothing else can be read, either
+        self.is_spent = is_spent  # True: no further reading is possible
 
 
 class Budget:
-    """The memory that one command may use for all that it reads."""
+    """The memory that a command may use for all it reads."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes
-        self.taken: dict[str, int] = {}
+        self.bytes_by_place: dict[str, int] = {}
 
     def parse(self, content: bytes, place: str) -> Any:
-        """What was read at this place before is no longer kept.  BudgetError; ValueError, RecursionError: no JSON."""
-        self.taken[place] = _bytes(content)
-        if sum(self.taken.values()) > self.memory_bytes:
-            self.taken[place] = _bytes(content, _TEXT.sub(b"", content))
-        if sum(self.taken.values()) > self.memory_bytes:
-            del self.taken[place]
-            before = ", with what was read before" if self.taken else ""
+        """Parse the JSON.  It replaces what was read at the same place before.  BudgetError; ValueError, RecursionError: no JSON."""
+        self.bytes_by_place[place] = _bytes(content)
+        if sum(self.bytes_by_place.values()) > self.memory_bytes:
+            self.bytes_by_place[place] = _bytes(content, _TEXT.sub(b"", content))
+        if sum(self.bytes_by_place.values()) > self.memory_bytes:
+            del self.bytes_by_place[place]
+            before = ", with what was read before" if self.bytes_by_place else ""
             raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True)
         if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
             raise BudgetError(f"is nested more than {DEEPEST} levels deep")
@@ -54,10 +54,10 @@ class Budget:
 
 
 def _bytes(content: bytes, bare: bytes | None = None) -> int:
-    """At most; `bare` is the content without its texts, whose commas count else."""
-    each = 1 if content.isascii() and b"\\u" not in content else 4  # one wide character makes all of its text wide
+    """An upper bound of the bytes; `bare` is the content without its texts, whose commas don't count."""
+    character_bytes = 1 if content.isascii() and b"\\u" not in content else 4  # one wide character makes all of its text wide
     values = sum(map((content if bare is None else bare).count, (b"[", b"{", b":", b",")))
-    return len(content) * each + values * BYTES_OF_A_VALUE
+    return len(content) * character_bytes + values * BYTES_OF_A_VALUE
 
 
 def _depth(content: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Files of somebody else, plain or compressed.  Whatever is wrong with one, the caller gets one `RecordingError` that says so."""
+"""Foreign files, plain or compressed.  Whatever is wrong with a file, the caller gets a `RecordingError` that says so."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sim.recordings.source.budget import Budget, BudgetError
 
 __all__ = ["LARGEST_BYTES", "RecordingError", "opened", "parse", "refuse_special", "summary"]
 
-LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB; whatever inflates beyond this is none
+LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB
 _GZIP = b"\x1f\x8b"
-_SHOWN = 5  # mistakes named in one message
+_MAX_NAMED = 5  # number of mistakes in one message
 
 
 class RecordingError(Readable, ValueError):
-    """The file is no recording we can read; the message names the file and what is wrong with it."""
+    """The file is no readable recording; the message names the file and the mistake."""
 
 
 def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
@@ -34,11 +34,11 @@ def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
 
 
 def refuse_special(path: Path) -> None:
-    """RecordingError: a pipe or a device, which may keep its reader waiting, or never end."""
+    """RecordingError: the file is a pipe or a device, which may keep its reader waiting for ever."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return  # told by whoever reads it
+        return  # a later reader reports the error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise RecordingError(f"{path}: is a pipe or a device: write what it says into a file")
 
@@ -52,18 +52,18 @@ def opened(path: Path) -> Iterator[BinaryIO | GzipFile]:
             compressed = file.read(len(_GZIP)) == _GZIP
         with gzip.open(path, "rb") if compressed else path.open("rb") as file:
             yield file
-    except RecordingError:  # of who reads
+    except RecordingError:  # raised by the user of the file
         raise
     except EOFError:
         raise RecordingError(f"{path}: the compressed file is cut off") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
-    except (OSError, ValueError) as error:  # ValueError: a name no file can have
+    except (OSError, ValueError) as error:  # ValueError: no file can have this name
         raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _content(path: Path, largest_bytes: int) -> bytes:
-    """The uncompressed bytes; reading stops at the limit, so a bomb is not inflated."""
+    """The uncompressed bytes; reading stops at the limit, so a zip bomb is not inflated."""
     if path.is_dir():
         raise RecordingError(f"{path}: is a directory; name one recording in it")
     with opened(path) as file:
@@ -84,13 +84,13 @@ def _parse(path: Path, content: bytes) -> Any:
         raise RecordingError(f"{path}: is not JSON: it is no text") from None
     except JSONDecodeError as error:
         raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists in lists without end
+    except (ValueError, RecursionError) as error:  # numbers with thousands of digits, lists nested without end
         raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
 
 
 def summary(error: ValidationError) -> str:
-    """``checkpoints.list.3.id: Input should be a valid integer; ...``: the first few mistakes, and how many more."""
+    """The first mistakes, and the number of the others: ``checkpoints.list.3.id: Input should be a valid integer; ...``."""
     mistakes = error.errors(include_url=False)
-    named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_SHOWN]]
-    more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
-    return "; ".join(named) + more
+    named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_MAX_NAMED]]
+    others = f"; and {len(mistakes) - _MAX_NAMED} more" if len(mistakes) > _MAX_NAMED else ""
+    return "; ".join(named) + others

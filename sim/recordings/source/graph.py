@@ -1,4 +1,4 @@
-"""The graph of a recorded job, whoever recorded it: its vertices, and who reads whom."""
+"""The graph of a recorded job: its vertices and their inputs."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Vertex(Protocol):
 
     @property
     def is_even(self) -> bool:
-        """Whether it gives no subtask of its readers more than another, as far as anybody knows."""
+        """Whether it sends equal shares to the subtasks of its readers, or the shares are unknown."""
         ...
 
 
 def is_read(vertices: Iterable[Vertex], name: str) -> bool:
-    """Whether any vertex reads this one; the others are sinks."""
+    """Whether any vertex reads this one; others are sinks."""
     return any(edge.upstream == name for vertex in vertices for edge in vertex.inputs)
 
 
 def check_graph(vertices: Iterable[Vertex]) -> None:
-    """ValueError: two vertices share a name, or one reads what does not stand before it."""
+    """ValueError: two vertices share a name, or a vertex reads one that does not stand before it."""
     known: set[str] = set()
     for vertex in vertices:
         if vertex.id in known:

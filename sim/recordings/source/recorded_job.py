@@ -1,7 +1,7 @@
-"""A real Flink job that somebody watched: its graph, checkpoints and metrics, whatever recorded them.
+"""A real Flink job that was watched: its graph, checkpoints and metrics, from any kind of source.
 
-Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks): times are
-epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  What does not concern us is ignored.
+Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks).  Times are epoch
+milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  Other fields of the API are ignored.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ Known = Annotated[int, Field(ge=-1, le=10**16)]
 """A time, duration, size or count; -1: unknown."""
 
 
-class _Part(BaseModel):
+class _RestObject(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Alignment(_Part):
+class Alignment(_RestObject):
     duration: Known = -1
     processed: Known = 0
     persisted: Known = 0
 
 
-class Phases(_Part):
+class Phases(_RestObject):
     """Phases of one subtask's snapshot."""
 
     sync: Known = -1
     async_: Known = Field(default=-1, alias="async")
 
 
-class Subtask(_Part):
-    """One acknowledgement, or its absence (`pending_or_failed`)."""
+class Subtask(_RestObject):
+    """The acknowledgement of a subtask, or its absence (`pending_or_failed`)."""
 
     index: Known
     status: Literal["completed", "pending_or_failed"]
@@ -59,13 +59,13 @@ class Subtask(_Part):
     aborted: bool = False
 
 
-class Task(_Part):
-    """One vertex within one checkpoint."""
+class Task(_RestObject):
+    """A vertex within a checkpoint."""
 
     subtasks: tuple[Subtask, ...] = ()
 
 
-class Checkpoint(_Part):
+class Checkpoint(_RestObject):
     id: Known
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
@@ -81,18 +81,18 @@ class Checkpoint(_Part):
     num_subtasks: Known = 0
     num_acknowledged_subtasks: Known = 0
     failure_message: str = ""
-    tasks: dict[str, Task] = Field(default_factory=dict)  # by vertex
+    tasks: dict[str, Task] = Field(default_factory=dict)  # vertex -> task
 
 
-class Checkpoints(_Part):
+class Checkpoints(_RestObject):
     """`counts` includes triggers that were refused before they got an id; `list` does not."""
 
     counts: dict[str, int]
     list: tuple[Checkpoint, ...]
 
 
-class RecordedJob(_Part, ABC):
-    """A job that somebody watched; what was configured stands in its kinds."""
+class RecordedJob(_RestObject, ABC):
+    """A job that was watched; subclasses add its configuration."""
 
     name: str
     family: str = ""
@@ -109,20 +109,20 @@ class RecordedJob(_Part, ABC):
         """Upstream first."""
 
     def checkpoints_table(self) -> pd.DataFrame:
-        """One row per checkpoint, savepoints included; Flink's columns."""
+        """A row per checkpoint, savepoints included; Flink's columns."""
         return checkpoints_table(self.checkpoints.list)
 
     def subtasks_table(self) -> pd.DataFrame:
-        """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+        """A row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
         return subtasks_table(self.checkpoints.list)
 
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
-        """Samples of one metric: index is the time [ms], one column per subtask; NaN where nothing was sampled.  Empty if unknown."""
+        """Samples of a metric: a row per time [ms], a column per subtask; NaN: not sampled.  Empty: the metric is unknown."""
         table = self.metrics.get(vertex, {})
         times, samples = table.get("t", ()), table.get(name, ())
         rows = [sample if isinstance(sample, tuple) else () for sample in samples]
         width = max((len(row) for row in rows), default=0)
-        rows += [()] * (len(times) - len(rows))  # a metric that vanished with its tasks
+        rows += [()] * (len(times) - len(rows))  # a metric that ended with its tasks
         padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
         numbers = [[_number(value) for value in row] for row in padded]
         samples_of = pd.DataFrame(numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float)
@@ -134,13 +134,13 @@ class RecordedJob(_Part, ABC):
 
 
 def checkpoints_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
-    """One row per checkpoint, savepoints included; Flink's columns."""
+    """A row per checkpoint, savepoints included; Flink's columns."""
     columns = [name for name in Checkpoint.model_fields if name != "tasks"]
     return pd.DataFrame([[getattr(row, name) for name in columns] for row in checkpoints], columns=columns)
 
 
 def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
-    """One row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+    """A row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
     rows = [
         {
             "id": checkpoint.id,
@@ -168,7 +168,7 @@ def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
 
 
 def _number(value: object) -> float:
-    """NaN: none that could be one."""
+    """The number in a foreign value; NaN: it is none."""
     return float(value) if isinstance(value, int | float) and abs(value) < _LARGEST else math.nan
 
 

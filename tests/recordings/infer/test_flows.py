@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Snapshot, read_saved
+from sim.recordings import RestSnapshot, read_saved
 from sim.recordings.infer.flows import flows, series
 from sim.recordings.source.rest.job import RestJob
 
@@ -21,7 +21,7 @@ def sampled():
 
     def job(samples, answers=snapshot.answers):
         told = {time_ms: {path: [{"id": name, "value": str(value)} for name, value in values.items()]} for time_ms, values in samples}
-        return RestJob(Snapshot("test", snapshot.job, answers, told))
+        return RestJob(RestSnapshot("test", snapshot.job, answers, told))
 
     return job
 
@@ -137,6 +137,6 @@ def test_values_that_are_no_numbers(sampled, value):
         for metrics in sample.values():
             for metric in metrics:
                 metric["value"] = value
-    job = RestJob(Snapshot("test", snapshot.job, snapshot.answers, samples))
+    job = RestJob(RestSnapshot("test", snapshot.job, snapshot.answers, samples))
 
     assert "totals since its start" in flows(job)["sink"].source

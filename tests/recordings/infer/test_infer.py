@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Measured, RecordingError, Snapshot, compared, infer_scenario, read_any, read_saved, read_source, to_recording
+from sim.recordings import Measured, RecordingError, RestSnapshot, compared, infer_scenario, read_any, read_saved, read_source, to_recording
 from sim.scenario import loads, write
 from sim.units import parse_byte_rate, parse_duration, parse_rate, parse_size
 
@@ -38,7 +38,7 @@ def changed():
             path = end[1:] if end.startswith("@") else f"/jobs/{snapshot.job}{end}"
             told[path] = change(told[path])
         told = {path: answer for path, answer in told.items() if not any(word in path for word in without)}
-        return infer_scenario(Snapshot(snapshot.source, snapshot.job, told, snapshot.samples if samples else {}))
+        return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, told, snapshot.samples if samples else {}))
 
     return infer
 
@@ -150,7 +150,7 @@ def test_a_backlog_that_is_told_says_what_arrives():
         first = next(path for path in sample if "f362c87f" in path)  # of the source
         grown = (time_ms - min(snapshot.samples)) * 2 // 10  # 200 records/s in each subtask
         samples[time_ms][first] += [{"id": f"{i}.Source__src.pendingRecords", "value": str(5000 + grown)} for i in (0, 1)]
-    inference = infer_scenario(Snapshot(snapshot.source, snapshot.job, snapshot.answers, samples))
+    inference = infer_scenario(RestSnapshot(snapshot.source, snapshot.job, snapshot.answers, samples))
     emitted = 642
 
     assert close(parse_rate(inference.document["job"]["src"]["source"]["rate"]), emitted + 400, within=0.06)
@@ -222,7 +222,7 @@ def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, a
     for sample in samples.values() if metric else ():
         path = next(path for path in sample if sink["id"] in path)
         sample[path] = [*sample[path], {"id": metric, "value": "-9223372036854775808"}]
-    inference = infer_scenario(Snapshot("x", snapshot.job, answers, samples))
+    inference = infer_scenario(RestSnapshot("x", snapshot.job, answers, samples))
     vertex = list(inference.document["job"].values())[-1]
 
     assert expected == vertex["combine"]
@@ -320,7 +320,7 @@ def test_task_managers_with_several_slots(changed):
     def placed(manager):
         snapshot = read_saved(REST / "pressed.zip")
         details = {p: everywhere(manager)(copy.deepcopy(a)) for p, a in snapshot.answers.items() if "/vertices/" in p}
-        return infer_scenario(Snapshot("x", snapshot.job, {**snapshot.answers, **details})).document["cluster"]["placement"]
+        return infer_scenario(RestSnapshot("x", snapshot.job, {**snapshot.answers, **details})).document["cluster"]["placement"]
 
     assert "single" == placed(lambda _: "one")
     assert "spread" == placed(str)
@@ -372,7 +372,7 @@ def test_names_from_outside_stay_inside_their_comments():
     answers = copy.deepcopy(dict(snapshot.answers))
     job = answers[f"/jobs/{snapshot.job}"]
     job["name"] = job["vertices"][0]["name"] = "x\nrun: {duration: 1 ns}\n\x1b[31m: [{#" + "y" * 500
-    inference = infer_scenario(Snapshot("http://h\nevil: 1", snapshot.job, answers, snapshot.samples))
+    inference = infer_scenario(RestSnapshot("http://h\nevil: 1", snapshot.job, answers, snapshot.samples))
     written = text(inference)
 
     assert () == loads(written, "imported").warnings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Snapshot, infer_scenario, read_saved
+from sim.recordings import RestSnapshot, infer_scenario, read_saved
 from sim.recordings.infer.pauses import settled
 from sim.recordings.source.rest.job import RestJob
 from sim.units import parse_byte_rate, parse_duration, parse_size
@@ -27,7 +27,7 @@ def history():
             if found := re.search(r"/details/(\d+)/subtasks/(\w+)", path):
                 for subtask in answer["subtasks"]:
                     edit(int(found[1]), names[found[2]], subtask)
-        return infer_scenario(Snapshot("test", snapshot.job, answers, snapshot.samples))
+        return infer_scenario(RestSnapshot("test", snapshot.job, answers, snapshot.samples))
 
     return infer
 
@@ -155,7 +155,7 @@ def test_the_first_checkpoint_of_a_job_does_not_count():
     answers[path] = answers[path] | {"id": 1}
 
     def numbers(answers):
-        return [point.id for point in settled(RestJob(Snapshot("test", snapshot.job, answers)))]
+        return [point.id for point in settled(RestJob(RestSnapshot("test", snapshot.job, answers)))]
 
     assert [75, 76, 77] == numbers(answers)
     assert [74, 75, 76, 77] == numbers(snapshot.answers)

@@ -31,7 +31,7 @@ def test_no_json_takes_more_than_is_estimated(content):
     estimate = Budget()
     value = estimate.parse(text, "x")
 
-    assert size(value) < estimate.taken["x"] + 200
+    assert size(value) < estimate.bytes_by_place["x"] + 200
 
 
 def test_a_budget_is_for_all_that_is_read():

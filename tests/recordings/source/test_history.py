@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import RecordingError, Snapshot, read_source
+from sim.recordings import RecordingError, RestSnapshot, read_source
 
 ARCHIVE = Path(__file__).parents[2] / "data" / "rest" / "archive.json.gz"
 
@@ -27,7 +27,7 @@ def document():
 def test_an_archive_is_a_snapshot():
     snapshot = read_source([ARCHIVE])
 
-    assert isinstance(snapshot, Snapshot)
+    assert isinstance(snapshot, RestSnapshot)
     assert "FINISHED" == snapshot.of_job()["state"]
     assert {} == snapshot.samples
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sim.recordings import RecordingError, Snapshot, infer_scenario, read_saved, to_recording
+from sim.recordings import RecordingError, RestSnapshot, infer_scenario, read_saved, to_recording
 from sim.recordings.infer.log import infer_log
 from sim.recordings.observe.from_log import to_log_recording
 from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
@@ -53,7 +53,7 @@ def test_answers_with_anything_anywhere(data):
         path = data.draw(st.sampled_from(sorted(table)))
         table[path] = damaged(table[path], data.draw(st.sampled_from(list(places(table[path])))), data.draw(ODD))
     try:
-        changed = Snapshot("test", snapshot.job, answers, samples)
+        changed = RestSnapshot("test", snapshot.job, answers, samples)
         assert runs(infer_scenario(changed)).scenarios
         assert to_recording(changed).checkpoints_table() is not None
     except RecordingError as error:

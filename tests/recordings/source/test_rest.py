@@ -90,15 +90,15 @@ def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
     times = []
 
     class Watched(Client):
-        def __init__(self, *words, whole_s, **options):
-            times.append(whole_s)
+        def __init__(self, *words, total_s, **options):
+            times.append(total_s)
             super().__init__(*words, **options)
 
     monkeypatch.setattr(fetching, "Client", Watched)
-    for options in ({"sample_s": 0}, {"sample_s": 0, "whole_s": 7}):
+    for options in ({"sample_s": 0}, {"sample_s": 0, "total_s": 7}):
         fetch(fake_flink().url, **options)
     with pytest.raises(RestError):
-        fetch("http://127.0.0.1:1", sample_s=3600, whole_s=None, job="x")
+        fetch("http://127.0.0.1:1", sample_s=3600, total_s=None, job="x")
 
     assert [600, 7, 4200] == times
 

@@ -107,7 +107,7 @@ def test_an_answer_without_end_is_left(fake, monkeypatch, pauses):
     monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10)
     assert "more than 10 bytes" in refusal(Client(fake.url, pause=pauses.append))
     monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10**6)
-    monkeypatch.setattr(rest_client, "WHOLE_S", 0)
+    monkeypatch.setattr(rest_client, "ANSWER_S", 0)
 
     assert "does not come to an end" in refusal(Client(fake.url, pause=pauses.append))
 
@@ -187,7 +187,7 @@ def test_tls_ends_in_time_too(fake, secure, pauses, monkeypatch):
     fake.answer = trickle
     begun = time.monotonic()
 
-    assert "no time is left: 0.5 s" in refusal(Client(url, whole_s=0.5, pause=pauses.append))
+    assert "no time is left: 0.5 s" in refusal(Client(url, total_s=0.5, pause=pauses.append))
     assert time.monotonic() - begun < 3
 
 
@@ -269,7 +269,7 @@ def test_a_redirect_within_the_server_is_followed(fake):
 
 def test_pauses_are_no_longer_than_what_is_left(fake, pauses):
     fake.faults["/config"] = [503] * 10
-    refusal(Client(fake.url, whole_s=0.3, pause=pauses.append))
+    refusal(Client(fake.url, total_s=0.3, pause=pauses.append))
 
     assert pauses
     assert max(pauses) <= 0.3
@@ -279,7 +279,7 @@ def test_all_questions_together_have_an_end(fake):
     """Also while one answer trickles, or another attempt would help."""
     fake.faults["/config"] = [503] * 10
     begun = time.monotonic()
-    told = refusal(Client(fake.url, whole_s=0.3))
+    told = refusal(Client(fake.url, total_s=0.3))
 
     assert "HTTP 503" in told
     assert "; then no time is left: 0.3 s were given for the whole import" in told

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import RecordingError, Snapshot, infer_scenario, read, read_saved, read_source, save
+from sim.recordings import RecordingError, RestSnapshot, infer_scenario, read, read_saved, read_source, save
 from sim.recordings.source.rest import saved
 
 REST = Path(__file__).parents[2] / "data" / "rest"
@@ -188,7 +188,7 @@ def test_an_answer_is_only_saved_below_the_folder(tmp_path, path):
     """Whatever a server calls a job or a vertex; and then nothing is saved."""
     whole = read_saved(REST / "pressed.zip")
     with pytest.raises(RecordingError, match="is no path of Flink's REST API"):
-        save(Snapshot("x", whole.job, {**whole.answers, path: {}}), tmp_path / "a" / "b" / "c")
+        save(RestSnapshot("x", whole.job, {**whole.answers, path: {}}), tmp_path / "a" / "b" / "c")
 
     assert [] == [file for file in tmp_path.rglob("*") if file.is_file()]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.recordings import Snapshot
+from sim.recordings import RestSnapshot
 from sim.recordings.source.rest.secret_texts import without_secrets
 from sim.recordings.source.rest.secrets import HIDDEN, masked, masked_text
 
@@ -109,7 +109,7 @@ def test_no_piece_of_a_secret_is_left(syntax, data):
 
 
 def hidden(answer):
-    snapshot, count = masked(Snapshot("x", JOB, {"/x": answer}))
+    snapshot, count = masked(RestSnapshot("x", JOB, {"/x": answer}))
     return snapshot.answers["/x"], count
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Snapshot, infer_scenario, read_saved, save
+from sim.recordings import RestSnapshot, infer_scenario, read_saved, save
 from sim.recordings.source.rest.secrets import HIDDEN, is_secret, masked, masked_text
 from sim.scenario.flink.keys import ALIASES, SIMPLE, SPECIAL
 
@@ -15,7 +15,7 @@ JOB = "a" * 32
 
 def hidden(answer):
     """(what is left, how many were replaced) of one answer."""
-    snapshot, count = masked(Snapshot("x", JOB, {"/x": answer}))
+    snapshot, count = masked(RestSnapshot("x", JOB, {"/x": answer}))
     return snapshot.answers["/x"], count
 
 
@@ -101,7 +101,7 @@ def test_a_secret_is_counted_once_and_hidden_once():
 
 
 def test_what_is_saved_is_masked_unless_somebody_says_otherwise(tmp_path):
-    snapshot = Snapshot("x", JOB, {f"/jobs/{JOB}": {"password": "hunter2"}})
+    snapshot = RestSnapshot("x", JOB, {f"/jobs/{JOB}": {"password": "hunter2"}})
 
     assert 1 == save(snapshot, tmp_path / "masked")
     assert {"password": HIDDEN} == read_saved(tmp_path / "masked").of_job()

@@ -1,4 +1,4 @@
-"""The scenario of a recording of our own: what was configured, nothing that was observed.
+"""The scenario of our own recording: its configuration, and nothing that was observed.
 
-`validation` and `calibration` call it.  What a scenario cannot say is named here, never dropped.
+`validation` and `calibration` call it.  Features that a scenario lacks are named, never dropped.
 """

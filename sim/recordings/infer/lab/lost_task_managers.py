@@ -1,4 +1,4 @@
-"""Task managers that a recorded run lost on purpose: what a scenario says of their loss, and of those that took their place."""
+"""Task managers that a recorded run lost on purpose, and their replacements, in the words of a scenario."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ __all__ = ["kills", "replacement"]
 def kills(config: Configuration) -> list[tuple[int, float]]:
     """(number of the task manager, s since submission) of each loss.
 
-    With one task manager per subtask the number is the recorder's: which subtask ran there it does not say, and as the
-    whole job restarts it makes no difference.
+    With one task manager per subtask the number is the recorder's.  It does not tell which subtask ran there; the whole job restarts, so
+    that makes no difference.
     """
     lost = [action for action in config.actions if action["do"] == "killtm" and known(action)]
     return [(int(str(action["index"])) % _task_managers(config), _at_s(action)) for action in lost]
 
 
 def replacement(config: Configuration) -> dict[str, Any]:
-    """The `restart:` section.  A task manager is told to end and says so, thus its loss is noticed at once; without a spare one the
-    job waits until another is started, or for the rest of the run.
+    """The `restart:` section.
+
+    A lost task manager ends in an orderly way, so its loss is noticed at once.  Without a spare one the job waits until another starts,
+    or for the rest of the run.
     """
     if not (lost := kills(config)):
         return {}

@@ -1,4 +1,4 @@
-"""What a recorded job did that a scenario cannot say yet: phrases for people, so that nothing is dropped in silence."""
+"""Features of a recorded job that a scenario lacks, as phrases for its comments: nothing is dropped silently."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from sim.recordings.source.lab.config import Configuration, Node
 
 __all__ = ["TASK_MANAGERS", "known", "not_modelled"]
 
-# How the recorder ran, not what it ran.
+# Options of the recorder, not of the job.
 RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
 
 
-TASK_MANAGERS = ("killtm", "starttm")  # what is done to task managers
+TASK_MANAGERS = ("killtm", "starttm")  # actions on task managers
 
 
 def known(action: dict[str, object]) -> bool:
-    """Whether a scenario can ask for this."""
+    """Whether a scenario has this action."""
     if not isinstance(action.get("at_s"), int | float):
         return False
     return action.get("do") in ("savepoint", "stop", *TASK_MANAGERS) and (action["do"] != "killtm" or isinstance(action.get("index"), int))
 
 
 def not_modelled(config: Configuration) -> list[str]:
-    """One phrase per feature, in the order of the configuration."""
+    """A phrase per feature, in the order of the configuration."""
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
     unknown = [action for action in config.actions if not known(action)]
     phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in unknown]

@@ -1,7 +1,7 @@
-"""Mean size of the records each node of a recorded job passes on, where it reads records of several sizes.
+"""Mean size of the records that each node of a recorded job passes on, if it reads records of several sizes.
 
-Operators pass on what they read, so the sizes mix as the inputs do.  How much each input brings follows from the configuration:
-sources with a rate bring that, the others what the operator's time leaves them.  What is slower further down is not looked at.
+Operators pass records on, so the sizes mix as the inputs do.  The configuration tells each input's share: a source with a rate brings
+that rate, any other as much as the operator's time allows.  Slower operators further downstream are ignored.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["mean_bytes"]
 
 
 class _Flow(NamedTuple):
-    per_second: float  # of all subtasks; infinite: as many as are taken
+    per_second: float  # over all subtasks; infinite: as many as the reader accepts
     mean_bytes: float
 
 
 def mean_bytes(config: Configuration) -> dict[str, float]:
-    """By node, without what the wire adds behind a source."""
+    """Node -> bytes, without what the wire adds behind a source."""
     flows: dict[str, _Flow] = {}
     for node in config.nodes:
         if node.kind == "source":
@@ -35,7 +35,7 @@ def _arriving(node: Node, flow: _Flow, exchange: str) -> _Flow:
 
 
 def _mixed(node: Node, inputs: list[_Flow]) -> _Flow:
-    """What comes out: the inputs in the shares in which they are served."""
+    """The output of a node: its inputs, weighted by their served shares."""
     served = _served(node, inputs)
     total = sum(served)
     if not total:
@@ -59,7 +59,7 @@ def _served(node: Node, inputs: list[_Flow]) -> list[float]:
 
 
 def _seconds(node: Node, inputs: int) -> list[float]:
-    """Service per record of each input; what costs nothing costs a microsecond."""
+    """Service time per record of each input; a free record counts as a microsecond."""
     own = node.service_us
     if node.kind == "asyncwait":
         own = max(own, node.latency_ms * 1000 / node.capacity)

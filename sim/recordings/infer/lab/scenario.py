@@ -1,6 +1,6 @@
-"""A recording -> the scenario a person would have written for that job.
+"""A recording -> the scenario that a person would have written for its job.
 
-Only what was configured goes in; nothing that was observed.  What the recorded job did and a scenario cannot say yet is named, not dropped.
+Only its configuration goes in, no observation.  Features that a scenario lacks are named, not dropped.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from sim.units import format_byte_rate, format_duration, format_number, format_r
 __all__ = ["Import", "to_document"]
 
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
-# Size of the file every subtask writes beside its keyed state: what the serializers of the recorded job make of one counter,
-# of a counter and the slow element behind `asyncMs`, of a source's split, of the requests of asynchronous I/O if there are none.
+# Bytes of the file that every subtask writes next to its keyed state, for the kinds of nodes of the recorded job.
+# It holds: a counter; a counter and the slow element behind `asyncMs`; a source's split; no requests of asynchronous I/O.
 COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES, REQUESTS_FILE_BYTES = 199, 329, 266, 678
 KEY_GROUPS = 128
-# Managed memory of the recorder's slots, of which RocksDB may use a third for memtables: its first flush of a prefilled state, at 18 blocks
-# of 1 MiB, tells a third of 64 MiB from any other round size.
+# Managed memory of the recorder's slots.  RocksDB may use a third of it for memtables.  The first flush of a prefilled state comes at
+# 18 blocks of 1 MiB: among round sizes, only 64 MiB explains that.
 MANAGED_BYTES = 64 << 20
-# What the recorder sets beside the options it records, in Flink's words.
+# Options that the recorder sets besides the recorded ones, in Flink's words.
 FIXED_OPTIONS = {
     "execution.checkpointing.timeout": "10 min",
-    "execution.checkpointing.tolerable-failed-checkpoints": 1000,  # any number
+    "execution.checkpointing.tolerable-failed-checkpoints": 1000,  # as good as unlimited
     "execution.checkpointing.data-inline-threshold": 0,
     "execution.buffer-timeout.interval": "100 ms",
 }
-RESTART_OPTIONS = {  # ... where something fails
+RESTART_OPTIONS = {  # ... if something fails
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": 10,
     "restart-strategy.fixed-delay.delay": "1 s",
@@ -43,12 +43,12 @@ RESTART_OPTIONS = {  # ... where something fails
 TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
 BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
 CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
-ALIGNED_TIMEOUT = "1 s"  # compared where the recording has none of its own
+ALIGNED_TIMEOUT = "1 s"  # default for the comparison
 SHIP = {"keyby": "hash"}  # the others have Flink's names
 
 
 class Import(NamedTuple):
-    """What `sim.scenario` writes to a file: the YAML tree, its first comment, further comments; and what got lost, one phrase each."""
+    """A document for `sim.scenario`, with its first comment (the question), further comments, and the features that it lacks."""
 
     document: dict[str, Any]
     question: str
@@ -57,7 +57,7 @@ class Import(NamedTuple):
 
 
 def to_document(recording: Recording, *, compare: bool = False) -> Import:
-    """The scenario of a recorded job: as it was configured, or (`compare`) under three kinds of barriers."""
+    """The scenario of a recorded job: as it was configured, or (`compare`) with three kinds of barriers."""
     config = recording.config
     lost = not_modelled(config)
     document: dict[str, Any] = {"version": 1, "job": {node.id: _vertex(config, node) for node in config.nodes}}
@@ -87,7 +87,7 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
 
 
 def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
-    """Savepoints are canonical unless somebody asks for something else; nobody did."""
+    """An action of a scenario.  The recorder asks for no format of savepoints, so they are canonical."""
     what = {"savepoint": "canonical"} if action["do"] == "savepoint" else {"stop": "drain" if action.get("drain") else "no-drain"}
     return what | {"at": _since_begun(float(str(action["at_s"])) * 1000, begun_ms)}
 
@@ -102,7 +102,7 @@ def _faults(config: Configuration, begun_ms: float) -> list[dict[str, Any]]:
 
 
 def _since_begun(submitted_ms: float, begun_ms: float) -> str:
-    """A time since submission on the clock of a run, which begins when all tasks run."""
+    """A time since submission, as a time of a run, which begins when all tasks run."""
     return format_duration(round(max(0, submitted_ms - begun_ms)) * 10**6)
 
 
@@ -114,9 +114,9 @@ def _question(recording: Recording, *, compare: bool) -> str:
 
 
 def _flink(config: Configuration) -> dict[str, Any]:
-    """Recorded options under their current names, then the fixed ones beside them."""
-    words = {"true": True, "false": False}
-    recorded = {ALIASES.get(key, key): words.get(str(value), value) for key, value in config.flink.items()}
+    """Recorded options under their current names, then the fixed ones."""
+    switches = {"true": True, "false": False}
+    recorded = {ALIASES.get(key, key): switches.get(str(value), value) for key, value in config.flink.items()}
     fails = bool(kills(config)) or any(node.fail_at_ms for node in config.nodes)
     fixed = FIXED_OPTIONS | (RESTART_OPTIONS if fails else {})
     return recorded | {key: value for key, value in fixed.items() if key not in recorded}
@@ -137,7 +137,7 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
         if node.selectivity != 1:
             vertex["fan-out"] = format_number(_exact(node.selectivity))
     vertex["parallelism"] = node.parallelism
-    if node.parallelism * 3 > KEY_GROUPS * 2:  # Flink's own choice would be more
+    if node.parallelism * 3 > KEY_GROUPS * 2:  # Flink would choose more itself
         vertex["max-parallelism"] = KEY_GROUPS
     if node.kind == "asyncwait":
         vertex["async-io"] = {"latency": format_duration(round(node.latency_ms * 10**6)), "capacity": node.capacity}
@@ -159,7 +159,7 @@ def _source(node: Node) -> dict[str, Any]:
 
 
 def _edge(config: Configuration, node: Node, i: int) -> str | dict[str, Any]:
-    """One input: the bare ship strategy if there is no more to say."""
+    """An input: only its ship strategy if it has no further details."""
     edge = node.inputs[i]
     details: dict[str, Any] = {"ship": SHIP.get(edge.exchange, edge.exchange)}
     weights = config.node(edge.upstream).out_weights
@@ -171,7 +171,7 @@ def _edge(config: Configuration, node: Node, i: int) -> str | dict[str, Any]:
 
 
 def _service_per_input(node: Node) -> bool:
-    """Only a join tells its inputs apart; a union serves all alike."""
+    """Whether the inputs have different services: only a join tells its inputs apart."""
     return node.kind == "join" and node.service_us2 not in (None, node.service_us)
 
 
@@ -191,7 +191,7 @@ def _state(config: Configuration, node: Node) -> dict[str, Any]:
 
 
 def _snapshot(node: Node) -> dict[str, Any]:
-    """The operator's own delays, and the small file every subtask writes."""
+    """The operator's own delays, and the small file that every subtask writes."""
     delays = {"pre-barrier": node.prepare_ms, "sync": node.snapshot_ms, "async": node.async_ms}
     snapshot = {key: format_duration(round(delay * 10**6)) for key, delay in delays.items() if delay}
     if snapshot and node.snap_prob < 1:
@@ -216,7 +216,7 @@ def _storage(fs: FileSystem) -> dict[str, Any]:
 
 
 def _record(config: Configuration, node: Node) -> int | None:
-    """Size of the records an operator emits [bytes], if it is not that of the records it reads."""
+    """Size of the records that an operator emits [bytes]; None: that of the records it reads."""
     sizes = config.emitted_bytes()
     emitted = round(mean_bytes(config)[node.id]) + _timestamp(config, node)
     read = {size + _timestamp(config, config.node(edge.upstream)) for edge in node.inputs for size in sizes[edge.upstream]}
@@ -224,13 +224,13 @@ def _record(config: Configuration, node: Node) -> int | None:
 
 
 def _timestamp(config: Configuration, node: Node) -> int:
-    """Bytes a record of this node carries beyond its own: a source's timestamp, which asynchronous I/O passes on and others drop."""
+    """Bytes of a record's timestamp: a source adds it, asynchronous I/O passes it on, other operators drop it."""
     passes = node.kind == "asyncwait" and all(_timestamp(config, config.node(edge.upstream)) for edge in node.inputs)
     return SOURCE_TIMESTAMP_BYTES if node.kind == "source" or passes else 0
 
 
 def _exact(value: float) -> Fraction:
-    """The decimal a person wrote, not its binary neighbour."""
+    """The decimal number in the file, not its nearest binary fraction."""
     return Fraction(str(value))
 
 

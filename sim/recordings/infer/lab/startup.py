@@ -1,7 +1,7 @@
-"""How long a recorded job took from its submission until all its tasks ran: where the clock of a simulated run begins.
+"""The time from a job's submission until all its tasks run, when the clock of a simulated run begins.
 
-Requests and failures of a recording are dated from its submission.  How long deployment takes is the machine's business
-(0.7 to 3.5 s for one configuration), so the recorded start is read to bring both on one clock; nothing about checkpoints is.
+A recording dates requests and failures from the submission.  Deployment depends on the machine (0.7 to 3.5 s for one configuration).
+So the recorded start is read, to bring both on one clock; nothing about checkpoints is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _STARTED = ("open", "prefilled", "source_start")
 
 
 def startup_ms(recording: Recording) -> float:
-    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]; else as usual."""
+    """Submission -> the last task of the first attempt is open, its state filled, its source started [ms]; else the model's default."""
     submitted = recording.event_table("submit")
     if submitted.empty:
         return Overheads().start_ns / 10**6

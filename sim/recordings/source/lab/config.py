@@ -1,7 +1,7 @@
-"""What was run: the configuration part of a recording, as the recorder writes it.
+"""The configuration of a recorded run, as the recorder writes it.
 
-Field names are the recorder's in snake case (`serviceUs` is `service_us`), units are in the names.  Keys unknown here are
-kept in `model_extra`, so that the importer can name them.
+Field names are the recorder's in snake case (`serviceUs` is `service_us`), with units.  Unknown keys stay in `model_extra`, so that the
+importer can name them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
 
 
-class NodeInput(_Part):
+class NodeInput(_Section):
     upstream: Name = Field(alias="from")
     exchange: Literal["keyby", "rebalance", "rescale", "broadcast", "forward"] = "keyby"
 
 
-class Node(_Part):
+class Node(_Section):
     """One vertex of the job; nothing is chained."""
 
     id: Name
@@ -56,12 +56,12 @@ class Node(_Part):
     prepare_ms: Amount = 0  # task thread, before the barrier is forwarded
     snapshot_ms: Amount = 0  # task thread, after it
     async_ms: Amount = 0
-    snap_prob: Share = 1  # a snapshot pays the three above with this probability
+    snap_prob: Share = 1  # probability that a snapshot pays the three above
     commit: Literal["none", "independent", "cascade"] = "none"
     commit_ms: Amount = 0
-    latency_ms: Amount = 100  # asyncwait: of each request ...
-    capacity: Annotated[int, Field(ge=1, le=10**6)] = 100  # ... and how many at a time
-    ordered: bool = False  # all take equally long, so both orders are one
+    latency_ms: Amount = 100  # asyncwait: of each request
+    capacity: Annotated[int, Field(ge=1, le=10**6)] = 100  # asyncwait: greatest number of requests at a time
+    ordered: bool = False  # all requests take equally long, so both orders are the same
     fail_at_ms: Amount = 0  # since submission; 0: never
     fail_subtask: Count = 0
 
@@ -72,11 +72,11 @@ class Node(_Part):
 
     @property
     def is_even(self) -> bool:
-        """Whether no subtask of its readers is given more than another."""
+        """Whether every subtask of its readers gets the same share."""
         return not self.out_weights or len(set(self.out_weights)) == 1
 
 
-class FileSystem(_Part):
+class FileSystem(_Section):
     """Checkpoint storage with artificial delays, per open file."""
 
     bytes_per_sec: Amount = 0  # 0: unlimited
@@ -104,7 +104,7 @@ class Configuration(BaseModel):
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> Self:
-        """Nodes stand in topological order and read what stands before them."""
+        """Nodes stand in topological order: each reads earlier ones."""
         for node in self.nodes:
             if (node.kind == "source") != (not node.inputs):
                 raise ValueError(f"node '{node.id}': a source has no inputs, every other node has")
@@ -119,7 +119,7 @@ class Configuration(BaseModel):
         return is_read(self.nodes, name)
 
     def emitted_bytes(self) -> dict[str, frozenset[int]]:
-        """Sizes of the records that can come out of each node: operators pass on what they read."""
+        """Sizes of the records that each node may emit: operators pass on what they read."""
         sizes: dict[str, frozenset[int]] = {}
         for node in self.nodes:
             read = frozenset[int]().union(*(sizes[edge.upstream] for edge in node.inputs))

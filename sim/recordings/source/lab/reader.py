@@ -15,13 +15,13 @@ __all__ = ["read", "recording_of"]
 
 
 def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
-    """The recording in a `.json` or `.json.gz` file (told apart by content, not by name)."""
+    """The recording in a `.json` or `.json.gz` file; the content tells which."""
     path = Path(path)
     return recording_of(parse(path, largest_bytes=largest_bytes), path)
 
 
 def recording_of(document: Any, path: Path) -> Recording:
-    """What a recording says, checked; `path` is for messages."""
+    """The recording in a document, checked; `path` is for messages."""
     if not isinstance(document, dict) or "format" not in document:
         raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
     if document["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""A recording of our own recorder: a configured run of a real job, and what its operators logged of themselves."""
+"""A recording of our own recorder: a configured run of a real job, with events that its operators logged."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FORMAT = "flink-lab/1"
 class Job(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> when the job last took it; 0: never
+    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> time when the job last entered it; 0: never
 
 
 class Events(BaseModel):
-    """Events of one kind, logged by the job itself."""
+    """Events of a kind, logged by the job itself."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What the log of a JobManager says of a job's checkpoints.
+"""The checkpoints of a job in the log of its JobManager.
 
 `infer`, `observe` and `traces` call it.  It knows no scenario.
 """

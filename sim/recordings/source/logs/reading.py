@@ -1,8 +1,7 @@
-"""JobManager logs -> the history of a job's checkpoints, and what else the lines let slip: its vertices and its configuration.
+"""JobManager logs -> the history of a job's checkpoints, its vertices and its configuration.
 
-Wordings of 1.9 to 2.3 (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph, GlobalConfiguration), whatever the layout
-before the message.  Trigger times are epoch milliseconds in the message itself; other times are those of the lines, of which only
-differences count.
+Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph, GlobalConfiguration), in any layout.
+Trigger times are epoch milliseconds in the message itself.  Other times are those of the lines; only their differences count.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from sim.recordings.source.files import RecordingError, opened
 from sim.recordings.source.rest.secrets import masked_text
-from sim.recordings.source.rest.snapshot import few
+from sim.recordings.source.rest.snapshot import first_names
 
 __all__ = ["JobLog", "LogCheckpoint", "read_jobs", "read_logs"]
 
 LONGEST_LINE = 20_000
 DAY_MS = 86_400_000
-LARGEST = 10**15  # of whatever is counted: bytes, ms since 1970
+LARGEST = 10**15  # limit of any count: bytes, ms since 1970
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
 _PATTERNS: dict[str, re.Pattern[str]] = {
@@ -44,7 +43,7 @@ _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d
 
 @dataclass(slots=True)
 class LogCheckpoint:
-    """-1: the log does not say."""
+    """A checkpoint in a log; -1: the log does not tell."""
 
     id: int
     triggered_ms: int = -1  # epoch
@@ -58,31 +57,31 @@ class LogCheckpoint:
 
 @dataclass(slots=True)
 class JobLog:
-    """What logs say about one job."""
+    """The content of logs about a job."""
 
     source: str
     job: str
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
     refused: int = 0  # triggers that got no id
     restored: int = 0
-    vertices: dict[str, int] = field(default_factory=dict)  # name -> parallelism, as scheduled; none if there are several jobs
+    vertices: dict[str, int] = field(default_factory=dict)  # name -> scheduled parallelism; empty if there are several jobs
     options: dict[str, str] = field(default_factory=dict)  # of the cluster
     version: str = ""
 
 
 def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
-    """One log, or the parts it was rotated into, in any order.  RecordingError: no checkpoint lines, or several jobs and none chosen."""
+    """Read one log, or the parts of a rotated log in any order.  RecordingError: no checkpoint lines, or several jobs and none chosen."""
     found = read_jobs(paths)
-    wanted = job.lower() if job else ""
-    meant = [log for name, log in found.items() if name.startswith(wanted)]
-    if len(meant) != 1:
-        what = "has several jobs, choose one with --job" if meant else f"has no job {job!r}"
-        raise RecordingError(f"{_named(paths)}: {what}: {few(list(found))}")
-    return meant[0]
+    prefix = job.lower() if job else ""
+    chosen = [log for name, log in found.items() if name.startswith(prefix)]
+    if len(chosen) != 1:
+        what = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
+        raise RecordingError(f"{_named(paths)}: {what}: {first_names(list(found))}")
+    return chosen[0]
 
 
 def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
-    """All jobs of a log that have checkpoints, by their ids.  RecordingError: there are none."""
+    """Job id -> log, for all jobs with checkpoints.  RecordingError: there are none."""
     source = _named(paths)
     jobs: dict[str, JobLog] = {}
     shared = JobLog(source, "")
@@ -106,7 +105,7 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 class _Clock:
-    """Time of the lines of one file [ms], of which only differences count; a log without dates wraps at midnight."""
+    """The time of a file's lines [ms]; only differences count.  A log without dates wraps at midnight."""
 
     def __init__(self) -> None:
         self.day = 0
@@ -152,7 +151,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         return
     number = int(fields["id"] or 0)
     if max(number, int(fields.get("size") or 0), int(fields.get("ms") or fields.get("old") or 0), int(fields.get("at") or 0)) > LARGEST:
-        return  # no coordinator says so
+        return  # no coordinator writes such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
         case "triggered":
@@ -161,7 +160,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         case "completed":
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
-        case _ if point.status == "IN_PROGRESS":  # one failure is told by several lines, the first of them at once
+        case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
             point.status, point.reason = "FAILED", masked_text(fields.get("why") or kind)[:200]
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
 

@@ -1,6 +1,6 @@
-"""The answers of Flink's REST API that we read, as typed values.  Field names are Flink's; what does not concern us is ignored.
+"""The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored.
 
-Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3: what came later has a default.
+Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a default.
 """
 
 from __future__ import annotations

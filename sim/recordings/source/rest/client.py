@@ -1,7 +1,7 @@
-"""One HTTP endpoint asked politely: limits of time and memory, a few retries with growing pauses, one clear message for every failure.
+"""An HTTP endpoint, asked politely: limits of time and memory, a few retries with growing pauses, and a clear message for every failure.
 
-Knows JSON, and that Flink answers in it; which questions to ask is the business of `sim.recordings.source.rest.fetching`.
-Plain urllib: reading needs no more.
+It knows JSON, and that Flink answers in it.  `sim.recordings.source.rest.fetching` decides about the requests.
+Plain urllib is enough for reading.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from sim.recordings.source.rest.secrets import masked_text
 __all__ = ["LARGEST_BYTES", "Client", "RestError"]
 
 LARGEST_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
-SILENCE_S = 10.0  # without a byte; Flink's own patience (pekko.ask.timeout) has the same default
-WHOLE_S = 60.0  # for one answer, however it trickles
-LONGEST = 160  # characters of a reason that others give
+SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
+ANSWER_S = 60.0  # for one answer, however slowly it comes
+LONGEST = 160  # characters of a foreign reason
 ATTEMPTS = 4
-FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that many clients don't come back at once
-LONGEST_REASON = 1_000_000  # bytes: errors bring their stack
-AGAIN = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
+FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that clients don't retry together
+LONGEST_REASON = 1_000_000  # bytes: errors include a stack trace
+RETRYABLE = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
 _HINT = "is this Flink's REST address?"
 
 
 class RestError(RecordingError):
-    """The endpoint gives no usable answer; the message says which, and what to do."""
+    """The endpoint gives no usable answer; the message names it and a remedy."""
 
-    def __init__(self, place: str, why: str, *, status: int = 0, again: bool = False, is_over: bool = False) -> None:
+    def __init__(self, place: str, why: str, *, status: int = 0, is_retryable: bool = False, is_final: bool = False) -> None:
         super().__init__(f"{place}: {why}")
         self.why = why
         self.status = status  # of HTTP; 0: there was no answer
-        self.again = again  # another attempt may help
-        self.is_over = is_over  # time or memory is used up: no other question has an answer, either
+        self.is_retryable = is_retryable  # another attempt may help
+        self.is_final = is_final  # time or memory is used up: no further request gets an answer
 
 
 class Client:
-    """Reads JSON below one URL; credentials in it (``http://user:password@host``) become a header and are never shown."""
+    """A reader of JSON below one URL.  Credentials in the URL (``http://user:password@host``) become a header; no message shows them."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Client:
         *,
         headers: Mapping[str, str] | None = None,
         silence_s: float = SILENCE_S,
-        whole_s: float = math.inf,
+        total_s: float = math.inf,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`silence_s`: without a byte; `whole_s`: for all questions together."""
+        """`silence_s`: limit between two bytes; `total_s`: limit of all requests together."""
         parts = _parsed(url)
         host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
         place = f"{host}:{parts.port}" if parts.port else str(host)
@@ -71,59 +71,59 @@ class Client:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self.headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
         self.silence_s = silence_s
-        self.whole_s = whole_s
-        self.ends = time.monotonic() + whole_s
+        self.total_s = total_s
+        self.ends = time.monotonic() + total_s
         self.answer_ends = self.ends
         self.wait = pause
         self.budget = Budget()
         direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
-        self.opener = build_opener(WithinServer, HTTPInTime(self._left), HTTPSInTime(self._left), *direct)
+        self.opener = build_opener(WithinServer, HTTPInTime(self._remaining_s), HTTPSInTime(self._remaining_s), *direct)
 
     def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
-        """The JSON below the URL.  RestError: there is none, even after some retries.
+        """The JSON below the URL.  RestError: no answer, even after retries.
 
-        What is asked again takes the place of what was answered before; `kept_as`: it is kept beside it, under this name.
+        A repeated request replaces the earlier answer in the budget, unless `kept_as` gives it another name.
         """
         why = ""
         for attempt in range(attempts):
             try:
-                return self._once(path, kept_as or path)
+                return self._attempt(path, kept_as or path)
             except RestError as error:
-                if why and error.is_over:
-                    raise RestError(self.url + path, f"{why}; then {error.why}", is_over=True) from None
-                if not error.again or attempt == attempts - 1:
+                if why and error.is_final:
+                    raise RestError(self.url + path, f"{why}; then {error.why}", is_final=True) from None
+                if not error.is_retryable or attempt == attempts - 1:
                     raise
                 why = error.why
             self.pause(FIRST_PAUSE_S * 2**attempt * random.uniform(0.75, 1.25))
         raise AssertionError(f"{attempts} attempts")
 
     def pause(self, seconds: float) -> None:
-        """Never longer than all questions may take."""
+        """Wait, but not beyond the limit of all requests."""
         self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
 
-    def _once(self, path: str, kept_as: str) -> Any:
-        self.answer_ends = min(time.monotonic() + WHOLE_S, self.ends)
+    def _attempt(self, path: str, kept_as: str) -> Any:
+        self.answer_ends = min(time.monotonic() + ANSWER_S, self.ends)
         request = Request(self.url + path, headers=self.headers)  # noqa: S310 -- http and https only: see _parsed
         try:
-            with self.opener.open(request, timeout=self._left()) as answer:
+            with self.opener.open(request, timeout=self._remaining_s()) as answer:
                 content = self._content(path, answer)
         except HTTPError as error:
             with error:
-                raise RestError(self.url + path, _refusal(error), status=error.code, again=error.code in AGAIN) from None
+                raise RestError(self.url + path, _refusal(error), status=error.code, is_retryable=error.code in RETRYABLE) from None
         except RedirectError as error:
             raise RestError(self.url + path, str(error)) from None
         except RestError:
             raise
         except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
-            raise self._silent(path, error) from None
+            raise self._connection_error(path, error) from None
         try:
             return self.budget.parse(content, kept_as)
         except BudgetError as error:
-            raise RestError(self.url + path, f"its answer {error}", is_over=error.is_spent) from None
+            raise RestError(self.url + path, f"its answer {error}", is_final=error.is_spent) from None
         except (ValueError, RecursionError) as error:
-            raise self._no_json(path, content, error) from None
+            raise self._no_json_error(path, content, error) from None
 
-    def _left(self) -> float:
+    def _remaining_s(self) -> float:
         """Seconds for the next read."""
         left = self.answer_ends - time.monotonic()
         if left <= 0:
@@ -138,7 +138,7 @@ class Client:
                 raise RestError(self.url + path, f"answers with more than {LARGEST_BYTES} bytes")
         return bytes(content)
 
-    def _no_json(self, path: str, content: bytes, error: Exception) -> RestError:
+    def _no_json_error(self, path: str, content: bytes, error: Exception) -> RestError:
         start = content.lstrip()[:1]
         if start == b"<":
             why = f"answers with a web page, not with JSON: {_HINT}"
@@ -146,9 +146,9 @@ class Client:
             why = f"its JSON is cut off or damaged ({shown(error, LONGEST)})"
         else:
             why = f"answers with {'something that is no JSON' if start else 'nothing'}: {_HINT}"
-        return RestError(self.url + path, why, again=why.startswith("its JSON"))
+        return RestError(self.url + path, why, is_retryable=why.startswith("its JSON"))
 
-    def _silent(self, path: str, error: Exception) -> RestError:
+    def _connection_error(self, path: str, error: Exception) -> RestError:
         cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
         if isinstance(cause, ssl.SSLCertVerificationError):
             who = "SSL_CERT_FILE may name who vouches for it"
@@ -157,20 +157,20 @@ class Client:
             why = f"does not speak TLS as expected ({shown(cause, LONGEST)}): is it http:// instead of https://?"
             return RestError(self.url, why)
         if isinstance(cause, TimeoutError):
-            return self._late(path)
+            return self._timeout_error(path)
         if isinstance(cause, (HTTPException, ValueError)):
             why = f"no proper answer ({type(cause).__name__}: {shown(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
-            return RestError(self.url + path, why, again=True)
+            return RestError(self.url + path, why, is_retryable=True)
         reason = getattr(cause, "strerror", None) or cause
-        return RestError(self.url, f"cannot be reached ({shown(reason, LONGEST)})", again=True)
+        return RestError(self.url, f"cannot be reached ({shown(reason, LONGEST)})", is_retryable=True)
 
-    def _late(self, path: str) -> RestError:
+    def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()
         if now >= self.ends:
-            return RestError(self.url + path, f"no time is left: {self.whole_s:g} s were given for the whole import", is_over=True)
+            return RestError(self.url + path, f"no time is left: {self.total_s:g} s were given for the whole import", is_final=True)
         if now >= self.answer_ends:
-            return RestError(self.url + path, f"the answer does not come to an end within {WHOLE_S:g} s")
-        return RestError(self.url + path, f"no answer within {self.silence_s:g} s", again=True)
+            return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
+        return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
 
 
 def _parsed(url: str) -> SplitResult:
@@ -203,7 +203,7 @@ def _refusal(error: HTTPError) -> str:
 
 
 def _flink_reason(error: HTTPError) -> str:
-    """What the last of Flink's ``errors`` says, without stack and class; empty if the answer is not Flink's."""
+    """The text of the last of Flink's ``errors``, without stack and class; empty: not an answer of Flink."""
     try:
         first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
     except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):

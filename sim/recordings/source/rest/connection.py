@@ -1,6 +1,6 @@
-"""Connections that end in time, whatever the server sends and however slowly; redirects within one server only.
+"""Connections with an overall time limit, however slowly the server sends; redirects within one server only.
 
-A time limit of a socket is one for each read: a server that sends a byte a second never reaches it, in a body or in a header.
+A socket's time limit holds for each read.  A server that sends a byte a second never reaches it, in a body or in a header.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = ["HTTPInTime", "HTTPSInTime", "RedirectError", "WithinServer", "origin
 
 LONGEST = 160  # characters of an address in a message
 Left = Callable[[], float]
-"""Seconds until the next read must be over; TimeoutError: none."""
+"""Seconds until the next read must end; TimeoutError: none are left."""
 
 
 class RedirectError(Exception):
-    """An answer that sends us somewhere else; one line."""
+    """A redirect to another server, in one line."""
 
 
 class WithinServer(HTTPRedirectHandler):
-    """Follows no redirect to another origin: a header given for this server is nobody else's, nor may the next one be read in clear."""
+    """Follows no redirect to another origin: it would get the headers for this server, or send them unencrypted."""
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
         location = headers.get("location") or ""
@@ -77,11 +77,11 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """TLS first, then what is read within it."""
+    """TLS first, then reads with a limit."""
 
 
 class _Watched:
-    """A socket that is read in time."""
+    """A socket whose reads have a limit."""
 
     def __init__(self, sock: socket.socket, left: Left) -> None:
         self.sock = sock
@@ -113,13 +113,13 @@ class _Reading(io.RawIOBase):
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port.  ValueError: it has none."""
+    """(scheme, host, port).  ValueError: an address without them."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
 def _without_credentials(url: str) -> str:
-    """Nor a query, which may hold them as well."""
+    """The address without credentials and query, which may hold secrets."""
     scheme, colon, rest = url.partition("://")
     place, slash, path = rest.partition("/")
     return (f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if colon else url).partition("?")[0]

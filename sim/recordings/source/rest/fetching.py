@@ -1,9 +1,9 @@
-"""A live Flink REST API -> a snapshot of one job: what it is, how it checkpoints, and its metrics over a while.
+"""A live Flink REST API -> a snapshot of one job: its graph, its checkpoints, and samples of its metrics.
 
-Only asks and keeps; what the answers mean is read elsewhere.  A history server is asked the same, and has no metrics.
+It only asks and keeps; other modules read the answers.  A history server answers the same requests, without metrics.
 
-Flink caches: metrics are fetched from task managers at most every `metrics.fetcher.update-interval` (10 s), checkpoints every
-`web.refresh-interval` (3 s).  So samples are taken more often than they change, and whoever reads them looks at the changes.
+Flink caches: it fetches metrics from task managers every `metrics.fetcher.update-interval` (10 s) at most, and checkpoints every
+`web.refresh-interval` (3 s).  So samples are more frequent than changes, and their readers look at the changes.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from sim.foreign import shown
 from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.paths import is_id
-from sim.recordings.source.rest.snapshot import Snapshot, few
+from sim.recordings.source.rest.snapshot import RestSnapshot, first_names
 
-__all__ = ["METRICS", "TERMINAL", "NoJobError", "Watch", "choose_job", "fetch", "nobody_watches"]
+__all__ = ["METRICS", "TERMINAL", "NoJobError", "Watch", "choose_job", "fetch", "no_progress"]
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
 POLL_S = 2.0
-MOST_VALUES = 1_000_000  # of metrics, all samples together: a job of thousands of subtasks is sampled less often
-LEARN_S = 12.0  # the first question makes Flink fetch what metrics there are: longer than its cache lasts
+MOST_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subtasks is sampled less often
+LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
-MOST_CHECKPOINTS = 30  # of a history, the newest: each costs a request per vertex
-MOST_IN_VAIN = 3  # questions without an answer, one after the other: then nobody is there any more
-PATIENCE_S = 600.0  # for all questions, beside the sampling: for a cluster that takes its time
+MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
+PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
 
 METRICS = (
     "numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersOut", "accumulateBusyTimeMs", "accumulateIdleTimeMs",
@@ -41,16 +41,16 @@ METRICS = (
     "Shuffle.Netty.Output.Buffers.outputQueueLength", "Shuffle.Netty.Output.Buffers.outputQueueSize",
 )  # fmt: skip
 """Metrics that are sampled of each subtask."""
-_WANTED = re.compile(
+_SAMPLED = re.compile(
     rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
     r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
 )
 
-Watch = Callable[[float], None]  # told the seconds of the window that have passed
+Watch = Callable[[float], None]  # called with the elapsed seconds of the window
 
 
-def nobody_watches(_seconds: float) -> None:
-    """Nobody wants to know."""
+def no_progress(_seconds: float) -> None:
+    """Progress that is not displayed."""
 
 
 def fetch(
@@ -58,36 +58,36 @@ def fetch(
     job: str | None = None,
     *,
     sample_s: float = 60,
-    whole_s: float | None = None,
+    total_s: float | None = None,
     headers: Mapping[str, str] | None = None,
-    watch: Watch = nobody_watches,
+    watch: Watch = no_progress,
     client: Client | None = None,
-) -> Snapshot:
-    """All about one job: `job` is its id, or the first characters of it; None: the only one that runs.
+) -> RestSnapshot:
+    """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
 
     Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
-    Questions end `whole_s` seconds after the first one, sampling included (default: ten minutes more than that).
-    What is not answered then, or not at all, is `missing`; the rest is kept.
-    RestError: there is no answer, it is not Flink's, or it is not clear which job is meant.  NoJobError: nobody tells what jobs there are.
+    Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
+    Requests without an answer are `missing`; the rest is kept.
+    RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
     """
-    client = client or Client(url, headers=headers, whole_s=sample_s + PATIENCE_S if whole_s is None else whole_s)
+    client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
     answers = _Answers(client)
-    version_error = _is_flink(answers)
-    meant, state = _meant(answers, job, version_error)
+    version_error = _version_error(answers)
+    meant, state = _chosen_job(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
-        _ask(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
+        _ask_all(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
     return answers.snapshot(meant, samples)
 
 
-def _ask(answers: _Answers, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
-    """What a scenario cannot do without comes first.  Where even that is missing, the rest is worth keeping."""
-    job = answers.want(about, is_in_every_version=True)
+def _ask_all(answers: _Answers, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
+    """Ask the indispensable requests first.  Answers are kept even if those get none."""
+    job = answers.optional(about, is_in_every_version=True)
     vertices = _vertices(job, answers.client.url + about)
     for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
-        answers.want(about + path)
+        answers.optional(about + path)
     for path in ("/jobmanager/config", "/taskmanagers"):
-        answers.want(path)
+        answers.optional(path)
     if job is None:
         plan = answers.by_path.get(f"{about}/plan")
         nodes = plan["plan"].get("nodes") if isinstance(plan, dict) and isinstance(plan.get("plan"), dict) else None
@@ -95,70 +95,70 @@ def _ask(answers: _Answers, about: str, state: str, sample_s: float, samples: di
     if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
         _sample(answers, about, vertices, sample_s, samples, watch)
     for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
-        answers.want(path)
+        answers.optional(path)
     _checkpoints(answers, about)
 
 
-class _NoMoreAnswers(Exception):  # noqa: N818 - no error: what was answered before is kept
-    """Time or memory is used up, or nobody answers any more."""
+class _NoMoreAnswers(Exception):  # noqa: N818 - no error: earlier answers are kept
+    """Time or memory is used up, or the server does not answer any more."""
 
 
 class NoJobError(RestError):
-    """No answer tells what jobs there are; `snapshot` holds those of the cluster."""
+    """No answer lists the jobs; `snapshot` holds the answers about the cluster."""
 
-    def __init__(self, error: RestError, snapshot: Snapshot) -> None:
+    def __init__(self, error: RestError, snapshot: RestSnapshot) -> None:
         super().__init__(snapshot.source + JOBS, error.why, status=error.status)
         self.snapshot = snapshot
 
 
 class _Answers:
-    """The answers so far, and what was asked for in vain."""
+    """The answers so far, and the requests that got none."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
-        self.in_vain = 0  # one question after the other
+        self.in_vain = 0  # requests in a row
 
-    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> Snapshot:
-        """All that was answered."""
-        return Snapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
+    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
+        """All answers so far."""
+        return RestSnapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
 
-    def need(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
+    def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """RestError: there is no answer."""
         self.by_path[path] = self.client.get(path, attempts=attempts)
         self.missing.pop(path, None)
         self.in_vain = 0
         return self.by_path[path]
 
-    def want(self, path: str, *, is_in_every_version: bool = False) -> Any:
-        """None if this version of Flink has no such thing, or has it no longer; what it said before stays."""
+    def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
+        """None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
         try:
-            return self.need(path)
+            return self.required(path)
         except RestError as error:
-            self.note(path, error, is_in_every_version=is_in_every_version)
+            self.count_failure(path, error, is_in_every_version=is_in_every_version)
             return None
 
-    def note(self, path: str, error: RestError, *, is_in_every_version: bool = False) -> None:
-        """_NoMoreAnswers: it is no use to go on."""
+    def count_failure(self, path: str, error: RestError, *, is_in_every_version: bool = False) -> None:
+        """Count a failed request.  _NoMoreAnswers: further requests are useless."""
         if error.status == HTTPStatus.NOT_FOUND and not is_in_every_version:
             return
         if path not in self.by_path:
             self.missing[path] = error.why
         self.in_vain += 1
-        if error.is_over or self.in_vain == MOST_IN_VAIN:
+        if error.is_final or self.in_vain == MOST_IN_VAIN:
             raise _NoMoreAnswers
 
 
-def _is_flink(answers: _Answers) -> RestError | None:
-    """Its `/config` has named the version since 1.0; asked with few retries: a wrong address should be said at once.
+def _version_error(answers: _Answers) -> RestError | None:
+    """The error of `/config` if only this request fails; None: it has an answer.
 
-    The error where only this question may have no answer.
+    `/config` has named the version since Flink 1.0.  It gets few retries, so that a wrong address is reported soon.
     """
     try:
-        config = answers.need("/config", attempts=2)
+        config = answers.required("/config", attempts=2)
     except RestError as error:
-        if error.is_over or error.status == HTTPStatus.NOT_FOUND or not (error.again or error.status):
+        if error.is_final or error.status == HTTPStatus.NOT_FOUND or not (error.is_retryable or error.status):
             raise
         answers.missing["/config"] = error.why
         return error
@@ -167,38 +167,38 @@ def _is_flink(answers: _Answers) -> RestError | None:
     return None
 
 
-def _meant(answers: _Answers, wanted: str | None, version_error: RestError | None) -> tuple[str, str]:
-    """(id, state) of the job; the state is empty where nobody tells it.  NoJobError: it may be any."""
+def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | None) -> tuple[str, str]:
+    """(id, state) of the job; the state is empty if no answer lists the jobs.  NoJobError: then any job is possible."""
     try:
-        overview = answers.need(JOBS, attempts=ATTEMPTS if version_error is None else 1)
+        overview = answers.required(JOBS, attempts=ATTEMPTS if version_error is None else 1)
     except RestError as error:
-        if version_error is not None:  # nothing has an answer
+        if version_error is not None:  # no request has an answer
             raise version_error from None
         answers.missing[JOBS] = error.why
         overview = _overview(answers)
-        if overview is None and is_id(wanted):
-            return str(wanted), ""
+        if overview is None and is_id(job):
+            return str(job), ""
         if overview is None:
             with suppress(_NoMoreAnswers):
-                answers.want("/jobmanager/config")
-                answers.want("/taskmanagers")
+                answers.optional("/jobmanager/config")
+                answers.optional("/taskmanagers")
             raise NoJobError(error, answers.snapshot()) from None
-    return choose_job(overview, wanted, answers.client.url)
+    return choose_job(overview, job, answers.client.url)
 
 
 def _overview(answers: _Answers) -> Any:
-    """`/jobs/overview` made of `/jobs`, which tells less; None: that has no answer, either."""
+    """`/jobs/overview` rebuilt from `/jobs`, which has fewer fields; None: that has no answer, either."""
     jobs = None
     with suppress(_NoMoreAnswers):
-        jobs = answers.want("/jobs")
+        jobs = answers.optional("/jobs")
     listed = jobs.get("jobs") if isinstance(jobs, dict) else None
     if not isinstance(listed, list):
         return None
     return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in listed if isinstance(job, dict)]}
 
 
-def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str]:
-    """(id, state) of the job that is meant.  RestError: none, or several; they are named."""
+def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:
+    """(id, state) of the wanted job.  RestError: none or several; the message names them."""
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
@@ -206,24 +206,24 @@ def choose_job(overview: Any, wanted: str | None, source: str) -> tuple[str, str
     if not jobs:
         raise RestError(source, "there is no job")
     running = [job for job in jobs if job.get("state") not in TERMINAL]
-    if wanted is None and not running:
+    if prefix is None and not running:
         raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
-    meant = running if wanted is None else [job for job in jobs if str(job["jid"]).startswith(wanted.lower())]
-    if len(meant) > 1:
-        what = "run" if wanted is None else f"begin with {shown(wanted)!r}"
-        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(meant)}")
-    if not meant:
+    chosen = running if prefix is None else [job for job in jobs if str(job["jid"]).startswith(prefix.lower())]
+    if len(chosen) > 1:
+        what = "run" if prefix is None else f"begin with {shown(prefix)!r}"
+        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(chosen)}")
+    if not chosen:
         others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
-        raise RestError(source, f"has no job {shown(wanted or '')!r}; {others}")
-    return str(meant[0]["jid"]), str(meant[0].get("state", ""))
+        raise RestError(source, f"has no job {shown(prefix or '')!r}; {others}")
+    return str(chosen[0]["jid"]), str(chosen[0].get("state", ""))
 
 
 def _named(jobs: list[dict[str, Any]]) -> str:
-    return few([f"{job['jid']} ({shown(job.get('name', '?'), 40)}, {shown(job.get('state', '?'), 20)})" for job in jobs])
+    return first_names([f"{job['jid']} ({shown(job.get('name', '?'), 40)}, {shown(job.get('state', '?'), 20)})" for job in jobs])
 
 
 def _vertices(job: Any, source: str) -> list[str]:
-    """RestError: they are none of Flink's."""
+    """RestError: their ids are not Flink's."""
     listed = job.get("vertices") if isinstance(job, dict) else None
     ids = [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex] if isinstance(listed, list) else []
     if len(ids) > MOST_VERTICES:
@@ -236,11 +236,11 @@ def _vertices(job: Any, source: str) -> list[str]:
 def _sample(
     answers: _Answers, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
 ) -> None:
-    """Metrics of all subtasks, over and over; and the checkpoints that happen meanwhile: their history is short."""
+    """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
     questions = {vertex: _questions(answers, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
     begun = monotonic()
     while True:
-        job = answers.want(about)
+        job = answers.optional(about)
         now = _now_ms(job, samples)
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
@@ -248,7 +248,7 @@ def _sample(
             values = [value for question in asking for value in _values(answers, question, now)]
             if values:
                 sample[f"{about}/vertices/{vertex}/metrics"] = values
-        answers.want(f"{about}/checkpoints")
+        answers.optional(f"{about}/checkpoints")
         _checkpoints(answers, about)
         passed = monotonic() - begun
         watch(min(passed, sample_s))
@@ -259,13 +259,13 @@ def _sample(
 
 
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
-    """By the clock of the JobManager, which dates checkpoints, too; always later than the last sample."""
+    """The time by the clock of the JobManager, which dates checkpoints, too; later than any sample."""
     now = job.get("now") if isinstance(job, dict) else None
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
 
 
 def _questions(answers: _Answers, path: str, patience_s: float) -> list[str]:
-    """Requests for all wanted metrics of a vertex, each short enough."""
+    """Requests for the sampled metrics of a vertex, each short enough."""
     deadline = monotonic() + min(LEARN_S, patience_s)
     while not (names := _names(_metrics(answers, path, f"names of {path}"))) and monotonic() < deadline:
         answers.client.pause(1.0)
@@ -283,11 +283,11 @@ def _values(answers: _Answers, question: str, now_ms: int) -> list[Any]:
 
 
 def _metrics(answers: _Answers, question: str, kept_as: str) -> list[Any]:
-    """None of a vertex that is gone: the job ended, or was restarted with other parts."""
+    """The answer of a request for metrics; empty if the vertex is gone: the job ended, or restarted with other vertices."""
     try:
         answer = answers.client.get(question, kept_as=kept_as)
     except RestError as error:
-        answers.note(question.partition("?")[0], error)
+        answers.count_failure(question.partition("?")[0], error)
         return []
     answers.in_vain = 0
     return _list(answer)
@@ -295,25 +295,25 @@ def _metrics(answers: _Answers, question: str, kept_as: str) -> list[Any]:
 
 def _names(listed: Any) -> list[str]:
     names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
-    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _WANTED.fullmatch(name))
+    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _SAMPLED.fullmatch(name))
 
 
 def _checkpoints(answers: _Answers, about: str) -> None:
-    """Details of every checkpoint of the history that is over and not known yet, down to the subtasks."""
+    """Ask for the details of every ended checkpoint of the history that is new, down to the subtasks."""
     overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
-    for number in _over(_list(history))[-MOST_CHECKPOINTS:]:
+    for number in _ended(_list(history))[-MOST_CHECKPOINTS:]:
         path = f"{about}/checkpoints/details/{number}"
-        if path in answers.by_path or (details := answers.want(path)) is None:
+        if path in answers.by_path or (details := answers.optional(path)) is None:
             continue
         tasks = details.get("tasks") if isinstance(details, dict) else None
         for vertex in tasks if isinstance(tasks, dict) else ():
             if is_id(vertex):
-                answers.want(f"{path}/subtasks/{vertex}")
+                answers.optional(f"{path}/subtasks/{vertex}")
 
 
-def _over(history: Iterable[Any]) -> list[int]:
-    """Ids of the checkpoints that are no longer in progress, oldest first."""
+def _ended(history: Iterable[Any]) -> list[int]:
+    """Ids of the ended checkpoints, oldest first."""
     over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in ("COMPLETED", "FAILED")]
     return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
 

@@ -1,7 +1,7 @@
-"""An archive of Flink's history server: one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.
+"""An archive of Flink's history server: a file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.
 
-Written by the JobManager into `jobmanager.archive.fs.dir` (FsJobArchivist); the `json` of an entry is the answer of its path as text.
-Metrics are not kept, only the totals of each subtask.
+The JobManager writes it into `jobmanager.archive.fs.dir` (FsJobArchivist); the `json` of an entry is the answer of its path as text.
+It holds no metrics, only the totals of each subtask.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sim.foreign import shown
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
-from sim.recordings.source.rest.snapshot import Snapshot, choose
+from sim.recordings.source.rest.snapshot import RestSnapshot, choose
 
 __all__ = ["is_archive", "read_archive"]
 
@@ -22,8 +22,8 @@ def is_archive(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("archive"), list)
 
 
-def read_archive(document: Any, path: Path, job: str | None = None) -> Snapshot:
-    """RecordingError: an entry is damaged, or it is not clear which job is meant."""
+def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnapshot:
+    """RecordingError: an entry is damaged, or it is not clear which job is wanted."""
     answers: dict[str, Any] = {}
     budget = Budget()
     for number, entry in enumerate(document["archive"]):
@@ -33,11 +33,11 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> Snapshot:
         if climbs(name[1:]):
             raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {shown(name)}")
         if not is_path(name.rstrip("/")):
-            continue  # what we ask for has no such path
+            continue  # none of our requests has such a path
         try:
             answers[name.rstrip("/")] = budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
         except BudgetError as error:
             raise RecordingError(f"{path}: {shown(name)} of the archive {error}") from None
         except (ValueError, RecursionError) as error:
             raise RecordingError(f"{path}: {shown(name)} of the archive is no JSON: {shown(error, 100)}") from None
-    return Snapshot(path.name, choose(answers, job, str(path)), answers)
+    return RestSnapshot(path.name, choose(answers, job, str(path)), answers)

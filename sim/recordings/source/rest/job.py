@@ -1,6 +1,6 @@
-"""One real job as its REST API tells it, in our words: vertices with names and inputs, checkpoints, options.
+"""A real job as its REST API describes it: vertices with short names and inputs, checkpoints, options.
 
-Only reads and checks the answers of a snapshot; what a scenario makes of them is the business of the `infer` modules.
+It only reads and checks the answers of a snapshot; the `infer` modules make a scenario of them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sim.recordings.source.rest.answers import (
 )
 from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.rest.secrets import masked
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 
 __all__ = ["RestInput", "RestJob", "RestVertex", "Series"]
 
 Series = dict[str, list[tuple[int, list[float]]]]
-"""Metric -> (time [epoch ms], value of each subtask; NaN: not told)."""
+"""Metric -> (time [epoch ms], value of each subtask; NaN: unknown)."""
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -42,9 +42,9 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, slots=True)
 class RestInput:
-    upstream: str  # name of the vertex
-    ship: str  # in Flink's words, e.g. HASH; empty: not told
-    is_pipelined: bool = True  # False: records are written down first and read when the upstream vertex is done
+    upstream: str  # name of the upstream vertex
+    ship: str  # in Flink's words, e.g. HASH; empty: unknown
+    is_pipelined: bool = True  # False: records are stored first, and read when the upstream vertex has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,21 @@ class RestVertex:
     """A chain of operators."""
 
     id: str
-    name: str  # ours
-    chain: tuple[str, ...]  # the operators as Flink names them
+    name: str  # our short name
+    chain: tuple[str, ...]  # the operators by Flink's names
     parallelism: int
-    max_parallelism: int  # -1: not told
+    max_parallelism: int  # -1: unknown
     inputs: tuple[RestInput, ...]
 
 
 class RestJob:
-    """RecordingError, as soon as it is asked for something whose answer makes no sense."""
+    """A job in a snapshot.  RecordingError, on access, if an answer makes no sense."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = masked(snapshot, with_samples=False)[0]  # what is made of it is shown and sent
+    def __init__(self, snapshot: RestSnapshot) -> None:
+        self.snapshot = masked(snapshot, with_samples=False)[0]  # results of it are printed and sent
         self.job: Job = self._answer(Job, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
-        self.known: dict[str, Series] = {}  # by vertex; filled by `sim.recordings.infer.flows`, which reads millions of numbers but once
+        self.known: dict[str, Series] = {}  # vertex -> series; a cache of `sim.recordings.infer.flows`, which parses millions of numbers
 
     @cached_property
     def flink_version(self) -> str:
@@ -74,7 +74,7 @@ class RestJob:
 
     @cached_property
     def options(self) -> Mapping[str, str]:
-        """The configuration of the job's cluster, or of any job there; what the program sets itself is not in it."""
+        """The configuration of the job's cluster, or of any job there; options that the program sets are not in it."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
                 return {option.key: option.value for option in self._answer(tuple[Option, ...], path)}
@@ -86,7 +86,7 @@ class RestJob:
 
     @cached_property
     def checkpoint_config(self) -> CheckpointConfig | None:
-        """None: nobody asked, or the job takes no checkpoints."""
+        """None: not requested, or the job takes no checkpoints."""
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property
@@ -95,7 +95,7 @@ class RestJob:
 
     @cached_property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """Those whose details are known, oldest first, with their subtasks by our names."""
+        """Checkpoints with known details, oldest first, with their subtasks by our names."""
         start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
         numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
         known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
@@ -103,7 +103,7 @@ class RestJob:
 
     @cached_property
     def details(self) -> Mapping[str, VertexDetails]:
-        """By our names; empty where nobody asked."""
+        """Vertex (our name) -> details; empty if not requested."""
         return {vertex.name: self._of_job(VertexDetails, f"/vertices/{vertex.id}", VertexDetails()) for vertex in self.vertices}
 
     def vertex(self, name: str) -> RestVertex:

@@ -1,6 +1,6 @@
-"""Names for the vertices of a real job: Flink names a vertex after all operators chained into it, at any length.
+"""Short names for the vertices of a real job: Flink's name lists all chained operators, at any length.
 
-``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``: short enough to write, unique, fit for a key.
+``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``: short to write, unique, and fit for a key.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 __all__ = ["operators", "short_names"]
 
-LONGEST = 40  # characters of a name, before what makes it unique
+LONGEST = 40  # characters of a name, without the number that makes it unique
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 def operators(vertex: str) -> list[str]:
-    """The operators of a chain, in order; branches follow one another.  Arrows and commas inside an operator's own brackets are its own."""
+    """The operators of a chain, in order; branches follow one another.  Arrows and commas inside an operator's brackets belong to it."""
     parts, depth, branches, start, i = [], 0, 0, 0, 0
     while i < len(vertex):
         step = 1
@@ -38,15 +38,15 @@ def operators(vertex: str) -> list[str]:
 
 
 def short_names(vertices: Sequence[str]) -> list[str]:
-    """One name per vertex, all different."""
+    """A name per vertex, all different."""
     names: list[str] = []
-    numbers: dict[str, int] = {}  # how often a name was wanted
+    numbers: dict[str, int] = {}  # how often a name occurred
     used: set[str] = set()
     for vertex in vertices:
-        words = [word for operator in operators(vertex) if (word := _word(operator))] or ["vertex"]
-        name = "+".join(words)
+        labels = [label for operator in operators(vertex) if (label := _label(operator))] or ["vertex"]
+        name = "+".join(labels)
         if len(name) > LONGEST:
-            name = words[0][:LONGEST].rstrip("-") + (f"+{len(words) - 1}" if len(words) > 1 else "")
+            name = labels[0][:LONGEST].rstrip("-") + (f"+{len(labels) - 1}" if len(labels) > 1 else "")
         first = numbers.get(name, 1)
         number = next(n for n in range(first, first + len(names) + 1) if (name if n == 1 else f"{name}-{n}") not in used)
         numbers[name] = number + 1
@@ -55,8 +55,8 @@ def short_names(vertices: Sequence[str]) -> list[str]:
     return names
 
 
-def _word(operator: str) -> str:
-    """``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
+def _label(operator: str) -> str:
+    """A label for an operator: ``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
     head = re.sub(r"^(?:Source|Sink|SinkWriter|SinkCommitter): *", "", re.sub(r"<[^>]*>", "", operator))
     head = re.sub(r"\[(\d+)\]", r" \1", head)
     head = re.split(r"[(\[{]", head)[0] or head

@@ -1,4 +1,4 @@
-"""Paths of Flink's REST API: which there can be.  What a server or an archive calls a job or a vertex becomes part of paths and files.
+"""Valid paths of Flink's REST API.  Foreign ids of jobs and vertices become parts of paths and files, so they are checked.
 
 The ids of jobs (JobID) and vertices (JobVertexID) are AbstractIDs: 16 bytes in hexadecimal digits.
 """
@@ -13,7 +13,7 @@ ID = "[0-9a-f]{32}"
 _ID = re.compile(ID)
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
 MOST_STEPS = 12
-_NAMED_JOBS = frozenset({"overview"})  # what stands behind /jobs/ and is no job
+_NAMED_JOBS = frozenset({"overview"})  # names behind /jobs/ that are no jobs
 
 
 def is_id(text: object) -> bool:
@@ -22,7 +22,7 @@ def is_id(text: object) -> bool:
 
 
 def is_path(path: str) -> bool:
-    """``/jobs/<id>/plan``: fit to be asked for, and to be the name of a file below a folder."""
+    """Whether ``/jobs/<id>/plan`` is a valid request, and a safe name of a file below a folder."""
     first, *steps = path.split("/")
     if first or not 1 <= len(steps) <= MOST_STEPS or not all(_STEP.fullmatch(step) for step in steps):
         return False
@@ -30,6 +30,6 @@ def is_path(path: str) -> bool:
 
 
 def climbs(name: str) -> bool:
-    """Whether a name in an archive, taken for a path, could lead out of the folder it is unpacked in."""
+    """Whether a name in an archive would leave the folder that it is unpacked in."""
     steps = re.split(r"[/\\]", name)
     return ".." in steps or not steps[0] or ":" in steps[0] or "\x00" in name

@@ -1,11 +1,10 @@
-"""A snapshot as files: a folder or zip of JSON, each answer under its REST path, to be sent to a colleague and imported there again.
+"""A snapshot as files: a folder or zip of JSON, to be sent to a colleague and imported there.  Each answer stands under its REST path.
 
-    jobs/<id>/checkpoints/config.json                  what /jobs/<id>/checkpoints/config answered
-    samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    what was asked again and again
-    source.json                                        where it was read, and what was not answered
+    jobs/<id>/checkpoints/config.json                  the answer to /jobs/<id>/checkpoints/config
+    samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    answers to repeated requests
+    source.json                                        the address, and the requests without an answer
 
-Only `jobs/...` must be there: answers that somebody saved by hand are read too.  Other files are left alone, and so are links, pipes
-and whatever is hidden.
+Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
 from sim.recordings.source.rest.secrets import masked
-from sim.recordings.source.rest.snapshot import Snapshot, choose
+from sim.recordings.source.rest.snapshot import RestSnapshot, choose
 from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
 
 __all__ = ["is_answer", "is_free", "is_saved", "read_saved", "save"]
@@ -32,13 +31,13 @@ __all__ = ["is_answer", "is_free", "is_saved", "read_saved", "save"]
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MOST_FILES = 200_000
 Reader = Callable[[int], bytes]
-"""At most so many bytes -> content."""
+"""Greatest number of bytes -> content."""
 
 
-def save(snapshot: Snapshot, folder: Path, *, keep_secrets: bool = False) -> int:
-    """Into a folder that is new or empty: all of it, or nothing.  How many secrets were masked.
+def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) -> int:
+    """Save everything or nothing, into a new or empty folder; returns the number of masked secrets.
 
-    OSError: it cannot be written.  FileExistsError: something else is there.  RecordingError: a path is none of Flink's.
+    OSError: the folder cannot be written.  FileExistsError: it holds other files.  RecordingError: a path is not Flink's.
     """
     if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
@@ -60,30 +59,30 @@ def save(snapshot: Snapshot, folder: Path, *, keep_secrets: bool = False) -> int
 
 
 def _move(partial: Path, folder: Path) -> None:
-    """All parts, or none: half of them would look like answers that somebody saved by hand."""
+    """Move all parts or none: half of them would look like answers saved by hand."""
     parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
     try:
         for part in parts:
             part.rename(folder / part.name)
     except BaseException:
         for part in parts:
-            if not part.exists():  # back to where all of it is removed
+            if not part.exists():  # back into the folder that the caller removes
                 (folder / part.name).rename(part)
         raise
 
 
 def is_free(folder: Path) -> bool:
-    """Whether nothing is in it but what killed processes began to save."""
+    """Whether the folder holds nothing but unfinished parts of killed processes."""
     remove_partials(folder)
     return all(is_abandoned(path) for path in folder.iterdir())
 
 
 def is_saved(path: Path) -> bool:
-    """A folder, or a zip by its content."""
+    """Whether it is a folder, or a zip by its content."""
     return path.is_dir() or zipfile.is_zipfile(path)
 
 
-def read_saved(path: Path, job: str | None = None) -> Snapshot:
+def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
     """RecordingError: no answers of Flink, damaged ones, or several jobs and none chosen."""
     answers: dict[str, Any] = {}
     samples: dict[int, dict[str, Any]] = {}
@@ -99,22 +98,22 @@ def read_saved(path: Path, job: str | None = None) -> Snapshot:
         else:
             answers["/" + "/".join(steps)] = answer
     about = source if isinstance(source, dict) else {}
-    wanted = job or (about["job"] if isinstance(about.get("job"), str) else None)
+    prefix = job or (about["job"] if isinstance(about.get("job"), str) else None)
     missing = about.get("missing")
     missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
-    chosen = choose(answers, wanted, str(path))
-    return Snapshot(str(about.get("source", path.name)), chosen, answers, dict(sorted(samples.items())), missing)
+    job_id = choose(answers, prefix, str(path))
+    return RestSnapshot(str(about.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
 
 
 def _file(path: str) -> str:
-    """Below the folder, whatever a server calls its jobs."""
+    """The file of a path, below the folder even if a server's names try to leave it."""
     if not is_path(path):
         raise RecordingError(f"{shown(path)} is no path of Flink's REST API: not saved")
     return path.removeprefix("/") + SUFFIX
 
 
 def is_answer(name: str) -> bool:
-    """Whether a file of that name holds an answer, or what is beside them."""
+    """Whether a file of that name belongs to a saved snapshot."""
     path = "/" + name.removesuffix(SUFFIX)
     first, _, rest = path.removeprefix(f"/{SAMPLES}/").partition("/")
     if path.startswith(f"/{SAMPLES}/"):
@@ -123,7 +122,7 @@ def is_answer(name: str) -> bool:
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(name below the folder that holds `jobs`, content) of every file that is ours."""
+    """(name below the folder that holds `jobs`, content) of every file of the snapshot."""
     try:
         if path.is_dir():
             yield from _ours(path, _in_folder(path))
@@ -152,7 +151,7 @@ def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]
 
 
 def _in_folder(path: Path) -> Mapping[str, Reader]:
-    """Files of their own: a link could lead to any other file of this machine, a pipe keeps its reader waiting."""
+    """Regular files only: a link may lead out of the folder, a pipe keeps its reader waiting."""
     found: dict[str, Reader] = {}
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if not name.startswith(".")]

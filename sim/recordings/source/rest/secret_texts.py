@@ -1,7 +1,7 @@
-r"""Where secrets stand in a text: the syntaxes people write them in.
+r"""Secrets in a text: patterns for the syntaxes that people write them in.
 
-Nobody can tell where an unquoted password ends, so it is taken to end at a blank.  What is hidden too much is lost for a reader; what
-is hidden too little is lost for good.  Each pattern names what it hides `v`.
+The end of an unquoted password is unknown, so it ends at a blank.  A pattern hides rather too much than too little: a secret that
+was sent cannot be taken back.  The group `v` of each pattern is the secret.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _OURS = (
     "passwd", "passphrase", "passcode", "pwd", "credential", "access-key", "account-key", "private-key", "sas-key", "shared-key",
     "encryption-key", "master-key", "signing-key", "license-key", "signature", "authorization", "cookie", "connection-string", "java-opts",
 )  # fmt: skip
-_WORDS = "|".join(re.sub(r"[-.]", "[-_. ]?", word) for word in sorted((*_OF_FLINK, *_OURS), key=len, reverse=True))
-_KEY = rf"(?:{_WORDS}|(?<!by)(?<!com)pass(?![a-z]|-through))"
+_SECRET_WORDS = "|".join(re.sub(r"[-.]", "[-_. ]?", word) for word in sorted((*_OF_FLINK, *_OURS), key=len, reverse=True))
+_KEY = rf"(?:{_SECRET_WORDS}|(?<!by)(?<!com)pass(?![a-z]|-through))"
 _SECRET_WORD = re.compile(_KEY, re.IGNORECASE)
 
 _NEW = r"(?!\*{6})"  # hidden already
@@ -72,13 +72,13 @@ _SIGNS = (
     "bearer", "basic", "private key", "//", "\\/\\/", "%2f%2f", "sig=", "signature=", "credential=", "akia", "asia", "eyj", "gh", "xox",
     "aiza", "sk-", "-p", "-u", "identified", "jdbc:oracle", "hooks.slack",
 )  # fmt: skip
-"""One of them is in whatever matches and names no secret; most texts have none."""
+"""Each pattern needs one of these signs or a secret word; most texts have neither."""
 _FLAG = re.compile(rf"--?[\w.-]{{0,80}}?{_NAME}", re.IGNORECASE)
 _ADDRESS = re.compile(r"""(?:(https?):)?(//|\\/\\/|%2F%2F)([^\s"<>]+)""", re.IGNORECASE)
 
 
 def is_secret_word(text: str) -> bool:
-    """Whether it names a secret."""
+    """Whether the text names a secret."""
     return _SECRET_WORD.search(text) is not None
 
 

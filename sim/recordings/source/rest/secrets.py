@@ -1,7 +1,7 @@
-"""What nobody should send to a colleague: passwords, keys and tokens in the answers of a cluster, replaced by ``******``.
+"""Passwords, keys and tokens in the answers of a cluster are replaced by ``******``: answers are sent to colleagues.
 
-Flink hides values of keys that look secret (GlobalConfiguration.SENSITIVE_KEYS) in what its REST API says of its own configuration; it
-hides neither the parameters of a job, nor what stands inside of other values: options of a JVM, addresses, SQL, stack traces.
+Flink itself hides values of keys that look secret (GlobalConfiguration.SENSITIVE_KEYS), but only in its own configuration.  It hides
+no parameters of a job.  Nor does it hide secrets inside other values: options of a JVM, addresses, SQL, stack traces.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from functools import lru_cache
 from typing import Any
 
 from sim.recordings.source.rest.secret_texts import HIDDEN, is_flag, is_secret_word, may_hold, without_secrets
-from sim.recordings.source.rest.snapshot import Snapshot
+from sim.recordings.source.rest.snapshot import RestSnapshot
 
 __all__ = ["HIDDEN", "is_secret", "masked", "masked_text"]
 
 _LONGEST = 100_000  # characters of one text; what follows is left out
 _LAST_WORD = re.compile(r"(?<!\S)\S*\Z")
 _NAMES = ("key", "name", "option", "property")
-"""In an object that has a `value`: what is called so."""
+"""Keys of the name in an object that has a `value`."""
 _MOST_SUBTASKS = 5  # digits
 
 
 @lru_cache(1 << 14)
 def is_secret(key: str) -> bool:
-    """Whether the value of such a key is nobody's business."""
+    """Whether the value of such a key must be hidden."""
     return is_secret_word(key)
 
 
-def masked(snapshot: Snapshot, *, with_samples: bool = True) -> tuple[Snapshot, int]:
-    """The same without secrets; how many values were replaced.  Samples are numbers, whose names alone could hold one."""
+def masked(snapshot: RestSnapshot, *, with_samples: bool = True) -> tuple[RestSnapshot, int]:
+    """(the snapshot without secrets, number of replaced values).  Samples are numbers; only their names could hold a secret."""
     mask = _Mask()
     answers = {path: mask.value(answer) for path, answer in snapshot.answers.items()}
     samples = snapshot.samples
     if with_samples:
         samples = {time_ms: {path: mask.value(answer) for path, answer in sample.items()} for time_ms, sample in samples.items()}
     missing = {path: mask.text(why) for path, why in snapshot.missing.items()}
-    return Snapshot(mask.text(snapshot.source), snapshot.job, answers, samples, missing), mask.count
+    return RestSnapshot(mask.text(snapshot.source), snapshot.job, answers, samples, missing), mask.count
 
 
 def masked_text(text: str) -> str:
-    """The secrets inside of it replaced."""
+    """The text with its secrets replaced."""
     return _masked_text(text)[0]
 
 
@@ -54,7 +54,7 @@ def _masked_text(text: str) -> tuple[str, int]:
 
 
 def _masked_json(text: str) -> tuple[str, int] | None:
-    """None: the text is no document, or one nested too deeply."""
+    """The JSON document in a text, masked; None: the text is no document, or nested too deeply."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return None
     mask = _Mask()
@@ -86,7 +86,7 @@ class _Mask:
         return masked
 
     def _list(self, values: list[Any]) -> list[Any]:
-        """Arguments of a program, where a name and its value may be two of them; or a pair of both."""
+        """A list: arguments of a program, where a value may follow its name; or a pair of both."""
         pair = len(values) == 2 and isinstance(values[0], str) and not values[0].startswith("-") and is_secret(values[0])
         return [
             self._hidden(value) if before is not None and _is_argument(before, value, pair=pair) else self.value(value)
@@ -101,7 +101,7 @@ class _Mask:
         }
 
     def _hidden(self, value: Any) -> Any:
-        """Whatever it is; a switch tells nothing."""
+        """The mask in place of any value but a switch, which tells nothing."""
         if value is None or isinstance(value, bool) or value in ("", HIDDEN, "true", "false"):
             return value
         self.count += 1
@@ -109,7 +109,7 @@ class _Mask:
 
 
 def _is_argument(before: Any, value: Any, *, pair: bool) -> bool:
-    """Whether it is the secret that the one before announces.  For Flink -p is the parallelism."""
+    """Whether the value is the secret that the argument before it announces.  Flink's own -p is the parallelism."""
     if not isinstance(before, str) or not isinstance(value, str):
         return False
     if before in ("-u", "--user"):
