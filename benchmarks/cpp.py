@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import ast
 import ctypes
-import importlib
 import inspect
-import pkgutil
 import shutil
 import subprocess
 import tempfile
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
-from sim.plane.kernel import jit, text
+from sim.plane.kernel import jit
 from sim.plane.kernel.plane import KernelPlane
 from sim.plane.kernel.rows import World
 from sim.plane.seam.interface import PlaneSpec
@@ -168,10 +166,6 @@ class Printer:
                 raise NotImplementedError(f"{self.function.name}: {ast.unparse(node)}")
 
 
-def texts() -> list[ModuleType]:
-    return [importlib.import_module(f"{text.__name__}.{info.name}") for info in pkgutil.iter_modules(text.__path__)]
-
-
 def print_kernel() -> str:
     """The whole kernel as one C++ file with one door."""
     types = world_types()
@@ -181,7 +175,7 @@ def print_kernel() -> str:
     source.append("struct World { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
     constants: dict[str, int] = {}
     printers = []
-    for module in texts():
+    for module in jit.texts():
         constants |= {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
         mine = {name for name, value in vars(module).items() if isinstance(value, FunctionType) and value.__module__ == module.__name__}
         tree = ast.parse(inspect.getsource(module))

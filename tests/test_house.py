@@ -55,6 +55,9 @@ INSIDE: dict[str, set[str]] = {
     "plane/seam": set(),
     "plane/kernel": {"plane/seam"},  # the twins never meet
     "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},
+    "plane/kernel/text/channels": {"plane/kernel/rows", "plane/kernel/text"},
+    "plane/kernel/text/task": {"plane/kernel/rows", "plane/kernel/text", "plane/kernel/text/channels"},
+    "plane/kernel/text/verbs": {"plane/kernel/rows", "plane/kernel/text", "plane/kernel/text/channels", "plane/kernel/text/task"},
     "plane/reference": {"plane/seam"},
     "protocol/barriers": {"protocol"},
     "protocol/strategies": {"protocol", "protocol/barriers"},

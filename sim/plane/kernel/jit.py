@@ -33,7 +33,7 @@ from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.door import door
 from sim.plane.seam import interface, spec
 
-__all__ = ["addresses", "compiled_door"]
+__all__ = ["addresses", "compiled_door", "texts"]
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
     "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
@@ -48,6 +48,11 @@ def addresses(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([cast(Any, array).ctypes.data for array in world], np.int64)
 
 
+def texts() -> list[ModuleType]:
+    """The files of the text, in the order of their paths."""
+    return [importlib.import_module(info.name) for info in pkgutil.walk_packages(text.__path__, f"{text.__name__}.") if not info.ispkg]
+
+
 @cache
 def compiled_door() -> Callable[..., int] | None:
     """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
@@ -59,8 +64,8 @@ def compiled_door() -> Callable[..., int] | None:
     if numba.config.DISABLE_JIT:
         warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
         return None
-    texts = [importlib.import_module(f"{text.__name__}.{info.name}") for info in pkgutil.iter_modules(text.__path__)]
-    name = f"{door.__name__}_{fingerprint(texts)}"
+    files = texts()
+    name = f"{door.__name__}_{fingerprint(files)}"
     try:
         return outermost(numba, name, {})  # without knowing what it calls it cannot be compiled, only found in the cache
     except numba.core.errors.TypingError:
@@ -68,7 +73,7 @@ def compiled_door() -> Callable[..., int] | None:
     collecting = gc.isenabled()
     gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
     try:
-        return outermost(numba, name, callees(numba, texts))
+        return outermost(numba, name, callees(numba, files))
     finally:
         if collecting:
             gc.enable()
@@ -86,7 +91,7 @@ def outermost(numba: Any, name: str, space: dict[str, Any]) -> Callable[..., int
         return numba.njit(signature, **options)(twin)  # type: ignore[no-any-return]
 
 
-def callees(numba: Any, texts: list[ModuleType]) -> dict[str, Any]:
+def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
     """The names the door needs, with everything it calls compiled for the types it says.
 
     Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
@@ -94,7 +99,7 @@ def callees(numba: Any, texts: list[ModuleType]) -> dict[str, Any]:
     """
     types = {int: numba.int64, bool: numba.boolean, World: teach_memory(numba), NoneType: numba.void}
     options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
-    spaces = {module.__name__: dict(vars(module)) for module in texts}
+    spaces = {module.__name__: dict(vars(module)) for module in files}
     compiled: dict[str, Any] = {}
 
     def space_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -126,10 +131,10 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def fingerprint(texts: list[ModuleType]) -> str:
+def fingerprint(files: list[ModuleType]) -> str:
     """A digest of everything that is compiled, and of how."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in (*(str(module.__file__) for module in texts), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
+    for path in (*(str(module.__file__) for module in files), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

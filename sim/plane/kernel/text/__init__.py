@@ -4,26 +4,28 @@ The language is Python restricted to what both do alike: one-dimensional sequenc
 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated, raised,
 closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
 
+`sim.plane.kernel` and benchmarks import it.  It knows rows and numbers, and nothing of the seam but its numbers.
+
 Read in this order, each file knowing only those before it (letters are the rules of ``sim/plane/RULES.md``)::
 
-    names      constants
-    draws      numbers out of streams (W2), digests (G1)
-    tree       which event is next (E1)
-    work       the work list, notices, states (E2, E3, T12)
-    elements   buffers and markers, their pool, the sender's queue
-    offering   what may be sent, what is ready (S1, R4)
-    messages   lines, messages to the sender (S5, S6)
-    output     segments, writing, emission, flush (O)
-    late       outputs that wait (L)
-    receiving  arrival, credits, recycling (R)
-    sending    from the queue to the wire (S)
-    counting   markers processed (M4)
-    recovery   recovered input, partitions requested (P6, P7)
-    thread     the turns of a task (T)
-    capture    in-flight data, pins (C)
-    markers    verbs on markers (M)
-    restarts   threads stop, tasks stand at positions (P)
-    timers     flush, debloating (F, D)
-    advance    the loop (E3)
-    door       the only way in (E4)
+    names               constants
+    draws               numbers out of streams (W2), digests (G1)
+    tree                which event is next (E1)
+    work                the work list, notices, states (E2, E3, T12)
+    elements            buffers and markers, their pool, the sender's queue
+    channels/offering   what may be sent, what is ready (S1, R4)
+    channels/messages   lines, messages to the sender (S5, S6)
+    channels/output     segments, writing, emission, flush (O)
+    channels/receiving  arrival, credits, recycling (R)
+    channels/sending    from the queue to the wire (S)
+    task/late           outputs that wait (L)
+    task/counting       markers processed (M4)
+    task/recovery       recovered input, partitions requested (P6, P7)
+    task/thread         the turns of a task (T)
+    verbs/capture       in-flight data, pins (C)
+    verbs/markers       verbs on markers (M)
+    verbs/restarts      threads stop, tasks stand at positions (P)
+    timers              flush, debloating (F, D)
+    advance             the loop (E3)
+    door                the only way in (E4)
 """

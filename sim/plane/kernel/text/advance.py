@@ -1,10 +1,10 @@
 """The loop: work items, then the next event, up to a notice or a time (E1-E3)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.messages import reverse_line_event
+from sim.plane.kernel.text.channels.messages import reverse_line_event
+from sim.plane.kernel.text.channels.sending import forward_line_event, send
 from sim.plane.kernel.text.names import NEVER
-from sim.plane.kernel.text.sending import forward_line_event, send
-from sim.plane.kernel.text.thread import end_service, turn
+from sim.plane.kernel.text.task.thread import end_service, turn
 from sim.plane.kernel.text.timers import debloat_event, flush_event
 from sim.plane.kernel.text.tree import set_leaf
 from sim.plane.kernel.text.work import wake

@@ -2,10 +2,7 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.advance import advance
-from sim.plane.kernel.text.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.text.draws import law
-from sim.plane.kernel.text.late import let_go, wait_for_late
-from sim.plane.kernel.text.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.text.names import (
     ADVANCE,
     CAPTURE,
@@ -32,8 +29,11 @@ from sim.plane.kernel.text.names import (
     SWEEP,
     WAIT_FOR_LATE,
 )
-from sim.plane.kernel.text.restarts import drop_event, halt, stand, sweep
+from sim.plane.kernel.text.task.late import let_go, wait_for_late
 from sim.plane.kernel.text.tree import schedule
+from sim.plane.kernel.text.verbs.capture import capture, captured_in, captured_out, release_capture
+from sim.plane.kernel.text.verbs.markers import convert_output, forward, prioritise, resume, settle
+from sim.plane.kernel.text.verbs.restarts import drop_event, halt, stand, sweep
 from sim.plane.kernel.text.work import append_turn, become, wake_between_records
 
 

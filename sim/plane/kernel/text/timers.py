@@ -4,10 +4,10 @@ All members of a timer share its period, so their order by (time, number) is a c
 """
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.messages import tell_sender
+from sim.plane.kernel.text.channels.output import flush
 from sim.plane.kernel.text.draws import scaled
-from sim.plane.kernel.text.messages import tell_sender
 from sim.plane.kernel.text.names import HALTED, RESIZE
-from sim.plane.kernel.text.output import flush
 from sim.plane.kernel.text.tree import schedule
 
 

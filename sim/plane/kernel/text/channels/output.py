@@ -1,10 +1,10 @@
 """Output: segments, writing into buffers, the emission of a record, flushing (O1-O7)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.offering import offer
 from sim.plane.kernel.text.draws import draw, law
 from sim.plane.kernel.text.elements import append_element, free_element, new_element, remove_after
 from sim.plane.kernel.text.names import BROADCAST, DATA, HARD, HASH, OWNED, READING, REBALANCE, RESCALE, SOFT
-from sim.plane.kernel.text.offering import offer
 from sim.plane.kernel.text.work import wake
 
 

@@ -1,11 +1,11 @@
 """The receiver's side of a channel: arrival, credits, recycling (R1-R5)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.messages import tell_sender
+from sim.plane.kernel.text.channels.offering import make_ready
+from sim.plane.kernel.text.channels.output import retire
 from sim.plane.kernel.text.elements import append_urgent
-from sim.plane.kernel.text.messages import tell_sender
 from sim.plane.kernel.text.names import ANNOUNCED, CREDIT, DATA, FLOATING, LOOSE, MARKER_SERIES, NOTE_ANNOUNCED, OWNED, PRIORITY
-from sim.plane.kernel.text.offering import make_ready
-from sim.plane.kernel.text.output import retire
 from sim.plane.kernel.text.work import fold_channel, report, wake_between_records
 
 

@@ -1,9 +1,9 @@
 """Messages to the sender (S6) and the lines on which everything delayed travels (S5)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.offering import offer
 from sim.plane.kernel.text.elements import free_element, new_element
 from sim.plane.kernel.text.names import CREDIT, RESIZE, RESUME
-from sim.plane.kernel.text.offering import offer
 from sim.plane.kernel.text.tree import cancel, schedule
 
 

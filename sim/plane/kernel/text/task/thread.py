@@ -1,16 +1,16 @@
 """The turns of a task's thread, and the end of a service (T1-T11)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.counting import process_marker
+from sim.plane.kernel.text.channels.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
+from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
+from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
+from sim.plane.kernel.text.channels.sending import send_marker
 from sim.plane.kernel.text.draws import law
 from sim.plane.kernel.text.elements import free_element, take_head
-from sim.plane.kernel.text.late import become_late, expect_late, go_on_waiting, write_late
 from sim.plane.kernel.text.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
-from sim.plane.kernel.text.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
-from sim.plane.kernel.text.output import available, emit, flush_touched, go_on_writing
-from sim.plane.kernel.text.receiving import note_mark, recycle_current
-from sim.plane.kernel.text.recovery import open_gates, poll_recovered
-from sim.plane.kernel.text.sending import send_marker
+from sim.plane.kernel.text.task.counting import process_marker
+from sim.plane.kernel.text.task.late import become_late, expect_late, go_on_waiting, write_late
+from sim.plane.kernel.text.task.recovery import open_gates, poll_recovered
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import append_turn, become, fold_channel, report
 

@@ -1,9 +1,9 @@
 """In-flight data: what a capture counts and what it pins (C1-C5)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.output import give_back
+from sim.plane.kernel.text.channels.receiving import finish_capture, recycle_exclusive, recycle_floating
 from sim.plane.kernel.text.names import NEVER
-from sim.plane.kernel.text.output import give_back
-from sim.plane.kernel.text.receiving import finish_capture, recycle_exclusive, recycle_floating
 
 
 def capture(w: World, t: int, number: int) -> None:

@@ -1,8 +1,8 @@
 """Markers processed by a task are counted per gate and number (M4)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.messages import resume_sender
 from sim.plane.kernel.text.elements import free_marker
-from sim.plane.kernel.text.messages import resume_sender
 from sim.plane.kernel.text.names import BITS, BLOCKING, COUNT_HEAD, COUNTS, FINAL, NOTE_ARRIVED, ONE_BY_ONE
 from sim.plane.kernel.text.work import report
 

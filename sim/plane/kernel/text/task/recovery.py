@@ -1,7 +1,7 @@
 """A task that was started anew reads its recovered input, then requests its partitions (P6, P7)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.messages import tell_sender
+from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.names import LOOSE, NOTE_RECOVERED, READING, RESUME
 from sim.plane.kernel.text.work import fold_channel, report
 

@@ -5,13 +5,13 @@ what lasts.  It writes their positions, too.
 """
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.messages import put_on_line
+from sim.plane.kernel.text.channels.offering import append_ready
+from sim.plane.kernel.text.channels.output import count_shared
 from sim.plane.kernel.text.draws import law
 from sim.plane.kernel.text.elements import append_element, free_element, free_marker, new_element
-from sim.plane.kernel.text.late import be_late_again
-from sim.plane.kernel.text.messages import put_on_line
 from sim.plane.kernel.text.names import BROADCAST, DATA, FORGETTING, HALTED, HELD, WATCH
-from sim.plane.kernel.text.offering import append_ready
-from sim.plane.kernel.text.output import count_shared
+from sim.plane.kernel.text.task.late import be_late_again
 from sim.plane.kernel.text.tree import cancel
 from sim.plane.kernel.text.work import append_work, become
 

@@ -1,9 +1,9 @@
 """Outputs that leave after the service of their record (L1-L6)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.output import go_on_writing
 from sim.plane.kernel.text.draws import law
 from sim.plane.kernel.text.names import BUSY, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
-from sim.plane.kernel.text.output import go_on_writing
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import become, report, wake_between_records
 

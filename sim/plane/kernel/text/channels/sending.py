@@ -1,12 +1,12 @@
 """From the sender's queue to the wire, or, on a local channel, to the reader's attention (S2-S5, S7)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.channels.messages import put_on_line, take_off_line
+from sim.plane.kernel.text.channels.offering import make_ready, offer, sendable, withdraw
+from sim.plane.kernel.text.channels.output import retire
+from sim.plane.kernel.text.channels.receiving import arrive, deliver_marker
 from sim.plane.kernel.text.elements import free_element, is_priority, new_element, take_head
-from sim.plane.kernel.text.messages import put_on_line, take_off_line
 from sim.plane.kernel.text.names import ANNOUNCED, BLOCKING, DATA, NOTE_LEFT
-from sim.plane.kernel.text.offering import make_ready, offer, sendable, withdraw
-from sim.plane.kernel.text.output import retire
-from sim.plane.kernel.text.receiving import arrive, deliver_marker
 from sim.plane.kernel.text.work import fold_channel, report
 
 

@@ -1,8 +1,9 @@
 """What the control plane does with markers: forward, convert, prioritise, resume, settle (M1-M3, M5)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.capture import pin_for, pin_output
-from sim.plane.kernel.text.counting import settle_gate
+from sim.plane.kernel.text.channels.messages import resume_sender
+from sim.plane.kernel.text.channels.offering import offer, withdraw
+from sim.plane.kernel.text.channels.output import close
 from sim.plane.kernel.text.elements import (
     append_element,
     append_urgent,
@@ -12,10 +13,9 @@ from sim.plane.kernel.text.elements import (
     new_marker,
     remove_after,
 )
-from sim.plane.kernel.text.messages import resume_sender
 from sim.plane.kernel.text.names import ANNOUNCED, BLOCKING, DATA, MARKER_SERIES, NOTE_LEFT, PRIORITY, WATCH
-from sim.plane.kernel.text.offering import offer, withdraw
-from sim.plane.kernel.text.output import close
+from sim.plane.kernel.text.task.counting import settle_gate
+from sim.plane.kernel.text.verbs.capture import pin_for, pin_output
 from sim.plane.kernel.text.work import report, wake_between_records
 
 
