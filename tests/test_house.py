@@ -112,6 +112,7 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
 NO_ROOM = {"benchmarks", "fuzz", "laws", "live", "mutations", "worlds"}
 
 MAX_LINES = 400
+MAX_FILES = 15  # of a room, beside its `__init__`
 
 
 def words(path: Path) -> Iterator[tuple[int, str]]:
@@ -227,6 +228,25 @@ def test_no_file_is_too_long():
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in modules()}
 
     assert {} == {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+
+ROOMS = sorted({path.parent for path in modules()} - {SIM})
+
+
+def test_no_room_is_too_full():
+    """What is a list of twenty files wants a shape."""
+    files = {path.relative_to(ROOT).as_posix(): len(list(path.glob("*.py"))) - 1 for path in ROOMS}
+
+    assert {} == {name: count for name, count in files.items() if count > MAX_FILES}
+
+
+@pytest.mark.parametrize("folder", ROOMS, ids=lambda path: path.relative_to(SIM).as_posix())
+def test_every_room_introduces_itself(folder):
+    """First what it is; then, in a paragraph of its own, who calls it and what it knows or may not know."""
+    what, *paragraphs = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").split("\n\n")
+
+    assert what, "what it is"
+    assert [] != [text for text in paragraphs if re.search(r"\bcall(s|ed)?\b", text) and re.search(r"\bknows\b", text)]
 
 
 def test_every_module_opens_with_what_it_is_about():

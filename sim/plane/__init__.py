@@ -1,6 +1,6 @@
 """The data plane moves buffers and markers between tasks; `build` makes one.
 
-The hosts of `sim.runtime` drive it through the verbs and notices of `sim.plane.seam`; two engines stand behind them.
+The hosts of `sim.runtime` call the verbs of `sim.plane.seam` and take its notices; two engines stand behind them.
 ``RULES.md`` says what both do.  It knows no checkpoint, no barrier, no storage and no clock but its own.
 """
 

@@ -1,5 +1,7 @@
 """Flink's checkpointing as pure state machines: an event goes in, the next state and commands come out.
 
+The hosts of `sim.runtime` call it.  It knows nodes, files and data by their names and numbers only.
+
 Nothing here takes time, moves data or draws a number.  Every event carries `now` [ns]; timers, uploads and calls are
 commands, and whoever carries a command out sends its outcome back as an event::
 

@@ -1,4 +1,7 @@
-"""The ways of checkpointing, by name."""
+"""The ways of checkpointing, a page each: first barrier state, phases, what an acknowledgement waits for.
+
+Coordinator, tasks and their hosts call it.  A page knows states and phases, and no machine that runs them.
+"""
 
 from __future__ import annotations
 

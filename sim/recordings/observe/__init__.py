@@ -1,4 +1,4 @@
 """The observations in a source, as tidy tables: a row per quantity, vertex and checkpoint or sample.
 
-`validation` compares predictions with them.  It judges nothing.
+`validation` calls it, and compares predictions with its tables.  It knows no prediction.
 """

@@ -1,4 +1,4 @@
 """The JobManager and what acts from outside: coordinator, recovery, restores, files of snapshots, faults, committed output.
 
-Called by tasks' messages and by timers.  Decides nothing: that is `sim.protocol`'s.
+Messages of tasks and timers call it.  It knows tasks by their ports, and decides nothing: that is `sim.protocol`'s.
 """

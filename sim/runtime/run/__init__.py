@@ -1,4 +1,4 @@
 """Runs a scenario: the chain of its job instances, each wired from its hosts, and the result.
 
-Called by the command, by sweeps and by validation.  Knows all hosts; decides nothing about checkpoints.
+Commands, sweeps and validation call it.  It knows all hosts, and decides nothing about checkpoints.
 """
