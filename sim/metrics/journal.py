@@ -12,13 +12,17 @@ class Happening(StrEnum):
     """Each kind of row; the numbers are times in ns or volumes in bytes as the line says."""
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
+    TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin
     REFUSED = "refused"  # a trigger that never got an id
+    TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call
+    BARRIER_ARRIVED = "barrier arrived"  # the first or last one of an input gate; number: channel
     SNAPSHOT_BEGUN = "snapshot begun"  # all phases follow in this task; number: 1 if unaligned
     BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
     OUTPUT_CONVERTED = "output converted"  # number: bytes of output captured
     INPUT_PRIORITISED = "input prioritised"
     SYNC_FINISHED = "sync finished"
     INPUTS_RESUMED = "inputs resumed"
+    IN_FLIGHT_COMPLETE = "in-flight data complete"  # nothing is added to the channel state of this task any more
     STATE_WRITTEN = "state written"  # number: bytes
     CHANNEL_STATE_WRITTEN = "channel state written"  # number: bytes
     ASYNC_FINISHED = "async finished"

@@ -1,7 +1,8 @@
 """The result tables, column by column: name, unit, definition.  Documentation and column order come from here.
 
 Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.  Where a run consists of several
-job instances, `checkpoints` to `recoveries` have one column more, `x_job`: which of them, from 0; each counts its checkpoints for itself.
+job instances, `checkpoints` to `recoveries` and `path` have one column more, `x_job`: which of them, from 0.
+Each counts its checkpoints for itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ __all__ = [
     "CHECKPOINTS",
     "COMMITS",
     "FILES",
+    "PATH",
     "RECOVERIES",
     "RESTORES",
     "SERIES",
@@ -190,7 +192,18 @@ RESTORES = (
     Column("time_until_old_snapshot_deletable", "ms", "begun -> nothing this instance keeps needs the restored snapshot; -1: never"),
     Column("deletable", "bool", "at the end: nothing newer would be lost with the restored snapshot, and it is the user's to delete"),
 )
+PATH = (
+    Column("id", "", "checkpoint id; one row per part of its critical path, in order"),
+    Column("part", "", "what the time is spent on, in words"),
+    Column("vertex", "", "where; empty: the coordinator"),
+    Column("index", "", "subtask index; -1: the coordinator"),
+    Column("upstream", "", "the subtask whose barrier is awaited; empty: none is"),
+    Column("begin", "ns", "since the trigger"),
+    Column("duration", "ns", "the parts before the last acknowledgement sum to end_to_end_duration"),
+    Column("file", "", "the file that is awaited; empty: none is"),
+    Column("acknowledged", "bool", "after the last acknowledgement: finalisation, notification and commit"),
+)
 TABLES: dict[str, tuple[Column, ...]] = {
     "checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS, "recoveries": RECOVERIES,
-    "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES,
+    "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES, "path": PATH,
 }  # fmt: skip

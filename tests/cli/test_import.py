@@ -50,6 +50,6 @@ def test_the_columns_of_the_results(ckptsim):
     """For people and for machines."""
     assert "last acknowledgement - trigger" in ckptsim("schema", "--results").stdout
     told = json.loads(ckptsim("schema", "--results", "--json").stdout)
-    runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores"}
+    runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"}
 
     assert runs | {"results", "runs"} == set(told)

@@ -5,6 +5,7 @@ import pytest
 
 from sim.metrics.commits import commits_table
 from sim.metrics.files import files_table, restores_table, snapshots_table
+from sim.metrics.frame import frame
 from sim.metrics.recoveries import RecoveryStats, recoveries_table
 from sim.metrics.schema import TABLES
 from sim.metrics.stats import CheckpointStats, SubtaskStats
@@ -63,6 +64,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "files": files_table([]),
         "snapshots": snapshots_table([]),
         "restores": restores_table([]),
+        "path": frame("path", []),
     }
 
     assert [column.name for column in TABLES[name]] == list(empty[name].columns)
@@ -131,12 +133,12 @@ def test_recoveries_are_in_ms_and_say_what_did_not_happen():
 
 def test_every_column_is_described_once():
     """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
-    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores"} == set(TABLES)
+    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"} == set(TABLES)
     for columns in TABLES.values():
         names, units = [column.name for column in columns], {column.unit for column in columns}
 
         assert len(names) == len(set(names))
-        assert units <= {"", "ms", "s", "bytes", "records", "buffers", "records/s", "bytes/s", "share", "bool"}
+        assert units <= {"", "ms", "s", "bytes", "records", "buffers", "records/s", "bytes/s", "share", "bool", "ns"}
 
 
 # ---------------------------------------------------------------------------------------------- Flink's definitions

@@ -121,6 +121,7 @@ class CoordinatorHost:
             case vocabulary.PrepareTrigger():
                 self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan())))
             case vocabulary.TriggerTasks():
+                self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
                 for task in sorted(command.tasks):
                     self.tasks[task].trigger(command.checkpoint, options)

@@ -33,6 +33,7 @@ class Result:
     files: pd.DataFrame  # one row per file of a snapshot
     snapshots: pd.DataFrame  # one row per snapshot kept at the end: what it depends on, what breaks with it
     restores: pd.DataFrame  # one row per job instance that began from a snapshot
+    path: pd.DataFrame  # one row per part of the critical path of each checkpoint that is over
     journal: Journal
     manifest: dict[str, Any]
     job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
@@ -44,6 +45,7 @@ class Result:
         return {
             "checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series, "commits": self.commits,
             "recoveries": self.recoveries, "files": self.files, "snapshots": self.snapshots, "restores": self.restores,
+            "path": self.path,
         }  # fmt: skip
 
     def write(self, folder: Path) -> None:

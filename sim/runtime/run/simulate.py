@@ -16,6 +16,7 @@ from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
+from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
@@ -37,12 +38,14 @@ _COLLECT_AFTER = 50_000
 
 
 def simulate(
-    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, check: bool = True
-) -> Result:
+    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, check: bool = True,
+    attach: Callable[[World], None] = lambda _: None,
+) -> Result:  # fmt: skip
     """Run a scenario for `run.duration` and tabulate what happened.
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
     simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what checkpoints promise.
+    `attach` is called with each job instance before it runs: whoever looks closer may look at it, and change nothing.
     ValueError: unknown engine.
     """
     if engine not in ENGINES:
@@ -52,6 +55,7 @@ def simulate(
     def build(part: Scenario, beginning: Beginning | None) -> World:
         world = World(part, engine, check=check, beginning=beginning)
         parts.append(_Part(world, Sampler(world.context, world.counters, progress)))
+        attach(world)
         return world
 
     chain = Chain(scenario, build)
@@ -99,6 +103,7 @@ class _Part:
             "series": series_table(self.sampler.rows),
             "commits": commits_table(world.commits, world.names),
             "recoveries": recoveries_table(world.job.recovery.stats.values()),
+            "path": Paths(world.context).table(),
         }
 
 

@@ -145,6 +145,7 @@ class TaskHost:
 
         def execute() -> None:
             if self.ending.still_takes_part(checkpoint, options.stop):
+                self._note(Happening.TRIGGER_RECEIVED, checkpoint)
                 self.tell(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
         self.thread.post(execute)
@@ -214,6 +215,7 @@ class TaskHost:
             self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
         converted = self.transit.was_sent(notice.number, writer, edge) and self.context.scenario.checkpoint.barriers.reaches_output
         priority = options.has_priority(now, converted=converted)
+        self._note(Happening.BARRIER_ARRIVED, notice.number, notice.channel)
         self.tell(vocabulary.BarrierArrived(now, notice.gate, notice.number, options, notice.first, notice.last, priority))
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
@@ -318,6 +320,7 @@ class TaskHost:
             self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
 
         self._end_capture(checkpoint)  # with every barrier here at the start nobody said so
+        self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         stats = self._stats(checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(checkpoint)
         self.slot.contents.in_flight_final(

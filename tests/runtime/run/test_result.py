@@ -12,7 +12,7 @@ from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
-         "files.parquet", "snapshots.parquet", "restores.parquet",
+         "files.parquet", "snapshots.parquet", "restores.parquet", "path.parquet",
          "manifest.json", "journal.jsonl"}  # fmt: skip
 
 

@@ -1,0 +1,268 @@
+"""The journal of one checkpoint -> its critical path, followed from the end to the trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, Kind, Part, file_parts
+from sim.metrics.journal import Entry, Happening
+from sim.metrics.stats import CheckpointStats
+
+__all__ = ["critical_path"]
+
+FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
+"""(task, from, until): the files of a task that were open between these times."""
+
+_STAGES = (
+    Happening.ASYNC_FINISHED, Happening.STATE_WRITTEN, Happening.SYNC_FINISHED, Happening.BARRIER_FORWARDED, Happening.SNAPSHOT_BEGUN,
+)  # fmt: skip
+"""What happens to a task, the latest stage first."""
+
+
+def critical_path(
+    stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf = lambda *_: (), commits: Mapping[int, int] | None = None,
+) -> CriticalPath:  # fmt: skip
+    """`story`: all entries about the checkpoint, in order; `commits`: by task, what a commit takes [ns]."""
+    search = _Search(stats, story, graph, files)
+    match stats.status:
+        case "COMPLETED":
+            return CriticalPath(stats.number, search.completed(), search.after(commits or {}))
+        case "FAILED":
+            return CriticalPath(stats.number, search.given_up(), is_open=True)
+        case _:
+            return CriticalPath(stats.number, ())
+
+
+class _Search:
+    def __init__(self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf) -> None:
+        self.stats = stats
+        self.graph = graph
+        self.files = files
+        self._parts: list[Part] = []  # the last one first
+        self._times: dict[tuple[Happening, int], int] = {}  # when it first happened to a task
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}  # by task: (time, channel)
+        self._beginnings: dict[int, int] = {}  # by task: how many barriers had arrived when its snapshot began
+        self._acknowledged = self._committed = (-1, 0)  # the last one: (task, time)
+        self._upstream: dict[int, set[int]] | None = None
+        for entry in story:
+            self._times.setdefault((entry.happening, entry.task), entry.time_ns)
+            match entry.happening:
+                case Happening.BARRIER_ARRIVED:
+                    self._arrivals.setdefault(entry.task, []).append((entry.time_ns, entry.number))
+                case Happening.SNAPSHOT_BEGUN:
+                    self._beginnings[entry.task] = len(self._arrivals.get(entry.task, ()))
+                case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
+                    self._acknowledged = entry.task, entry.time_ns
+                case Happening.COMMITTED:
+                    self._committed = entry.task, entry.time_ns
+
+    # ------------------------------------------------------------------------------------------ from the ends
+
+    def completed(self) -> tuple[Part, ...]:
+        """Back from the last acknowledgement."""
+        task, end_ns = self._acknowledged
+        finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
+        self._add(Kind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+        self._before_acknowledgement(task, finished_ns)
+        return self._in_order()
+
+    def after(self, commits: Mapping[int, int]) -> tuple[Part, ...]:
+        """Finalisation, and the last commit that answers this checkpoint."""
+        begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
+        parts = [Part(Kind.FINALISATION, begin_ns, end_ns)]
+        committer, visible_ns = self._committed
+        if committer >= 0:
+            working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
+            parts += [Part(Kind.NOTIFICATION, end_ns, working_ns, committer), Part(Kind.COMMIT, working_ns, visible_ns, committer)]
+        return tuple(part for part in parts if part.duration_ns > 0)
+
+    def given_up(self) -> tuple[Part, ...]:
+        """Back from the failure: to the task that declined, or the one that kept the others waiting for longest."""
+        end_ns = self.stats.failed_ns
+        declined = [task for happening, task in self._times if happening is Happening.DECLINED and self._times[happening, task] <= end_ns]
+        late = [task for task in range(len(self.graph.groups)) if (Happening.ACKNOWLEDGED, task) not in self._times]
+        blocking = declined or [task for task in late if not self._waits_for_another(task)] or late
+        if not blocking:  # metadata was being written
+            acknowledged_ns = self._acknowledged[1]
+            self._add(Kind.FINALISATION, acknowledged_ns, end_ns)
+            self.completed()
+        elif self.stats.subtasks or self._times:
+            self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
+        return self._in_order()
+
+    def _waits_for_another(self, task: int) -> bool:
+        """Whether something must happen elsewhere before this task can go on."""
+        late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
+        if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
+            return bool(late)
+        if (Happening.STATE_WRITTEN, task) not in self._times or (Happening.ASYNC_FINISHED, task) in self._times:
+            return False
+        if (Happening.IN_FLIGHT_COMPLETE, task) not in self._times:
+            return bool(late)
+        return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
+
+    def _stands_since(self, task: int) -> int:
+        """Since when the task is where it is."""
+        if (stage := self._stage(task)) is not None:
+            return self._times[stage, task]
+        sent = [self._times[Happening.BARRIER_FORWARDED, writer] for writer in self._writers_of(task) if self._forwarded(writer)]
+        return max(sent, default=self._dispatched_ns)
+
+    def _unfinished(self, task: int, end_ns: int) -> None:
+        """The part that the failure cut off, and what came before."""
+        stage = self._stage(task)
+        arrivals = self._arrivals.get(task, [])
+        match stage:
+            case None if self._writers_of(task):
+                writer, channel = self._latest_sender(task)
+                self._travelled(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
+            case None:
+                self._before_trigger(task, end_ns)
+            case Happening.SNAPSHOT_BEGUN:
+                self._before_forward(task, end_ns)
+            case Happening.BARRIER_FORWARDED:
+                self._before_sync_end(task, end_ns)
+            case Happening.SYNC_FINISHED:
+                self._before_state_written(task, end_ns)
+            case Happening.STATE_WRITTEN if (Happening.IN_FLIGHT_COMPLETE, task) in self._times:
+                self._before_channel_state(task, end_ns)
+            case Happening.STATE_WRITTEN:
+                self._before_in_flight_complete(task, end_ns)
+            case _:
+                finished_ns = self._times[Happening.ASYNC_FINISHED, task]
+                self._add(Kind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+                self._before_acknowledgement(task, finished_ns)
+
+    # ------------------------------------------------------------------------------------------ one step back
+
+    def _before_acknowledgement(self, task: int, end_ns: int) -> None:
+        """The state or the channel state, whichever was later."""
+        channel_state_ns = self._at(Happening.CHANNEL_STATE_WRITTEN, task, -1)
+        if channel_state_ns == end_ns and self._at(Happening.STATE_WRITTEN, task, end_ns) < end_ns:
+            self._before_channel_state(task, end_ns)
+        else:
+            self._before_state_written(task, end_ns)
+
+    def _before_state_written(self, task: int, end_ns: int) -> None:
+        begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
+        row = self.stats.subtasks.get(task)
+        free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
+        self._parts += file_parts(self.files(task, free_ns, end_ns), free_ns, end_ns, task, Kind.ASYNC_WORK, Kind.UPLOAD)
+        self._add(Kind.ASYNC_QUEUE, begun_ns, free_ns, task)
+        self._before_sync_end(task, begun_ns)
+
+    def _before_sync_end(self, task: int, end_ns: int) -> None:
+        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        self._add(Kind.SYNC, forwarded_ns, end_ns, task)
+        self._before_forward(task, forwarded_ns)
+
+    def _before_forward(self, task: int, end_ns: int) -> None:
+        begun_ns = self._at(Happening.SNAPSHOT_BEGUN, task, end_ns)
+        self._parts += file_parts(self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, Kind.PRE_BARRIER, Kind.FLUSH)
+        self._before_beginning(task, begun_ns)
+
+    def _before_beginning(self, task: int, end_ns: int) -> None:
+        """A snapshot begins with a barrier, at the timeout, with a call, or because the last input without its barrier has ended."""
+        arrivals = self._arrivals.get(task, [])[: self._beginnings.get(task)]
+        if arrivals and arrivals[-1][0] == end_ns:
+            self._through(task, arrivals[-1][1], end_ns)
+        elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
+            self._before_trigger(task, end_ns)
+        elif arrivals:
+            time_ns, channel = arrivals[0] if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else arrivals[-1]
+            waits = Kind.TIMEOUT if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else Kind.END_OF_INPUT
+            self._add(waits, time_ns, end_ns, task)
+            self._through(task, channel, time_ns)
+        else:
+            self._add(Kind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
+            self._before_dispatch(min(end_ns, self._dispatched_ns))
+
+    def _before_channel_state(self, task: int, end_ns: int) -> None:
+        """The file of the whole group is closed when its last member has nothing to add."""
+        complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
+        last = max((member for member in complete if complete[member] <= end_ns), key=lambda member: (complete[member], member == task))
+        begun_ns = complete[last] if complete[last] >= 0 else end_ns
+        self._add(Kind.CHANNEL_STATE, begun_ns, end_ns, last)
+        self._before_in_flight_complete(last, begun_ns)
+
+    def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
+        """The last barrier came in, or its own barriers went out."""
+        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        arrivals = [arrival for arrival in self._arrivals.get(task, []) if arrival[0] <= end_ns]
+        if forwarded_ns == end_ns:
+            self._before_forward(task, end_ns)
+        elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
+            self._add(Kind.TIMEOUT, forwarded_ns, end_ns, task)
+            self._before_forward(task, forwarded_ns)
+        elif arrivals and arrivals[-1][0] == end_ns:
+            self._through(task, arrivals[-1][1], end_ns)
+        else:
+            self._add(Kind.OUTPUT, forwarded_ns, end_ns, task)
+            self._before_forward(task, forwarded_ns)
+
+    def _through(self, task: int, channel: int, end_ns: int) -> None:
+        """A barrier came through a channel; its writer may have ended meanwhile, which counts as its barrier."""
+        self._travelled(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
+
+    def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
+        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        if not self._forwarded(writer):
+            self._add(Kind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
+            self._before_dispatch(min(end_ns, self._dispatched_ns))
+            return
+        sent_ns = min(end_ns, self._times[Happening.BARRIER_FORWARDED, writer])
+        overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
+        allowed_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
+        first_ns = min(max(first_ns, allowed_ns), end_ns)
+        self._add(Kind.ALIGNMENT, first_ns, end_ns, task, channel)
+        self._add(Kind.QUEUE, allowed_ns, first_ns, task, channel)
+        self._add(Kind.TIMEOUT, sent_ns, allowed_ns, task, channel)
+        self._before_forward(writer, sent_ns)
+
+    def _before_trigger(self, task: int, end_ns: int) -> None:
+        dispatched_ns = min(end_ns, self._dispatched_ns)
+        self._add(Kind.TASK_THREAD, dispatched_ns, end_ns, task)
+        self._before_dispatch(dispatched_ns)
+
+    def _before_dispatch(self, end_ns: int) -> None:
+        self._add(Kind.TRIGGER, self.stats.trigger_ns, end_ns)
+
+    # ------------------------------------------------------------------------------------------ what the journal says
+
+    def _add(self, kind: Kind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
+        if end_ns > begin_ns:
+            self._parts.append(Part(kind, begin_ns, end_ns, task, channel))
+
+    def _in_order(self) -> tuple[Part, ...]:
+        return tuple(reversed(self._parts))
+
+    def _at(self, happening: Happening, task: int, default_ns: int) -> int:
+        return self._times.get((happening, task), default_ns)
+
+    @property
+    def _dispatched_ns(self) -> int:
+        return self._at(Happening.TASKS_TRIGGERED, -1, self.stats.trigger_ns)
+
+    def _stage(self, task: int) -> Happening | None:
+        return next((stage for stage in _STAGES if (stage, task) in self._times), None)
+
+    def _forwarded(self, task: int) -> bool:
+        return (Happening.BARRIER_FORWARDED, task) in self._times
+
+    def _writers_of(self, task: int) -> set[int]:
+        if self._upstream is None:
+            self._upstream = {}
+            for writer, reader in zip(self.graph.writers, self.graph.readers, strict=True):
+                self._upstream.setdefault(reader, set()).add(writer)
+        return self._upstream.get(task, set())
+
+    def _latest_sender(self, task: int) -> tuple[int, int]:
+        """The task before this one whose barrier set out last, and its channel."""
+        channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
+        seen = {channel for _, channel in self._arrivals.get(task, ())}
+        sent = [(self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in seen, -c) for c in channels]
+        _, _, negative = max(sent)
+        return self.graph.writers[-negative], -negative
+
+    def _group(self, task: int) -> list[int]:
+        return [member for member, group in enumerate(self.graph.groups) if group == self.graph.groups[task]]

@@ -1,0 +1,34 @@
+"""The table of critical paths: every checkpoint that is over has one, without a gap."""
+
+import pytest
+
+from sim.runtime.observe.paths import groups
+from sim.runtime.run.simulate import simulate
+
+
+def test_parts_sum_to_the_duration_of_every_checkpoint(study):
+    """To the nanosecond, under every strategy, and each part begins where the one before it ends."""
+    for scenario in study.scenarios:
+        result = simulate(scenario)
+        over = result.checkpoints[result.checkpoints["status"] != "IN_PROGRESS"].set_index("id")
+        before = result.path[~result.path["acknowledged"]]
+
+        assert len(over) > 0
+        assert list(over.index) == list(before["id"].unique())
+        for number, parts in before.groupby("id"):
+            assert round(over.loc[number, "end_to_end_duration"] * 1e6) == parts["duration"].sum()
+            assert [0, *(parts["begin"] + parts["duration"])[:-1]] == list(parts["begin"])
+            assert (parts["duration"] > 0).all()
+
+
+def test_what_follows_the_acknowledgement_begins_with_it(study):
+    result = simulate(study.scenarios[0])
+    after = result.path[result.path["acknowledged"]].groupby("id").first()
+    completed = result.checkpoints[result.checkpoints["status"] == "COMPLETED"].set_index("id")
+
+    assert (after["part"] == "finalisation").all()
+    assert pytest.approx(completed["x_finalization"] * 1e6) == after["duration"]
+
+
+def test_groups_are_runs_of_subtasks_of_a_task_manager():
+    assert [0, 1, 0, 1, 2] == groups([0, 1, 0, 1, 0], size=2)
