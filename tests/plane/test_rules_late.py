@@ -1,4 +1,4 @@
-"""Rules L1-L6: outputs that leave some time after the service of their record, or when they are let go; who waits for them."""
+"""Rules L1-L8: outputs that leave some time after the service of their record, or when they are let go; who waits for them; firing."""
 
 from dataclasses import replace
 
@@ -163,3 +163,143 @@ def test_a_start_ends_the_waiting(build):
         plane.release(t)
 
     assert Kind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
+
+
+def fired(plane, until, *, let_go=4, at=100):
+    """All records are served; at some time so many of them are let go."""
+    run(plane, at)
+    plane.let_go(1, let_go)
+    return notices(plane, until)
+
+
+def test_firing_takes_the_thread_for_each_output(build):
+    """L7: let go at 100, four outputs are written 30 apart, and the thread is busy until the last."""
+    plane = build(chain(Lag(firing_ns=30)))
+    fired(plane, 101)
+    busy = task(plane, 1, "busy_ns")
+
+    assert [0, 1, 1, 2, 3, 4] == written(plane, 130, 131, 160, 161, 191, 221)
+    assert 4 * 30 - 1 == task(plane, 1, "busy_ns") - busy
+    assert State.IDLE == state(plane, 1)
+
+
+def test_a_record_without_outputs_takes_no_firing(build):
+    """L7: two records make one output, so four records fire twice; what is fired and what is written are counted alike."""
+    spec = chain(Lag(firing_ns=30, outputs=(1, 2)))
+    plane = build(replace(spec, edges=(spec.edges[0], replace(spec.edges[1], fan_out=(1, 2)))))
+    fired(plane, 101)
+
+    assert [0, 1, 1, 2] == written(plane, 130, 131, 160, 161)
+    assert 0 == plane.position(1).late
+
+
+def test_a_slow_task_fires_slowly(build):
+    """L7, T11: as a service, three times as long."""
+    plane = build(chain(Lag(firing_ns=30)))
+    plane.scale(1, 3, 1)
+    fired(plane, 201, at=200)
+
+    assert [0, 1, 1, 2] == written(plane, 290, 291, 380, 381)
+
+
+def test_nothing_passes_while_a_task_fires(build):
+    """L7, L8: a mail and a marker with priority, both there at 110, wait for the last of four outputs at 220."""
+    plane = build(chain(Lag(firing_ns=30), total=5))
+    fired(plane, 110)
+    plane.interrupt(1)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [(220, Kind.SAFE), (220, Kind.ARRIVED)] == notices(plane, 400)
+
+
+def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
+    """L8: both are there at 110, the first output is written at 130; the firing goes on behind them, and the late ones stay late."""
+    plane = build(chain(Lag(firing_ns=30, yields=True), total=5))
+    fired(plane, 110)
+    plane.interrupt(1)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [(130, Kind.SAFE), (130, Kind.ARRIVED)] == notices(plane, 131)
+    assert 4 == plane.position(1).late
+    assert [1, 1, 2] == written(plane, 131, 160, 161)
+
+
+def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
+    """L8: the fifth record is there at 110 and is served behind the four firings."""
+    spec = chain(Lag(firing_ns=30, yields=True))
+    plane = build(replace(spec, vertices=(source(total=5, every=25, service=1), *spec.vertices[1:])))
+    run(plane, 95)
+    plane.let_go(1, 4)
+    run(plane, 110)
+    plane.interrupt(1)
+
+    assert [(125, Kind.SAFE)] == notices(plane, 126)
+    run(plane, 216)
+    assert (4, 4) == task(plane, 1, "served", "records_out")
+    run(plane, 300)
+    assert (5, 1) == (task(plane, 1, "served"), plane.position(1).late)
+
+
+def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(build):
+    """L8, E4: the second firing begins at the release."""
+    plane = build(chain(Lag(firing_ns=30, yields=True)))
+    fired(plane, 110)
+    plane.interrupt(1)
+    assert (130, Kind.SAFE) == next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None))
+    plane.hold(1)
+    run(plane, 500)
+    plane.release(1)
+
+    assert [1, 1, 2] == written(plane, 501, 530, 531)
+
+
+def test_a_firing_is_inside_a_record(build):
+    """L7, E4: nobody holds the thread meanwhile."""
+    plane = build(chain(Lag(firing_ns=30)))
+    fired(plane, 110)
+
+    with pytest.raises(ValueError, match=r"hold|held"):
+        plane.hold(1)
+
+
+def test_firing_is_blocked_by_a_full_output(build):
+    """L7: as the eleventh output has no segment, the thread is hard blocked and begins no firing before it has one."""
+    plane = build(chain(Lag(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
+    fired(plane, 5000, let_go=20, at=1000)
+
+    assert (State.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+    assert plane.position(1).late > 0
+
+
+def test_who_waits_for_fired_outputs_hears_of_the_last(build):
+    """L6, L7: told when all is let go, NONE_LATE comes behind the last firing; mails pass between firings only if the task yields."""
+    times = {}
+    for yields in (False, True):
+        plane = build(chain(Lag(firing_ns=30, yields=yields)))
+        fired(plane, 110)
+        plane.wait_for_late(1)
+        plane.interrupt(1)
+        times[yields] = notices(plane, 400)
+
+    assert {False: [(220, Kind.SAFE), (220, Kind.NONE_LATE)], True: [(130, Kind.SAFE), (220, Kind.NONE_LATE)]} == times
+
+
+def test_a_halt_ends_a_firing(build):
+    """P1, L7: its record stays late, and is fired again by the next attempt."""
+    plane = build(chain(Lag(firing_ns=30)))
+    positions = {t: plane.position(t) for t in range(3)}
+    fired(plane, 140)
+    plane.halt([0, 1, 2])
+    assert (1, 3) == (task(plane, 1, "records_out"), plane.position(1).late)
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+    fired(plane, 401, at=400)
+
+    assert [0 + 1, 1 + 1] == written(plane, 430, 431)
+
+
+def test_what_leaves_after_a_time_is_not_fired():
+    """Two ways to leave would be in each other's way."""
+    with pytest.raises(ValueError, match="not fired"):
+        Lag((100,), 3, firing_ns=10)

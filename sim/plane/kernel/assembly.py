@@ -143,6 +143,8 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
         if vertex.lag is not None and plan.task_gates[t]:
             row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
+            row["firing_ns"], row["yields"] = vertex.lag.firing_ns, vertex.lag.yields
+            row["fired_num"], row["fired_den"] = vertex.lag.outputs
             row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
             if vertex.lag.times:
                 row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)

@@ -100,7 +100,7 @@ class Element:
 @dataclass(slots=True)
 class Task:
     state: int = 0
-    serving: int = 0
+    serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
     listed: int = 0  # TURN is on the work list
     held: int = 0
     interrupted: int = 0
@@ -139,7 +139,7 @@ class Task:
     urgent_tail: int = -1
     watches: int = -1  # S7
     prioritised: int = 0
-    # late outputs (L1-L6)
+    # late outputs (L1-L8)
     late: int = 0  # records served whose outputs are not written, one in hand too
     in_hand: int = 0
     lag: int = 0  # TIMED or UNTIMED; 0: outputs leave at once
@@ -153,6 +153,10 @@ class Task:
     lag_last: int = 0  # when the last one is ready
     let_go: int = 0
     waits_for_late: int = 0  # L6
+    firing_ns: int = 0  # of one output (L7); 0: none is fired
+    fired_num: int = 1  # outputs fired per record, as a ratio
+    fired_den: int = 1
+    yields: int = 0  # L8
     # a source
     source: int = 0
     total: int = -1

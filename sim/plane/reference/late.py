@@ -1,4 +1,4 @@
-"""Outputs that leave after the service of their record (rules L1-L6)."""
+"""Outputs that leave after the service of their record (rules L1-L8)."""
 
 from __future__ import annotations
 
@@ -45,20 +45,62 @@ class LateOutputs:
         return task.vertex.lag is not None and bool(task.vertex.lag.times)
 
     def write(self, task: Task) -> bool:
-        """L3; False: the turn ends, HARD or with a record in hand."""
+        """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
         while True:
             if task.in_hand is not None and self.room(task):
                 self.enter(task, task.in_hand)
                 task.in_hand = None
             if not task.late or not self.ready(task, task.late[0]):
                 break
-            late = task.late.popleft()
-            if not self.plane.thread.write_outputs(task, late.ordinal, late.record):
+            if self.yields_now(task) or self.fire(task, task.late[0]):
+                return False
+            if not self.write_first(task):
                 return False
         if task.in_hand is None:
             return True
         self.plane.thread.enter(task, State.BUSY)
         self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
+        return False
+
+    def write_first(self, task: Task) -> bool:
+        """The first late record is late no more; False: HARD inside its outputs."""
+        late = task.late.popleft()
+        return self.plane.thread.write_outputs(task, late.ordinal, late.record)
+
+    def fire(self, task: Task, late: Late) -> bool:
+        """L7: the thread works for the outputs of a record that is ready; False: that takes no time."""
+        lag, k = task.vertex.lag, late.ordinal
+        if lag is None or lag.firing_ns == 0:
+            return False
+        num, den = lag.outputs
+        outputs = (k + 1) * num // den - k * num // den
+        if outputs == 0:
+            return False
+        slow_num, slow_den = task.slow
+        task.in_service = True
+        self.plane.thread.enter(task, State.BUSY)
+        self.plane.thread.set_alarm(task, self.plane.now + max(1, outputs * lag.firing_ns * slow_num // slow_den), "fired")
+        return True
+
+    def end_firing(self, task: Task) -> None:
+        """L7."""
+        task.in_service = False
+        self.write_first(task)
+        self.plane.append_work(task)
+
+    def yields_now(self, task: Task) -> bool:
+        """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
+        if task.vertex.lag is None or not task.vertex.lag.yields:
+            return False
+        before = self.plane.reports
+        if task.interrupted:
+            task.interrupted = False
+            self.plane.report(Kind.SAFE, task)
+        while task.priority and not task.waits_for_late and self.plane.reports == before:
+            self.plane.markers.process(*task.priority.popleft())
+        if self.plane.reports > before:
+            self.plane.wake(task)
+            return True
         return False
 
     def expect(self, task: Task) -> None:

@@ -140,6 +140,9 @@ class ReferencePlane(Agenda):
             case "served", Task() as task:
                 task.alarm = None
                 self.thread.end_service(task)
+            case "fired", Task() as task:
+                task.alarm = None
+                self.late.end_firing(task)
             case "wake-up", Task() as task:
                 task.alarm = None
                 self.wake(task)
@@ -270,7 +273,7 @@ class ReferencePlane(Agenda):
         self.work = deque(item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone)
         for event in list(self.events):
             match event.kind, event.payload:
-                case (("served" | "wake-up"), Task() as task) if task.number in gone:
+                case (("served" | "fired" | "wake-up"), Task() as task) if task.number in gone:
                     self.drop(event)
                 case (("arrive" | "told"), (Channel() as channel, _, _)) if channel.reader.number in gone:
                     self.drop(event)

@@ -90,6 +90,7 @@ class LatePort(Protocol):
 
     def add(self, task: Task) -> None: ...  # L1
     def be_late_again(self, task: Task, late: int) -> None: ...  # L5
+    def end_firing(self, task: Task) -> None: ...  # L7
     def expect(self, task: Task) -> None: ...  # L4
     def wait(self, task: Task) -> None: ...  # L6
     def write(self, task: Task) -> bool: ...  # L3

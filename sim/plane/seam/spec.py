@@ -44,10 +44,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Outputs leave some time after the service of their record (L1-L5)."""
+    """Outputs leave some time after the service of their record (L1-L5), or are fired when they are let go (L7, L8)."""
 
     times: Law = ()  # ns; empty: they wait until they are let go
     capacity: int = 0  # with times: late records at most, at least 1; without: no bound
+    firing_ns: int = 0  # without times: what each output takes the thread, before it is written; 0: nothing
+    outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
+    yields: bool = False  # mails and markers with priority pass between two firings
+
+    def __post_init__(self) -> None:
+        """Two ways to leave would be in each other's way (L7)."""
+        if self.times and (self.firing_ns or self.yields):
+            raise ValueError("outputs that leave after a time are not fired")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.messages import reverse_line_event
 from sim.plane.kernel.text.channels.sending import forward_line_event, send
-from sim.plane.kernel.text.names import NEVER
+from sim.plane.kernel.text.names import FIRING, NEVER
+from sim.plane.kernel.text.task.late import end_firing
 from sim.plane.kernel.text.task.thread import end_service, turn
 from sim.plane.kernel.text.timers import debloat_event, flush_event
 from sim.plane.kernel.text.tree import set_leaf
@@ -45,10 +46,13 @@ def next_event(w: World, until: int) -> int:
     rank = key - (time << g.shift)
     if rank < g.tasks:
         g.stale = rank
-        if w.tasks[rank].serving == 1:
+        serving = w.tasks[rank].serving
+        if serving == 1:
             end_service(w, rank)
             if g.work_n == 0:
                 return rank
+        elif serving == FIRING:
+            end_firing(w, rank)
         wake(w, rank)
     elif rank == g.tasks:
         reverse_line_event(w)

@@ -132,7 +132,7 @@ def start(w: World) -> None:
 def hold(w: World, t: int) -> int:
     """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
     task = w.tasks[t]
-    if task.serving == 1 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
+    if task.serving > 0 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
         return 0
     task.held = 1
     become(w, t, HELD)

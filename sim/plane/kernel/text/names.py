@@ -51,6 +51,7 @@ FORGETTING = 2  # `held` of a task while it starts anew
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
 TIMED = 1  # `lag` of a task
 UNTIMED = 2
+FIRING = 2  # `serving` of a task
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 

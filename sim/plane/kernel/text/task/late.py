@@ -1,11 +1,12 @@
-"""Outputs that leave after the service of their record (L1-L6)."""
+"""Outputs that leave after the service of their record (L1-L8)."""
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.output import go_on_writing
 from sim.plane.kernel.text.draws import law
-from sim.plane.kernel.text.names import BUSY, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
+from sim.plane.kernel.text.names import BUSY, FIRING, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
+from sim.plane.kernel.text.task.counting import process_marker
 from sim.plane.kernel.text.tree import schedule
-from sim.plane.kernel.text.work import become, report, wake_between_records
+from sim.plane.kernel.text.work import append_turn, become, report, wake_between_records
 
 
 def become_late(w: World, t: int) -> None:
@@ -33,7 +34,7 @@ def set_ready(w: World, t: int, k: int) -> None:
 
 
 def write_late(w: World, t: int) -> bool:
-    """L3; False: the turn ends, HARD or with a record in hand."""
+    """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
     task = w.tasks[t]
     while True:
         if task.in_hand == 1 and task.late <= task.lag_capacity:
@@ -43,6 +44,10 @@ def write_late(w: World, t: int) -> bool:
             task.late += 1
         if task.late == 0 or not first_ready(w, t):
             break
+        if task.yields == 1 and yields_now(w, t):
+            return False
+        if task.firing_ns > 0 and begin_firing(w, t):
+            return False
         if task.lag == TIMED:
             task.lag_first += 1
             if task.lag_first == task.lag_capacity:
@@ -56,6 +61,49 @@ def write_late(w: World, t: int) -> bool:
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
         return False
     return True
+
+
+def begin_firing(w: World, t: int) -> bool:
+    """L7: the thread works for the outputs of the first late record; False: it has none."""
+    task = w.tasks[t]
+    k = task.served - task.late
+    outputs = (k + 1) * task.fired_num // task.fired_den - k * task.fired_num // task.fired_den
+    if outputs == 0:
+        return False
+    ns = outputs * task.firing_ns
+    if task.slow_num != task.slow_den:
+        ns = ns * task.slow_num // task.slow_den
+    if ns < 1:
+        ns = 1
+    become(w, t, BUSY)
+    task.serving = FIRING
+    schedule(w, t, w.g.now + ns)
+    return True
+
+
+def end_firing(w: World, t: int) -> None:
+    """L7; the turn that follows is the caller's."""
+    task = w.tasks[t]
+    task.serving = 0
+    task.late -= 1
+    if not go_on_writing(w, t):
+        become(w, t, HARD)
+
+
+def yields_now(w: World, t: int) -> bool:
+    """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
+    task = w.tasks[t]
+    if task.interrupted == 1:
+        task.interrupted = 0
+        report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+    while w.g.noted == 0 and task.urgent_head >= 0 and task.waits_for_late == 0:
+        e = task.urgent_head
+        task.urgent_head = w.elements[e].next
+        process_marker(w, w.elements[e].channel, e)
+    if w.g.noted > 0:
+        append_turn(w, t)
+        return True
+    return False
 
 
 def first_ready(w: World, t: int) -> bool:

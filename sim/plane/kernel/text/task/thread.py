@@ -19,7 +19,7 @@ def turn(w: World, t: int) -> None:
     """TURN t; one that reported a notice comes again (T10)."""
     task = w.tasks[t]
     task.listed = 0
-    if task.serving == 1 or task.held == 1:
+    if task.serving > 0 or task.held == 1:
         return
     if task.emitting == 1 and not go_on_writing(w, t):
         return
