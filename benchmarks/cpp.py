@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
-from sim.plane.kernel import jit
+from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import KernelPlane
 from sim.plane.kernel.rows import World
 from sim.plane.seam.interface import PlaneSpec
@@ -208,5 +208,5 @@ def cpp_door() -> Any:
 
 def cpp_plane(spec: PlaneSpec) -> KernelPlane:
     """A compiled plane whose kernel is the C++ one; its memory, verbs and tables are the product's."""
-    with patch.object(jit, "compiled_door", cpp_door):
+    with patch.object(machine_code, "compiled_door", cpp_door):
         return KernelPlane(spec, "compiled")

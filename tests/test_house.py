@@ -90,6 +90,7 @@ FLAT: dict[str, set[str]] = {"runtime": set(), "protocol": set(), "model": {"mod
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/kernel/jit.py",),
+    "llvmlite": ("plane/kernel/jit.py", "plane/kernel/machine_code.py"),
     "simpy": ("runtime/", "storage/"),
     "pyspark": ("sweep/spark/", "traces/"),
 }

@@ -11,7 +11,7 @@ import pytest
 
 import sim.plane
 from sim.plane import build, warm
-from sim.plane.kernel import jit
+from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import MARKER_ROOM
 from sim.plane.kernel.tables import assign, picked
 from sim.plane.kernel.text.draws import scaled
@@ -177,7 +177,7 @@ def test_an_announced_marker_without_outputs_has_left():
 
 @pytest.mark.parametrize(("environment", "reason"), [
     ({"NUMBA_DISABLE_JIT": "1"}, "disabled by NUMBA_DISABLE_JIT"),
-    ({"PYTHONPATH": "{tmp}"}, "cannot be imported"),
+    ({"PYTHONPATH": "{tmp}", "NUMBA_CACHE_DIR": "{tmp}"}, "cannot be imported"),
 ])  # fmt: skip
 def test_without_a_compiler_the_text_is_interpreted(environment, reason, tmp_path):
     """One warning, then the same results, slower."""
@@ -218,32 +218,12 @@ def test_what_is_called_cold_exists():
     assert jit.COLD <= files | functions
 
 
-def test_without_a_cache_directory_the_text_is_compiled_all_the_same():
-    """A read-only installation costs time, not the run."""
-    calls = []
-
-    class Numba:
-        @staticmethod
-        def int64(*arguments):
-            return arguments
-
-        @staticmethod
-        def njit(signature, **options):
-            calls.append(options)
-            if options.get("cache"):
-                raise RuntimeError("cannot cache function: no locator available")
-            return lambda function: function
-
-    assert "door_1" == jit.outermost(Numba, "door_1", {}).__qualname__, "what the cache goes by: another text, another name"
-    assert [True, None] == [options.get("cache") for options in calls]
-
-
 def test_warm_compiles_once():
     """Planes share one compiled door."""
     warm()
-    door = jit.compiled_door()
+    door = machine_code.compiled_door()
 
-    assert door is jit.compiled_door()
+    assert door is machine_code.compiled_door()
     assert sim.plane.build(pipe())._enter is (door or sim.plane.kernel.plane.door)
 
 

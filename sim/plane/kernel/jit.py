@@ -6,8 +6,7 @@ of its first field.  Thus a call inside the kernel passes one register and nothi
 in a tuple, cost a factor of 5 here.  What a field or a word stands for cannot overlap with any other: the loads and stores say
 so (TBAA), which is how C++ would treat members of structures.
 
-Only the outermost function can be called from Python, with integers, and is cached on disk.  Its name carries a fingerprint of the
-whole text, because numba itself would look at one file only.
+Only the outermost function can be called from Python, with integers.  `machine_code` keeps it on disk.
 """
 
 from __future__ import annotations
@@ -18,10 +17,8 @@ import hashlib
 import importlib
 import operator
 import pkgutil
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, cast, get_args, get_type_hints
@@ -33,7 +30,7 @@ from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.door import door
 from sim.plane.seam import interface, spec
 
-__all__ = ["addresses", "compiled_door", "texts"]
+__all__ = ["addresses", "compiled", "fingerprint", "texts"]
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
     "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
@@ -53,42 +50,19 @@ def texts() -> list[ModuleType]:
     return [importlib.import_module(info.name) for info in pkgutil.walk_packages(text.__path__, f"{text.__name__}.") if not info.ispkg]
 
 
-@cache
-def compiled_door() -> Callable[..., int] | None:
-    """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
-    try:
-        import numba
-    except ImportError as error:
-        warnings.warn(f"the plane runs interpreted, numba cannot be imported: {error}", RuntimeWarning, stacklevel=2)
-        return None
-    if numba.config.DISABLE_JIT:
-        warnings.warn("the plane runs interpreted, numba is disabled by NUMBA_DISABLE_JIT", RuntimeWarning, stacklevel=2)
-        return None
-    files = texts()
-    name = f"{door.__name__}_{fingerprint(files)}"
-    try:
-        return outermost(numba, name, {})  # without knowing what it calls it cannot be compiled, only found in the cache
-    except numba.core.errors.TypingError:
-        pass
+def compiled() -> Any:
+    """The kernel's door as numba compiles it, for the address of a table of addresses.  ImportError: there is no numba."""
+    import numba
+
     collecting = gc.isenabled()
     gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
     try:
-        return outermost(numba, name, callees(numba, files))
+        twin = FunctionType(door.__code__, callees(numba, texts()), door.__name__)
+        signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
+        return numba.njit(signature, error_model="numpy", nogil=True)(twin)
     finally:
         if collecting:
             gc.enable()
-
-
-def outermost(numba: Any, name: str, space: dict[str, Any]) -> Callable[..., int]:
-    """The door for use from Python, from the cache on disk or compiled, and cached if some directory can be written."""
-    twin = FunctionType(door.__code__, space, name)
-    twin.__module__, twin.__qualname__ = door.__module__, name  # what the cache goes by
-    signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
-    options = {"error_model": "numpy", "nogil": True}
-    try:
-        return numba.njit(signature, cache=True, **options)(twin)  # type: ignore[no-any-return]
-    except (RuntimeError, OSError):
-        return numba.njit(signature, **options)(twin)  # type: ignore[no-any-return]
 
 
 def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
@@ -131,10 +105,10 @@ def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def fingerprint(files: list[ModuleType]) -> str:
+def fingerprint() -> str:
     """A digest of everything that is compiled, and of how."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in (*(str(module.__file__) for module in files), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
+    for path in (*(str(module.__file__) for module in texts()), str(interface.__file__), str(spec.__file__), str(rows.__file__), __file__):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 

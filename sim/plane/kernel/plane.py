@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sim.plane.kernel import jit
+from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.assembly import as_objects, assemble, grown
 from sim.plane.kernel.conservation import check_world
 from sim.plane.kernel.restarting import counted, excess_of, place, read
@@ -35,7 +35,7 @@ class KernelPlane:
         self.spec = spec
         arrays: Any
         arrays, self.layout = assemble(spec, MARKER_ROOM)
-        enter = jit.compiled_door() if backend == "compiled" else None
+        enter = machine_code.compiled_door() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
         self._enter = enter or door
         self._horizon = int(arrays.g["horizon"][0])

@@ -1,0 +1,151 @@
+"""The kernel's machine code, kept in a file and loaded without the compiler that made it.
+
+Numba and what it imports take longer to load than many a run to simulate.  Its product is one function over integers and memory that
+needs nothing of Python: LLVM's loader, a tenth of that, is enough to run it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from sim.plane.kernel import jit
+from sim.plane.kernel.text.door import door
+from sim.whole_file import replace_file
+
+__all__ = ["compiled_door", "places"]
+
+ENTRY = "kernel_door"
+"""The name of the one function that can be called."""
+_CHECKSUM = 16  # bytes that a file begins with
+_loaded: list[Any] = []
+"""What was loaded stays as long as the process."""
+
+
+@cache
+def compiled_door() -> Callable[..., int] | None:
+    """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        _warn("numba is disabled by NUMBA_DISABLE_JIT")
+        return None
+    try:
+        from llvmlite import binding
+
+        name = f"kernel-{_key(binding)}.o"
+    except (ImportError, PackageNotFoundError) as error:
+        _warn(f"numba cannot be imported: {error}")
+        return None
+    code = next(filter(None, (_read(place / name) for place in places())), None)
+    if code is None:
+        try:
+            made = jit.compiled()
+        except ImportError as error:
+            _warn(f"numba cannot be imported: {error}")
+            return None
+        code = _machine_code(binding, made)
+        if code is None:  # this numba calls functions in another way: its own way in works always
+            return made  # type: ignore[no-any-return]
+        _keep(code, name)
+    return _loaded_door(binding, code)
+
+
+def _warn(why: str) -> None:
+    warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=3)
+
+
+def places() -> Iterator[Path]:
+    """Where machine code is looked for, and kept where it can be written: by numba's setting, beside the text, in the user's cache."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen)
+        return
+    yield Path(__file__).parent / "__pycache__"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+
+
+def _key(binding: Any) -> str:
+    """The text, the compiler, the processor: code is of use only where all of them are the same."""
+    compiler = f"{version('numba')} {version('llvmlite')} {binding.get_process_triple()}"
+    processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    return hashlib.blake2b(f"{jit.fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    """Machine code, if it is there and whole."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    code = content[_CHECKSUM:]
+    return code if content[:_CHECKSUM] == _checksum(code) else None
+
+
+def _keep(code: bytes, name: str) -> None:
+    """Where it can be; where nothing can be written every process compiles."""
+    for place in places():
+        with suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            replace_file(place / name, lambda path: path.write_bytes(_checksum(code) + code))
+            return
+
+
+def _checksum(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_CHECKSUM).digest()
+
+
+def _machine(binding: Any) -> Any:
+    """This processor, for code that is loaded into this process."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_triple(binding.get_process_triple())
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=3, codemodel="jitdefault", jit=True
+    )  # fmt: skip
+
+
+def _machine_code(binding: Any, made: Any) -> bytes | None:
+    """What numba made, as machine code without its ways in from Python and what these need.  None: it is not what we know.
+
+    Numba's functions take a place for the result and one for an exception before their own arguments.
+    """
+    module = binding.parse_assembly(made.inspect_llvm(made.signatures[0]))
+    arguments = door.__code__.co_argcount
+    public = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
+    doors = [f.name for f in public if len(list(f.arguments)) == 2 + arguments]
+    if len(doors) != 1:
+        return None
+    words = ", ".join(f"i64 %a{i}" for i in range(arguments))
+    module.link_in(binding.parse_assembly(f"""
+        declare i32 @"{doors[0]}"(ptr, ptr, {", ".join(["i64"] * arguments)})
+        define i64 @{ENTRY}({words}) {{
+            %result = alloca i64
+            %exception = alloca ptr
+            %status = call i32 @"{doors[0]}"(ptr %result, ptr %exception, {words})
+            %value = load i64, ptr %result
+            ret i64 %value
+        }}"""))  # fmt: skip
+    for function in module.functions:
+        if not function.is_declaration and function.name != ENTRY:
+            function.linkage = "internal"
+    machine = _machine(binding)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
+    if any(f.is_declaration and not f.name.startswith("llvm.") for f in module.functions):
+        return None  # it needs something of Python after all
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(binding))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _loaded.append(engine)
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + door.__code__.co_argcount))(engine.get_function_address(ENTRY))

@@ -1,0 +1,116 @@
+"""The kernel's machine code: kept where it can be, loaded without the compiler, never trusted if it is not whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.plane import warm
+from sim.plane.kernel import jit, machine_code
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where machine code is kept meanwhile."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_what_is_compiled_already_runs_without_loading_the_compiler():
+    """Numba, and SciPy that it imports, take longer to load than a short run takes."""
+    pytest.importorskip("numba")
+    warm()
+    program = "import sys; from sim.plane import warm; warm(); print([name for name in ('numba', 'scipy') if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "[]\n" == done.stdout
+
+
+def test_a_damaged_file_counts_as_none(folder):
+    """A machine that crashed, a disk that was full: what is loaded into the process is what was made."""
+    machine_code._keep(b"code", "kernel.o")
+    file = folder / "kernel.o"
+
+    assert b"code" == machine_code._read(file)
+    file.write_bytes(file.read_bytes()[:-1])
+    assert machine_code._read(file) is None
+    assert machine_code._read(folder / "none.o") is None
+
+
+def test_code_is_kept_in_the_first_place_that_can_be_written(tmp_path, monkeypatch):
+    """A read-only installation: the user's cache; nowhere at all: nothing is said, every process compiles."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(machine_code, "places", lambda: iter([tmp_path / "file" / "never", tmp_path / "cache"]))
+    machine_code._keep(b"code", "kernel.o")
+
+    assert [tmp_path / "cache" / "kernel.o"] == list(tmp_path.glob("**/*.o"))
+
+    monkeypatch.setattr(machine_code, "places", lambda: iter([tmp_path / "file" / "never"]))
+    machine_code._keep(b"code", "other.o")
+
+    assert [] == list(tmp_path.glob("**/other.o"))
+
+
+def test_the_users_setting_is_the_only_place(folder):
+    assert [folder] == list(machine_code.places())
+
+
+def test_places_without_a_setting(monkeypatch, tmp_path):
+    """Beside the text first: a wheel that is copied with its code brings it along."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    assert [Path(jit.__file__).parent / "__pycache__", tmp_path / "ckptsim"] == list(machine_code.places())
+
+
+def test_code_of_another_text_or_processor_is_not_taken(monkeypatch):
+    """The file's name says what it was made from, for what."""
+    binding = pytest.importorskip("llvmlite.binding")
+    name = machine_code._key(binding)
+
+    monkeypatch.setattr(jit, "fingerprint", lambda: "another text")
+    assert name != machine_code._key(binding)
+    monkeypatch.undo()
+    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "another processor")
+    assert name != machine_code._key(binding)
+
+
+@pytest.mark.parametrize("text", [
+    "define i32 @door(ptr %r, ptr %e, i64 %a) { ret i32 0 }",
+    "declare i32 @raise()\ndefine i32 @door(ptr %r, ptr %e, {words}) {{ %s = call i32 @raise() ret i32 %s }}",
+])  # fmt: skip
+def test_what_numba_may_make_one_day_is_called_numbas_way(text):
+    """Other arguments than we know, or a call of Python: no machine code, and the run goes on with what numba gives."""
+    binding = pytest.importorskip("llvmlite.binding")
+    words = ", ".join(f"i64 %a{i}" for i in range(machine_code.door.__code__.co_argcount))
+
+    class Made:
+        signatures = ("one",)
+
+        def inspect_llvm(self, signature):
+            return text.replace("{words}", words).replace("{{", "{").replace("}}", "}")
+
+    assert machine_code._machine_code(binding, Made()) is None
+
+
+def test_the_way_in_gives_what_the_function_gives():
+    """The place of the result is read, the arguments arrive in order."""
+    binding = pytest.importorskip("llvmlite.binding")
+    count = machine_code.door.__code__.co_argcount
+    words = ", ".join(f"i64 %a{i}" for i in range(count))
+    text = f"define i32 @door(ptr %r, ptr %e, {words}) {{ %d = sub i64 %a0, %a{count - 1} store i64 %d, ptr %r ret i32 0 }}"
+
+    class Made:
+        signatures = ("one",)
+
+        def inspect_llvm(self, signature):
+            return text
+
+    code = machine_code._machine_code(binding, Made())
+    enter = machine_code._loaded_door(binding, code)
+
+    assert 30 == enter(42, *[5] * (count - 2), 12)
