@@ -21,8 +21,8 @@ from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
 from sim.advice.trial_runner import TrialRunner
-from sim.analysis.words import bytes_text, ms_text, per_second_text
-from sim.cells.local import Watch, nobody_watches
+from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.cells.local import Watch, no_watch
 from sim.cli.console.terminal import plain
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
@@ -115,7 +115,7 @@ def _quantile(table: pd.DataFrame, quantity: str, vertex: str, share: float) -> 
 
 @contextmanager
 def _quiet(_missing: object, _tally: object) -> Iterator[Watch]:
-    yield nobody_watches
+    yield no_watch
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -28,7 +28,7 @@ from benchmarks.measure import print_table, record
 from benchmarks.process_tree import Meter
 from benchmarks.standalone import Cluster, standalone
 from sim.cells.cell import Row, timed, warm
-from sim.cells.local import Progress, each, nobody_watches
+from sim.cells.local import Progress, no_watch, run_each
 from sim.cells.plan import Cell, cells
 from sim.scenario import load
 from sim.sweep.spark.rows import rows_on
@@ -87,7 +87,7 @@ def on_spark(
 
     def sweep(name: str, chosen: Sequence[Cell]) -> None:
         begin, before = time.time(), meter.seconds()
-        rows = list(rows_on(spark, chosen, engine="compiled", watch=nobody_watches))
+        rows = list(rows_on(spark, chosen, engine="compiled", watch=no_watch))
         measured[name] = (rows, meter.seconds() - before, begin, time.time())
 
     with Meter() as meter, session(cluster.url, conf=conf) as spark:
@@ -108,7 +108,7 @@ def on_processes(jobs: int, chosen: Sequence[Cell]) -> Turn:
     """Without Spark."""
     with Meter() as meter:
         before = meter.seconds()
-        rows = [row for _, row in each(_timed, chosen, jobs=jobs)]
+        rows = [row for _, row in run_each(_timed, chosen, jobs=jobs)]
         return Turn(len(rows), meter.seconds() - before, _own_s(rows), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""ckptsim: what a checkpoint setting will do to a Flink job, before it touches production.
+"""ckptsim: predicts the effect of a checkpoint setting on a Flink job, before it touches production.
 
 >>> import sim
 >>> study = sim.load("scenarios/backpressured-shuffle.yaml")
@@ -29,7 +29,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: `import sim` and `ckptsim --help` answer in a blink."""
+    """Import on first use, so that `import sim` and `ckptsim --help` are quick."""
     if name not in _HOME:
         raise AttributeError(f"module 'sim' has no attribute {name!r}")
     from importlib import import_module

@@ -13,7 +13,7 @@ def main() -> None:
         from sim.cli import main as command
 
         command()
-    except KeyboardInterrupt:  # before the command listens to signals: what it needs takes a moment to load
+    except KeyboardInterrupt:  # before the command handles signals: its imports take a moment
         sys.stderr.write("interrupted\n")
         sys.exit(130)
 

@@ -1,4 +1,4 @@
-"""A condition as people write it: a comparison and a bound, e.g. ``< 60 s``.  Which unit the bound has is the caller's business."""
+"""A condition: a comparison and a bound, e.g. ``< 60 s``.  The caller knows the unit of the bound."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 class Condition(NamedTuple):
     comparison: str  # <=, >=, ==, !=, < or >
-    bound: str  # as it is written
+    bound: str  # as written
 
     def __str__(self) -> str:
         return f"{self.comparison} {self.bound}"
 
     def holds(self, value: float, bound: float) -> bool:
-        """Whether the value keeps the bound; both in one unit."""
+        """Whether the value keeps the bound; both in the same unit."""
         return bool(_HOLDS[self.comparison](value, bound))
 
 

@@ -1,14 +1,14 @@
-r"""Text that others wrote (names of jobs, keys of files, answers of servers), fit to be printed.
+r"""Foreign text (names of jobs, keys of files, answers of servers), made fit for printing.
 
-A terminal obeys control characters, and bidi overrides make a line read as another one: both are written out, as Python would (``\x1b``).
-Nobody reads thousands of characters of a key: what is long is shortened.
+A terminal obeys control characters, and bidi overrides reorder a line: both are escaped, as Python does (``\x1b``).  Long texts are
+shortened: nobody reads thousands of characters of a key.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["LONGEST_LINE", "Readable", "printable", "shown"]
+__all__ = ["LONGEST_LINE", "Readable", "one_line", "printable"]
 
 LONGEST_NAME = 80  # characters of one name
 LONGEST_QUOTE = 100  # ... of what stands in quotes
@@ -19,14 +19,14 @@ _WORD = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1},}}")
 _LINE = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 
 
-def shown(text: object, longest: int = LONGEST_NAME) -> str:
-    """A name in one line."""
+def one_line(text: object, longest: int = LONGEST_NAME) -> str:
+    """A name on one line, shortened."""
     beginning = str(text)[: 4 * longest]  # enough to know that it is cut
     return _cut(_escaped(" ".join(beginning.split())), longest)
 
 
 def printable(text: object) -> str:
-    """A whole message, or several lines."""
+    """A message of any number of lines, with long quotes, words and lines shortened."""
     lines = _escaped(str(text)[: 100 * LONGEST_LINE].replace("\t", " "), kept="\n")
     lines = _QUOTE.sub(lambda quote: f"'{_cut(quote[0][1:-1], LONGEST_QUOTE)}'", lines)
     lines = _WORD.sub(lambda word: _cut(word[0], LONGEST_WORD), lines)
@@ -34,7 +34,7 @@ def printable(text: object) -> str:
 
 
 class Readable(Exception):  # noqa: N818 - a mixin: what carries it is named an error
-    """An error whose message may hold what others wrote."""
+    """An error whose message may hold foreign text."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -47,7 +47,7 @@ def _escaped(text: str, kept: str = "") -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Beginning and end of what is too long: a path tells most by its end."""
+    """The text, or its beginning and end if it is too long: the end of a path says most."""
     if len(text) <= longest:
         return text
     end = longest // 4

@@ -1,7 +1,7 @@
-"""Tables for spreadsheets, which take a cell that begins like a formula for one, and run it.
+"""Tables for spreadsheets, which run a cell that begins like a formula.
 
 OWASP ("CSV Injection") advises a quote before such a cell.  Two cases need more.  A spreadsheet that separates cells by semicolons
-splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped` could not tell which it was.
+splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped` could not restore it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["escaped", "unescaped", "write_csv"]
 
-_FORMULA = "'*[^\\S;\t\r\n]*[-=+@\uff1d\uff0b\uff0d\uff20]"  # some spreadsheets take full-width signs for the usual ones
+_FORMULA = "'*[^\\S;\t\r\n]*[-=+@\uff1d\uff0b\uff0d\uff20]"  # some spreadsheets accept full-width signs
 _BEGINNING = rf"(?:\A(?=QUOTE{_FORMULA}|QUOTE'*[\t\r\n\0])|(?<=[;\t\r\n])(?=QUOTE{_FORMULA}))"
 _PLAIN = re.compile(_BEGINNING.replace("QUOTE", ""))
 _QUOTED = re.compile(_BEGINNING.replace("QUOTE", "'") + "'")
@@ -25,18 +25,18 @@ _NUMBER = re.compile(r"'*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def write_csv(table: pd.DataFrame, path: Path, **options: Any) -> None:
-    """Numbers stay numbers, also those in a column of text; a quote stands before text that would be a formula."""
+    """Write the table.  Numbers stay numbers, also in a column of text; text that looks like a formula gets a quote in front."""
     safe = table.rename(columns=escaped)
-    for column in safe.select_dtypes(exclude=["number", "bool", "datetime"]).columns:  # text has several kinds
+    for column in safe.select_dtypes(exclude=["number", "bool", "datetime"]).columns:  # pandas has several types for text
         safe[column] = safe[column].astype(object).map(escaped)
     replace_file(path, lambda partial: safe.to_csv(partial, index=False, **options))
 
 
 def unescaped(text: str) -> str:
-    """As it was before `write_csv`."""
+    """The text before `write_csv` escaped it."""
     return text if _NUMBER.fullmatch(text) else _QUOTED.sub("", text)
 
 
 def escaped(value: object) -> Any:
-    """No formula, if it is text."""
+    """The value with a quote in front if it is text that looks like a formula."""
     return value if not isinstance(value, str) or _NUMBER.fullmatch(value) else _PLAIN.sub("'", value)

@@ -100,7 +100,7 @@ def parse_duration(text: object) -> int:
     if unit not in DURATIONS:
         hint = f"write '{_ALIASES[unit]}' instead of '{unit}'" if unit in _ALIASES else f"units of time are {', '.join(DURATIONS)}"
         raise UnitError(f"{_quoted(text)} is no duration: {hint}")
-    return _whole(number * DURATIONS[unit], text, "nanoseconds")
+    return _integer(number * DURATIONS[unit], text, "nanoseconds")
 
 
 def parse_size(text: object) -> int:
@@ -108,18 +108,18 @@ def parse_size(text: object) -> int:
     number, unit, per = _split(text, "a size", "'32 KiB' or '400 B'")
     if per:
         raise UnitError(f"{_quoted(text)} is a rate; a size was expected: write '32 KiB' or '400 B'")
-    return _whole(number * _bytes_unit(unit, text), text, "bytes")
+    return _integer(number * _bytes_unit(unit, text), text, "bytes")
 
 
 def parse_byte_rate(text: object) -> int:
     """``"200 MB/s"``, ``"10 Gbit/s"`` -> bytes per second (a whole number, at least 1)."""
     number, unit, per = _split(text, "a byte rate", "'200 MB/s'")
     if not per:
-        raise UnitError(f"{_quoted(text)} is not per second; a byte rate was expected: write '{_shown(text)}/s'")
+        raise UnitError(f"{_quoted(text)} is not per second; a byte rate was expected: write '{_stripped(text)}/s'")
     if per != "s":
         raise UnitError(f"{_quoted(text)}: byte rates are per second: write '200 MB/s'")
     factor = _BITS[unit] if unit in _BITS else Fraction(_bytes_unit(unit, text))
-    rate = _whole(number * factor, text, "bytes per second")
+    rate = _integer(number * factor, text, "bytes per second")
     if rate == 0:
         raise UnitError("a byte rate of 0 never ends: write 'unlimited' or at least '1 B/s'")
     return rate
@@ -131,7 +131,7 @@ def parse_rate(text: object) -> Fraction | None:
         return None
     number, unit, per = _split(text, "a rate", "'500/s', '20k/s' or 'unlimited'")
     if not per:
-        raise UnitError(f"a rate is per second: write '{_shown(text)}/s'" if unit in _COUNTS else _no_rate(text))
+        raise UnitError(f"a rate is per second: write '{_stripped(text)}/s'" if unit in _COUNTS else _no_rate(text))
     if per not in _PER or unit not in _COUNTS:
         raise UnitError(_no_rate(text))
     rate = number * _COUNTS[unit] / _PER[per]
@@ -155,15 +155,15 @@ def parse_count(text: object) -> int:
     number, unit, per = _split(text, "a number of records", "6900 or '20k'", bare=True)
     if per or unit not in _COUNTS:
         raise UnitError(f"{_quoted(text)} is no number of records: write 6900 or '20k'")
-    return _whole(number * _COUNTS[unit], text, "records")
+    return _integer(number * _COUNTS[unit], text, "records")
 
 
 def parse_number(text: object) -> Fraction:
     """``3``, ``0.25``, ``"1/3"`` -> the exact number, not negative."""
-    shown = _shown(text)
-    if isinstance(text, bool) or not _NUMBER.fullmatch(shown) or shown.endswith("/0"):
+    stripped = _stripped(text)
+    if isinstance(text, bool) or not _NUMBER.fullmatch(stripped) or stripped.endswith("/0"):
         raise UnitError(f"{_quoted(text)} is no number: write 3, 0.25 or 1/3")
-    number = Fraction(shown)
+    number = Fraction(stripped)
     if number < 0:
         raise UnitError(f"{_quoted(text)} is negative: write a number from 0 on")
     return number
@@ -249,12 +249,12 @@ def format_number(number: Fraction | int) -> str:
 
 def _split(text: object, what: str, example: str, *, bare: bool = False) -> tuple[Fraction, str, str]:
     """(number, unit, per what) of a quantity, or the reason why it is none."""
-    shown = _shown(text)
+    stripped = _stripped(text)
     if isinstance(text, bool) or text is None or isinstance(text, (Mapping, list, tuple)):
         raise UnitError(f"{what} was expected: write {example}")
-    if re.fullmatch(r"[+-]?\.?(nan|inf|infinity)\b.*", shown, re.IGNORECASE):
+    if re.fullmatch(r"[+-]?\.?(nan|inf|infinity)\b.*", stripped, re.IGNORECASE):
         raise UnitError(f"{_quoted(text)} is not a finite number; {what} was expected: write {example}")
-    match = _QUANTITY.fullmatch(shown)
+    match = _QUANTITY.fullmatch(stripped)
     if match is None:
         raise UnitError(f"{_quoted(text)} is not {what}: write {example}")
     number, unit, per = match.groups()
@@ -276,7 +276,7 @@ def _no_rate(text: object) -> str:
     return f"{_quoted(text)} is no record rate: write '500/s', '20k/s', '1.5M/s', '30/min' or 'unlimited'"
 
 
-def _whole(value: Fraction, text: object, what: str) -> int:
+def _integer(value: Fraction, text: object, what: str) -> int:
     if value.denominator != 1:
         raise UnitError(f"{_quoted(text)} is no whole number of {what}")
     if value > LARGEST:
@@ -315,20 +315,20 @@ def _exact(value: Fraction) -> str | None:
     return digits if not places else f"{digits[:-places]}.{digits[-places:]}"
 
 
-def _shown(text: object) -> str:
+def _stripped(text: object) -> str:
     return str(text).strip()
 
 
 def _quoted(text: object) -> str:
-    shown = _shown(text)
-    return f"'{shown if len(shown) <= 40 else shown[:37] + '...'}'"
+    stripped = _stripped(text)
+    return f"'{stripped if len(stripped) <= 40 else stripped[:37] + '...'}'"
 
 
-def _parse_flink(text: object, units: Mapping[int, tuple[str, ...]], wanted: str) -> int:
+def _parse_flink(text: object, units: Mapping[int, tuple[str, ...]], expected: str) -> int:
     match = None if isinstance(text, bool) else re.fullmatch(r"\s*([0-9]+)\s*([a-zµ]*)\s*", str(text).lower())
     scale = next((scale for scale, labels in units.items() if match and match[2] in labels), None)
     if match is None or scale is None:
-        raise UnitError(f"'{text}' is not {wanted}")
+        raise UnitError(f"'{text}' is not {expected}")
     if (value := int(match[1]) * scale) > LARGEST:
         raise UnitError(f"'{text}' is too large")
     return value

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place, brought to the disk, renamed."""
+"""Files written as a whole or not at all: prepared next to their place, brought to the disk, renamed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 __all__ = ["NotKeptError", "is_abandoned", "kept_in", "partial_of", "remove_partials", "replace_file", "replace_text"]
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
-_ABANDONED_S = 60.0  # nothing was added for so long: whoever writes there may be on another machine, where we see no process
-LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system takes 255 bytes
+_ABANDONED_S = 60.0  # an unchanged partial file this old is abandoned: its process may be on another machine, invisible here
+LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system allows 255 bytes
 
 
 class NotKeptError(RuntimeError):
-    """A disk that is full or gone, a folder that nobody may write to any more; one line."""
+    """The disk is full or gone, or the folder is read-only; one line."""
 
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """NotKeptError if what is written meanwhile cannot be."""
+    """NotKeptError: a write in this block failed."""
     try:
         yield
     except OSError as error:
@@ -32,12 +32,12 @@ def kept_in(folder: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """`write` fills a file beside `path` that then takes its place.  If it cannot (a full disk, Ctrl-C), what was there before stays.
+    """`write` fills a file next to `path`, which then replaces it.  If that fails (a full disk, Ctrl-C), the old file stays.
 
-    A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no older content: it is written to.
+    A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no old content: it is written directly.
     OSError: its file name is `path`.
     """
-    if path.exists() and not path.is_file():  # asked of the path itself: that of a pipe behind /dev/stdout leads nowhere
+    if path.exists() and not path.is_file():  # the path itself decides: the target of a pipe behind /dev/stdout does not exist
         write(path)
         return
     target = Path(os.path.realpath(path))
@@ -59,23 +59,23 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """As UTF-8."""
+    """Write text as UTF-8."""
     replace_file(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
 def partial_of(path: Path) -> Path:
-    """Beside a file or folder: where this process prepares it."""
+    """The path next to a file or folder where this process prepares it."""
     return path.with_name(f".{path.name[:LONGEST_NAME]}.{os.getpid()}.tmp")
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether it was prepared by a process that is gone from this machine."""
+    """Whether the process that prepared it is gone from this machine."""
     match = _PARTIAL.fullmatch(path.name)
     return match is not None and not _runs(int(match[1]))
 
 
 def remove_partials(folder: Path) -> None:
-    """What killed processes left in a folder when they could not rename it any more: files, and folders of files."""
+    """Remove partial files and folders of killed processes."""
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
             if is_abandoned(path) and time.time() - path.lstat().st_mtime > _ABANDONED_S:

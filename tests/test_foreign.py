@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sim.foreign import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, Readable, printable, shown
+from sim.foreign import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, Readable, one_line, printable
 from sim.recordings import RecordingError
 from sim.scenario.text.problems import Problem, ScenarioError
 
@@ -18,7 +18,7 @@ from sim.scenario.text.problems import Problem, ScenarioError
 )  # fmt: skip
 def test_what_a_terminal_would_obey_is_written_out(text, told):
     """Colours, bidi overrides, marks without width, half characters; letters of any language stay."""
-    assert told == shown(text)
+    assert told == one_line(text)
 
 
 def test_lines_of_a_message_stay():
@@ -28,12 +28,12 @@ def test_lines_of_a_message_stay():
 
 def test_names_are_shortened():
     """Beginning and end stay."""
-    name = shown("begin" + "x" * 4000)
+    name = one_line("begin" + "x" * 4000)
 
     assert 80 == len(name)
     assert name.startswith("beginxx")
-    assert 30 == len(shown("y" * 31, 30))
-    assert "y" * 30 == shown("y" * 30, 30)
+    assert 30 == len(one_line("y" * 31, 30))
+    assert "y" * 30 == one_line("y" * 30, 30)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_megabyte_takes_no_time():
     begun = time.process_time()
     for text in ("'" * 10**6, "x" * 10**6, "' " * 10**6, "\x1b" * 10**6, "a 'b" * 10**6):
         printable(text)
-        shown(text)
+        one_line(text)
 
     assert time.process_time() - begun < 1
 

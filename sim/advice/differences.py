@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.advice.judgement import MEASURED, Trials
 from sim.analysis.intervals import half_width
-from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
+from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
 
 __all__ = ["Difference", "differences"]
 

@@ -17,8 +17,8 @@ from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
 from sim.advice.unknowns import Unknown, plausible
+from sim.analysis.number_texts import NONE
 from sim.analysis.section import Section
-from sim.analysis.words import NONE
 from sim.scenario import ScenarioError
 from sim.sweep.file.design import Point
 from sim.sweep.file.quantity import Quantity, QuantityError

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from sim.advice.differences import differences
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.race import Race
+from sim.analysis.number_texts import bytes_text, change_text, ms_text
 from sim.analysis.section import Section
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
-from sim.analysis.words import bytes_text, change_text, ms_text
 from sim.units import parse_duration
 
 __all__ = [

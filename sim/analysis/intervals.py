@@ -1,4 +1,4 @@
-"""Confidence intervals of means over replications, which are independent (Law, Simulation Modeling and Analysis, chapter 9)."""
+"""Confidence intervals of means over independent replications (Law, Simulation Modeling and Analysis, chapter 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bootstrap: observations drawn again with replacement, to see what chance does to a result (Efron 1979)."""
+"""Bootstrap: observations resampled with replacement, to measure the effect of chance on a result (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ __all__ = ["resamples"]
 
 
 def resamples(count: int, *, times: int = 1000, seed: int) -> npt.NDArray[np.int64]:
-    """A row per sample: the places of its `count` observations.  The same seed gives the same samples."""
+    """A row per sample: the indices of its `count` observations.  The same seed gives the same samples."""
     return np.random.default_rng(seed).integers(count, size=(times, count))

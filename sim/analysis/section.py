@@ -1,4 +1,4 @@
-"""A table as a terminal, a notebook or a file shows it: a title, names of columns, and cells that are texts already."""
+"""A table for a terminal, a notebook or a file: a title, names of columns, and cells as text."""
 
 from __future__ import annotations
 

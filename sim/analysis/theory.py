@@ -1,7 +1,7 @@
-"""Closed forms for the time between checkpoints, beside which a simulated optimum can be held.  All times in one unit of the caller's.
+"""Closed formulas for the time between checkpoints, to compare with a simulated optimum.  All times share any unit.
 
-`cost`: processing lost to one checkpoint; `mtbf`: mean time between failures, which come at random.  They know neither queues nor
-recovery that depends on load; the simulation does.
+`cost`: processing time lost to a checkpoint; `mtbf`: mean time between random failures.  The formulas know neither queues nor recovery
+that depends on load; the simulation does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recordings -> the constants of their environment, and whether these hold for recordings they were not estimated from.
+"""Recordings -> the constants of their environment, and whether these hold for other recordings.
 
 The command `calibrate` calls it.  It knows predictions as tables, and simulates nothing itself.
 """

@@ -1,8 +1,8 @@
-"""Do the constants hold for recordings they were not estimated from?  Leave one out, estimate again, predict it.
+"""Do the constants hold for other recordings?  Leave a recording out, estimate again, predict it.
 
-For each recording there are three sets of constants: from all recordings, from all but this one, and from all families but its own;
-a constant that no other family tells is taken from all but this recording, and one that no other recording tells stays as it was.
-Estimating costs nothing; simulating is left to the caller, who is asked for each different run once.
+For each recording there are three sets of constants: from all recordings, from all others, and from all other families.
+A constant that no other family tells comes from all other recordings.  One that no other recording tells keeps its default.
+Estimating is cheap; the caller simulates, each different run once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sim.validation.summary import summary
 __all__ = ["WAYS", "Fit", "RecordingVotes", "Run", "errors", "fits", "runs", "sources"]
 
 WAYS = ("all", "without the recording", "without the family")
-"""From which recordings the constants of a prediction come."""
+"""The recordings that the constants of a prediction come from."""
 
 _FAMILY, _RECORDING, _DEFAULT = "the other families", "the other recordings of its family", "no recording"
 
 
 class RecordingVotes(NamedTuple):
-    """What one recording says of the constants."""
+    """The constants that a recording tells."""
 
     recording: str
     family: str
@@ -37,22 +37,22 @@ class RecordingVotes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The constants for one recording, each way, and where those of the last way come from."""
+    """The constants for a recording, each way, and the sources of the last way."""
 
     recording: str
     overheads: tuple[Overheads, Overheads, Overheads]  # in the order of WAYS
-    sources: Mapping[str, str]  # by constant
+    sources: Mapping[str, str]  # constant -> source
 
 
 class Run(NamedTuple):
-    """One prediction: of this recording, by its place in the list, with these constants."""
+    """A prediction: the recording's index in the list, and the constants."""
 
     place: int
     overheads: Overheads
 
 
 def fits(votes: Sequence[RecordingVotes], default: Overheads | None = None) -> list[Fit]:
-    """For each recording, in their order."""
+    """A fit per recording, in their order."""
     everything = calibrated(estimates([vote.votes for vote in votes], default=default), default)
     return [_fit(votes, i, everything, default) for i in range(len(votes))]
 
@@ -62,7 +62,7 @@ def _fit(votes: Sequence[RecordingVotes], left_out: int, everything: Overheads, 
     others = [vote.votes for i, vote in enumerate(votes) if i != left_out]
     strangers = [vote.votes for vote in votes if vote.family != this.family]
     sources = {name: _source(name, others, strangers) for name in CONSTANTS}
-    # one voice is enough here: the default may come from the very recording that is left out
+    # a single vote is enough: the default may come from the very recording that is left out
     by_source = {
         _DEFAULT: estimates([], default=default),
         _RECORDING: estimates(others, at_least=1, default=default),
@@ -79,14 +79,14 @@ def _source(name: str, others: Iterable[Votes], strangers: Iterable[Votes]) -> s
 
 
 def runs(fitted: Sequence[Fit]) -> list[Run]:
-    """Every prediction that is needed, once: constants are equal to the precision they are stated with."""
+    """Every necessary prediction, without duplicates: equal constants share one."""
     return list(dict.fromkeys(Run(i, overheads) for i, fit in enumerate(fitted) for overheads in fit.overheads))
 
 
 def errors(fitted: Sequence[Fit], predicted: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
-    """Per quantity: recordings, rows, and for each of WAYS the median and the 90 % quantile of the error (`judgement.summary`).
+    """Per quantity: recordings, rows, and for each of WAYS the median and the 90 % quantile of the error (`summary.summary`).
 
-    `predicted`: the truth tables of `runs`; recordings that could not be predicted are left out.
+    `predicted`: the truth tables of `runs`; recordings without a prediction are left out.
     """
     ways = []
     for k in range(len(WAYS)):
@@ -97,6 +97,6 @@ def errors(fitted: Sequence[Fit], predicted: Mapping[Run, pd.DataFrame]) -> pd.D
 
 
 def sources(fitted: Sequence[Fit]) -> list[tuple[str, str, int]]:
-    """(constant, where it came from without the family, for how many recordings)."""
+    """(constant, its source without the family, number of recordings)."""
     counted = {name: Counter(fit.sources[name] for fit in fitted) for name in CONSTANTS}
     return [(name, source, count) for name, counts in counted.items() for source, count in counts.most_common()]

@@ -1,4 +1,4 @@
-"""The file of an environment: every constant with its value, how sure it is, what it is and how it was estimated."""
+"""The file of an environment: every constant with its value, its confidence, its meaning and its estimator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from sim.calibration.estimate import Estimate
 from sim.calibration.estimators import CONSTANTS
-from sim.foreign import LONGEST_LINE, shown
+from sim.foreign import LONGEST_LINE, one_line
 from sim.model.scenario import Overheads
 from sim.units import format_duration
 
@@ -15,8 +15,8 @@ __all__ = ["environment_text"]
 
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
-    """What `sim.scenario.environment.load` reads; `about`: lines for its head."""
-    lines = [f"# {shown(line, LONGEST_LINE)}".rstrip() for line in about]
+    """The text that `sim.scenario.environment.load` reads; `about`: lines for its head."""
+    lines = [f"# {one_line(line, LONGEST_LINE)}".rstrip() for line in about]
     lines += [
         "# A constant is the median over recordings of each recording's median; the interval holds 95 % of the medians of recordings drawn",
         "# again with replacement. To half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above.",

@@ -1,7 +1,7 @@
-"""Recordings -> the constants of their environment: robust medians, how sure they are, and what no recording tells.
+"""Recordings -> the constants of their environment: robust medians with intervals, and the constants that no recording tells.
 
-Each recording has one vote per constant, the median of what it shows, however often it shows it; the constant is the median of the
-votes.  The interval holds 95 % of the medians of votes drawn again with replacement (bootstrap, Efron 1979).  Nothing is simulated.
+Each recording has one vote per constant: the median of its samples, however many they are.  The constant is the median of the votes.
+The interval holds 95 % of the medians of resampled votes (bootstrap, Efron 1979).  Nothing is simulated.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from sim.recordings.source.lab.recording import Recording
 __all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_ms", "votes"]
 
 AT_LEAST = 2
-"""So many recordings must tell a constant: one says nothing of how sure it is."""
+"""Least number of recordings that tell a constant: a single one gives no confidence."""
 _TAIL_PERCENT = 2.5  # on each side of the interval
 
 Votes = Mapping[str, float]
-"""What one recording says of each constant it tells [ms]."""
+"""Constant -> vote of a recording [ms]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One constant."""
+    """The estimate of a constant."""
 
-    value_ms: float  # to the precision of `rounded_ms`
-    recordings: int  # that tell it
-    low_ms: float | None = None  # the interval; None: kept
+    value_ms: float  # with the precision of `rounded_ms`
+    recordings: int  # number of recordings that tell it
+    low_ms: float | None = None  # the interval; None: the default is kept
     high_ms: float | None = None
-    kept: bool = False  # too few recordings tell it: the default stays
+    kept: bool = False  # True: too few recordings tell it, so the default stays
 
 
 def votes(recording: Recording) -> dict[str, float]:
-    """What a recording says of each constant [ms]; those it does not tell are missing."""
+    """Constant -> vote of a recording [ms]; constants that it does not tell are missing."""
     medians = {name: float(np.median(samples)) for name, constant in CONSTANTS.items() if (samples := constant.samples_ms(recording))}
     included = {name: constant.includes for name, constant in CONSTANTS.items() if constant.includes}
     alone = {name: medians[name] - medians[other] for name, other in included.items() if name in medians and other in medians}
@@ -46,7 +46,7 @@ def votes(recording: Recording) -> dict[str, float]:
 
 
 def estimates(votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None) -> dict[str, Estimate]:
-    """Every constant, from the votes of all recordings."""
+    """Constant -> estimate, from the votes of all recordings."""
     default = default or Overheads()
     found = {}
     for name in CONSTANTS:
@@ -60,13 +60,13 @@ def estimates(votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST,
 
 
 def calibrated(found: Mapping[str, Estimate], default: Overheads | None = None) -> Overheads:
-    """The constants as a run takes them; what was not told stays as it was."""
+    """The overheads of a run; constants without votes keep their default."""
     constants = {f"{name}_ns": round(estimate.value_ms * 10**6) for name, estimate in found.items() if not estimate.kept}
     return replace(default or Overheads(), **constants)
 
 
 def rounded_ms(value_ms: float) -> float:
-    """To what can be told apart: half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above; nothing is negative."""
+    """Rounded to distinguishable values: 0.5 ms below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above.  At least 0."""
     step = next((step for limit, step in ((20, 0.5), (100, 1), (1000, 10)) if value_ms < limit), 100)
     return max(0.0, round(value_ms / step) * step)
 

@@ -1,8 +1,7 @@
-"""What one recording says of each constant of its environment: differences of recorded times, nothing simulated.
+"""Samples of the constants of an environment in a recording: differences of recorded times, nothing simulated.
 
-A recording shows a constant many times or never.  What an estimator takes for granted is the configuration: latencies and bandwidths
-of storage, delays asked for, the interval.  Whatever else took time there is the environment's.  How many recordings become one
-value is `estimate`'s business.
+A recording shows a constant many times or never.  Estimators rely on the configuration: latencies and bandwidths of storage, requested
+delays, the interval.  The remaining time belongs to the environment.  `estimate` makes a value of the samples of several recordings.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ __all__ = ["CONSTANTS", "Constant"]
 
 
 class Constant(NamedTuple):
-    """A field of `Overheads` without `_ns`."""
+    """A field of `Overheads` without `_ns`, and its estimator."""
 
     what: str
     how: str
     samples_ms: Callable[[Recording], list[float]]
-    includes: str = ""  # another constant that is in the samples: what the recording says of that one is taken off
+    includes: str = ""  # another constant within the samples: this recording's vote for it is subtracted
 
 
 def _trigger(recording: Recording) -> list[float]:
@@ -42,7 +41,7 @@ def _acknowledge(recording: Recording) -> list[float]:
 
 
 def _file(recording: Recording) -> list[float]:
-    """Per file of aligned snapshots in heap memory: those of other kinds do more in their asynchronous phase than write files."""
+    """Per file, from aligned snapshots in heap memory: other snapshots do more than write files in their asynchronous phase."""
     storage, rows = recording.config.fs, _settled(recording)
     if storage.slow_prob or recording.config.flink.get("state.backend.type", "hashmap") != "hashmap":
         return []
@@ -57,7 +56,7 @@ def _file(recording: Recording) -> list[float]:
 
 
 def _complete(recording: Recording) -> list[float]:
-    """Where the next checkpoint was due already, or is due a pause after this one."""
+    """From checkpoints whose successor was due already, or is due a pause later."""
     interval_ms, pause_ms = _duration_ms(recording, "interval"), _duration_ms(recording, "min-pause")
     if interval_ms is None or str(recording.config.flink.get("execution.checkpointing.max-concurrent-checkpoints", 1)) != "1":
         return []
@@ -71,7 +70,7 @@ def _complete(recording: Recording) -> list[float]:
 
 
 def _notify(recording: Recording) -> list[float]:
-    """At tasks that are soon done with a record: others hear of it when they are."""
+    """From tasks that are soon done with a record: others notice only when they are."""
     completions = recording.event_table("complete")
     if completions.empty or "start" not in completions:
         return []
@@ -82,7 +81,7 @@ def _notify(recording: Recording) -> list[float]:
 
 
 def _first_trigger(recording: Recording) -> list[float]:
-    """Flink 2.x triggers when the first task runs, in vain, and again when all do; seldom the first attempt comes through."""
+    """Flink 2.x triggers when the first task runs, in vain, and again when all run.  The first attempt seldom succeeds."""
     refused = recording.checkpoints.counts.get("failed", 0) - sum(point.status == "FAILED" for point in recording.checkpoints.list)
     pause_ms = _duration_ms(recording, "min-pause") or 0
     submitted = recording.event_table("submit")
@@ -93,7 +92,7 @@ def _first_trigger(recording: Recording) -> list[float]:
 
 
 def _close(recording: Recording) -> list[float]:
-    """From the last thing an operator waits for, its last completion or the end of those before it, to its own end."""
+    """From the last event that an operator waits for (its last completion, or the end of those before it) to its own end."""
     if recording.final_state != "FINISHED":
         return []
     closed = {node: float(rows["t"].max()) for kind in ("close", "source_close") for node, rows in _by_node(recording, kind)}
@@ -119,7 +118,7 @@ def _restart(recording: Recording) -> list[float]:
 
 
 def _deploy(recording: Recording) -> list[float]:
-    """Tasks without keyed state alone: the others log their start when they have read their state."""
+    """From tasks without keyed state: others log their start after reading their state."""
     times, starts = _failure_ms(recording), recording.event_table("init_state")
     if times is None or starts.empty:
         return []
@@ -133,9 +132,9 @@ def _start(recording: Recording) -> list[float]:
 
 
 def _flusher(recording: Recording) -> list[float]:
-    """A source that never waits has in its outputs what is due since its last flush; so many whole periods lie between two of those.
+    """The flush interval of a source that never waits.  Its outputs hold the records since its last flush; flushes are whole periods apart.
 
-    What exceeds the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it looks like none.
+    An excess over the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it is invisible.
     """
     timeout_ms = parse_flink_duration(str(recording.config.flink.get(_TIMEOUT, FIXED_OPTIONS[_TIMEOUT]))) / 10**6
     rates = {node.id: node.rate * node.record_bytes / 1000 for node in recording.config.nodes if node.rate * timeout_ms >= _FINE * 1000}
@@ -203,16 +202,16 @@ CONSTANTS: dict[str, Constant] = {
         "in-flight data of sources that never wait, at one unaligned checkpoint after the other", _flusher,
     ),
 }  # fmt: skip
-"""By field of `Overheads` without `_ns`, in the order of a checkpoint's and a job's life."""
+"""Field of `Overheads` without `_ns` -> constant, in the order of a checkpoint's and a job's life."""
 
 
-# ---------------------------------------------------------------------------------------------- what several look at
+# ---------------------------------------------------------------------------------------------- shared by several
 
 _QUICK_US = 1000
 _DELAY = "restart-strategy.fixed-delay.delay"
 _TIMEOUT = "execution.buffer-timeout.interval"
-_FINE = 10  # records per timeout, for bytes to tell the time
-_MOST = 0.9  # of the checkpoints
+_FINE = 10  # records per timeout that make bytes a clock
+_MOST = 0.9  # share of the checkpoints
 
 
 class _Failure(NamedTuple):
@@ -224,7 +223,7 @@ class _Failure(NamedTuple):
 
 
 def _failure_ms(recording: Recording) -> _Failure | None:
-    """The times of a failure, if the job failed once; a status keeps its last time only."""
+    """The times of a failure, if the job failed once: a status keeps its last time only."""
     failed, times = recording.event_table("fail_injected"), recording.job.timestamps
     restarting, running = times.get("RESTARTING", 0), times.get("RUNNING", 0)
     if len(failed) != 1 or not failed["t"].iloc[0] < restarting <= running:
@@ -233,13 +232,13 @@ def _failure_ms(recording: Recording) -> _Failure | None:
 
 
 def _periodic(recording: Recording) -> list[Checkpoint]:
-    """Completed, without the first: it meets a job that is still starting."""
+    """Completed checkpoints without the first, which meets a starting job."""
     first = min((point.id for point in recording.checkpoints.list), default=0)
     return [point for point in recording.checkpoints.list if point.id > first and point.status == "COMPLETED" and not point.is_savepoint]
 
 
 def _settled(recording: Recording) -> pd.DataFrame:
-    """Acknowledgements of these checkpoints by tasks that had not finished."""
+    """Acknowledgements of these checkpoints by unfinished tasks."""
     rows = recording.subtasks_table()
     done = rows["id"].isin([point.id for point in _periodic(recording)]) & (rows["status"] == "completed")
     return rows[done & (rows["start_delay"] >= 0) & (rows["checkpointed_size"] > 0)]
@@ -270,5 +269,5 @@ def _duration_ms(recording: Recording, option: str) -> float | None:
 
 
 def _may_turn_unaligned(config: Configuration) -> bool:
-    """Then the asynchronous phase also waits for barriers in output queues and for the writer of in-flight data."""
+    """Whether the asynchronous phase also waits for barriers in output queues and for the writer of in-flight data."""
     return str(config.flink.get("execution.checkpointing.unaligned.enabled", "false")).lower() == "true"

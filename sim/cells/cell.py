@@ -1,4 +1,4 @@
-"""One cell -> one row: simulate, summarise, let go of the tables.  An error is a row too, so that a sweep goes on."""
+"""A cell -> a row: simulate, summarise, drop the tables.  An error becomes a row too, so that a sweep goes on."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ Row = dict[str, Any]
 
 
 def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
-    """What a cell gives; no wall times, so that all runners give the same bytes."""
+    """The row of a cell; without wall times, so that all runners give the same bytes."""
     try:
         from sim.runtime.run.simulate import simulate
 
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other cells do not suffer
+    except Exception as error:  # noqa: BLE001 - any error: the other cells still run
         return {"cell": cell.id, "status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
 
 
 def timed(
     cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True, attempt: int = 0
 ) -> Row:
-    """An outcome and where it comes from."""
+    """An outcome with its host, time and attempt."""
     cpu_s, wall_s = time.process_time(), time.monotonic()
     row = outcome(cell, engine, progress, check=check)
     return row | {
@@ -50,12 +50,12 @@ def timed(
 
 
 def died(cell: Cell) -> Row:
-    """The row of a cell that takes its worker with it, alone as well."""
+    """The row of a cell that kills its worker, even alone."""
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
 def pooled(scenario: Scenario, runs: Sequence[Tables]) -> Summary:
-    """Replications of one strategy as one row."""
+    """A summary over the replications of a strategy."""
     committers = [vertex.name for vertex in scenario.job.vertices if vertex.committer_of]
     return summarize(runs, edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9, without_records=committers)
 
@@ -66,7 +66,7 @@ def edges(scenario: Scenario) -> list[tuple[str, str]]:
 
 
 def warm(engine: Engine = "compiled") -> None:
-    """Load, and compile, what every cell needs, once per worker: it takes longer than short cells.  Forked workers inherit it."""
+    """Load and compile the code of all cells, once per worker: it takes longer than a short cell.  Forked workers inherit it."""
     from importlib import import_module
 
     import_module("sim.runtime.run.simulate")
@@ -89,7 +89,7 @@ def _columns(result: Result, check: bool) -> Row:
 
 
 def _where(error: Exception) -> str:
-    """The innermost line of ours, and the moment: what a report of this mistake of ours needs."""
+    """The innermost line of our code, and the simulated time: a bug report needs both."""
     frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
     place = f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"
     return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"

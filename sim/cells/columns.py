@@ -1,4 +1,4 @@
-"""The columns of a sweep's rows: one type each, whatever the first rows hold, so that any part of a sweep can be read with any other."""
+"""The columns of a sweep's rows, each of a fixed type: so any part of a sweep can be read with any other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
 
 
 def _meanings(kind: type, prefix: str = "") -> dict[str, str]:
-    """What the fields say of themselves."""
+    """Column -> meaning, from the annotations of the fields."""
     hints = get_type_hints(kind, include_extras=True)
     annotated = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
     return {prefix + name: _PARTS.get(prefix, "") + get_args(hint)[1] for name, hint in annotated.items()}
@@ -43,7 +43,7 @@ OUTCOME: dict[str, pa.DataType] = {
     **_of(Path, "tail_"),
     **_of(Consequences),
 }
-"""What a cell gives: the same bytes wherever it ran."""
+"""Columns of an outcome: the same bytes wherever the cell ran."""
 
 PROVENANCE: dict[str, pa.DataType] = {
     "host": pa.string(),
@@ -51,11 +51,11 @@ PROVENANCE: dict[str, pa.DataType] = {
     "cpu_s": pa.float64(),
     "wall_s": pa.float64(),
 }
-"""Where and how a cell ran: kept apart from what it gave."""
+"""Columns about the place and time of a run, kept apart from its outcome."""
 
 
 MEASURED = (*(name for name, kind in OUTCOME.items() if kind != pa.string()), "throughput_change")
-"""Columns of numbers, of which there are means."""
+"""Columns of numbers, which have means."""
 
 MEANING: dict[str, str] = {
     "cell": "hash of effective scenario, seed and code version",
@@ -74,9 +74,9 @@ MEANING: dict[str, str] = {
     "cpu_s": "CPU time it took",
     "wall_s": "time it took",
 }
-"""What each column means."""
+"""Column -> meaning."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """`rows` with these columns; null where a row says nothing."""
+    """A table with these columns; null where a row lacks a value."""
     return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))

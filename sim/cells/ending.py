@@ -1,4 +1,4 @@
-"""Signals that end a command, and processes that end with the one that started them."""
+"""Signals that end a command, and worker processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 __all__ = ["ENDING", "delayed_signals", "end_with_parent", "without_handlers"]
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl-C, a supervisor's wish, a terminal that is closed."""
+"""Ctrl-C, the request of a supervisor, a closed terminal."""
 
 _DIE_WITH_PARENT = 1
 """Linux's PR_SET_PDEATHSIG."""
@@ -21,7 +21,7 @@ _DIE_WITH_PARENT = 1
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:
-    """Ending signals count once the block is over, however it ends.  What is half begun there would stay for ever."""
+    """Ending signals wait until the block is over, however it ends.  Half-started processes would stay for ever."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -38,7 +38,7 @@ def delayed_signals() -> Iterator[None]:
 
 @contextmanager
 def without_handlers() -> Iterator[None]:
-    """Processes that are forked here meet ending signals only after `end_with_parent`: handlers are the parent's, not theirs."""
+    """Processes forked here react to ending signals after `end_with_parent` only: the handlers belong to the parent."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -50,30 +50,30 @@ def without_handlers() -> Iterator[None]:
 
 
 def end_with_parent(*, forked_by_main_thread: bool) -> None:
-    """Called first in a worker: an ending signal ends it at once and silently, and it does not outlive its parent, however that dies."""
+    """Called first in a worker: an ending signal ends it at once and silently, and it never outlives its parent."""
     for number in ENDING:
         if _heeded(number):
             signal.signal(number, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     parent = multiprocessing.parent_process()
-    if parent is None:  # not a worker at all
+    if parent is None:  # not a worker
         return
-    if sys.platform == "linux" and forked_by_main_thread:  # the kernel means the thread, and other threads end before their process
+    if sys.platform == "linux" and forked_by_main_thread:  # the kernel watches the thread, which may end before its process
         import ctypes
 
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # it has died already
+        if os.getppid() != parent.pid:  # it is dead already
             os._exit(1)
     threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 
 def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
-    """The parent holds the other end of a pipe: its death closes it, on every system."""
+    """Wait on a pipe to the parent: on every system its death closes the pipe."""
     parent.join()
     os._exit(1)
 
 
 def _heeded(number: int) -> bool:
-    """`nohup` and shells' background jobs have signals ignored: that stays so."""
+    """Whether the signal counts: `nohup` and background jobs of shells ignore signals, and that stays so."""
     return signal.getsignal(number) is not signal.SIG_IGN

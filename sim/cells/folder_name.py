@@ -1,4 +1,4 @@
-"""Names of folders: readable, and the same for the same study with the same code."""
+"""Readable names of folders: the same study with the same code has the same name."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
 
 
 def slug(text: str) -> str:
-    """Lower-case words with hyphens between them, as a name of a folder."""
+    """Lower-case words with hyphens between them, for the name of a folder."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

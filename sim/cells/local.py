@@ -1,4 +1,4 @@
-"""Cells side by side on this machine: results as they come, progress of those still running, no worker that outlives the command."""
+"""Cells side by side on this machine: results as they come, progress of running cells, no worker that outlives the command."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from typing import Any, TypeVar
 
 from sim.cells.ending import delayed_signals, end_with_parent, without_handlers
 
-__all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "each", "nobody_watches"]
+__all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "no_watch", "run_each"]
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]
-"""Told the simulated time reached [ns]."""
+"""Called with the simulated time [ns]."""
 Watch = Callable[[int, int], None]
-"""Told how many items are finished and how much time was simulated in all [ns]."""
+"""Called with (number of finished items, simulated time of all items [ns])."""
 
 _clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker was killed from outside, most often for want of memory."""
+    """A worker was killed from outside, usually for lack of memory."""
 
 
 def cores() -> int:
-    """What this process may use, not what the machine has."""
+    """The cores that this process may use, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def nobody_watches(finished: int, simulated_ns: int) -> None:
-    """The watch of those who do not look."""
+def no_watch(finished: int, simulated_ns: int) -> None:
+    """A watch without a display."""
 
 
-def each(
+def run_each(
     work: Callable[[Item, Progress], Outcome],
     items: Sequence[Item],
     *,
     jobs: int,
-    watch: Watch = nobody_watches,
+    watch: Watch = no_watch,
     died: Callable[[Item], Outcome] | None = None,
 ) -> Generator[tuple[int, Outcome]]:
     """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
 
-    A worker may be killed from outside.  With `died` the items it had begun are tried again, one by one, and one that takes its
-    worker with it once more has `died(item)` for an outcome; without, WorkerDiedError.
+    A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills its worker a second
+    time has `died(item)` as its outcome.  Without `died`: WorkerDiedError.
     """
     jobs = min(jobs, len(items))
     yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
@@ -70,10 +70,10 @@ def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item]
 def _side_by_side(
     work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None
 ) -> Generator[tuple[int, Outcome]]:
-    # forked workers share what the parent has loaded and compiled; elsewhere than on Linux forking is not safe
+    # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     clock = context.Array("q", [-1] * len(items), lock=False)
-    left = dict.fromkeys(range(len(items)))  # in order
+    left = dict.fromkeys(range(len(items)))  # an ordered set
 
     def watched(finished: int) -> None:
         watch(finished, sum(max(ns, 0) for ns in clock))
@@ -90,7 +90,7 @@ def _side_by_side(
         except BrokenProcessPool:
             if died is None:
                 raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
-            for i in [i for i in left if clock[i] >= 0]:  # one of these did it, or met it
+            for i in [i for i in left if clock[i] >= 0]:  # one of these killed the worker, or shared it
                 try:
                     yield from run([i], 1)
                 except BrokenProcessPool:
@@ -102,12 +102,12 @@ def _pool(
     work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
     tick: Callable[[], None],
 ) -> Generator[tuple[int, Outcome]]:  # fmt: skip
-    """Outcomes of some items; BrokenProcessPool if a worker is killed.  No worker outlives it."""
+    """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool."""
     others = set(multiprocessing.active_children())
     in_main = threading.current_thread() is threading.main_thread()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
     try:
-        with delayed_signals(), without_handlers():  # the first submission starts the workers; what runs at a fork swallows exceptions
+        with delayed_signals(), without_handlers():  # the first submission starts the workers; callbacks at a fork swallow exceptions
             running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
         waiting = set(running)
         while waiting:
@@ -127,7 +127,7 @@ def _pool(
 
 
 def _begin(clock: Any, forked_by_main_thread: bool) -> None:
-    global _clock  # noqa: PLW0603 - a worker's own
+    global _clock  # noqa: PLW0603 - private to the worker
     _clock = clock
     end_with_parent(forked_by_main_thread=forked_by_main_thread)
 

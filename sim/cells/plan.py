@@ -1,4 +1,4 @@
-"""Scenarios -> cells: one run each, named by content.  Replications get seeds of their own, baselines lose their checkpoints."""
+"""Scenarios -> cells: single runs, named by content.  Replications get their own seeds, baselines have no checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Cell", "baseline", "cells", "distinct", "replicated", "with_baseline
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run.  Pure: the same id gives the same outcome on any engine, process or cluster, whatever the cell is called."""
+    """A run.  Pure: the same id gives the same outcome on any engine, process or cluster, whatever the name of the cell."""
 
     scenario: Scenario  # run.replications is 1
     id: str  # hash of effective scenario, seed and code version
@@ -31,12 +31,12 @@ class Cell:
 
 
 def cells(scenarios: Iterable[Scenario]) -> list[Cell]:
-    """All replications of all scenarios, in the order given; those that ask for the same run share its id."""
+    """All replications of all scenarios, in the given order; equal runs share an id."""
     return [Cell(single, identity(single), k) for scenario in scenarios for k, single in enumerate(replicated(scenario))]
 
 
 def distinct(planned: Iterable[Cell]) -> list[Cell]:
-    """One cell per run, the first."""
+    """A cell per run, the first."""
     runs: dict[str, Cell] = {}
     for cell in planned:
         runs.setdefault(cell.id, cell)
@@ -44,19 +44,19 @@ def distinct(planned: Iterable[Cell]) -> list[Cell]:
 
 
 def replicated(scenario: Scenario) -> list[Scenario]:
-    """One scenario per replication; strategies that share a seed meet the same workload in each of them."""
+    """A scenario per replication; strategies that share a seed meet the same workload in each."""
     seeds = (_seed(scenario.run.seed, k) for k in range(scenario.run.replications))
     return [replace(scenario, run=replace(scenario.run, seed=seed, replications=1)) for seed in seeds]
 
 
 def baseline(scenario: Scenario) -> Scenario:
-    """The same job under the same workload without checkpoints: all strategies of one workload share it."""
+    """The same job and workload without checkpoints, shared by all strategies of a workload."""
     return replace(
         scenario,
         checkpoint=CheckpointOptions(interval_ns=None),
-        storage=Storage(),  # nothing is written, no coordinator works
+        storage=Storage(),  # nothing is written
         overheads=Overheads(),
-        actions=tuple(action for action in scenario.actions if action.stop is not None),  # savepoints cost something too
+        actions=tuple(action for action in scenario.actions if action.stop is not None),  # savepoints cost time, too
         instances=Instances(),
         directories=Directories(),
         expect=(),
@@ -65,9 +65,9 @@ def baseline(scenario: Scenario) -> Scenario:
 
 
 def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
-    """Each cell's baseline comes before the first cell that is compared with it.
+    """The plan with each cell's baseline before the first cell that is compared with it.
 
-    A job that is sure to fail has none: without checkpoints it would read everything again, and that would count as throughput.
+    A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count as throughput.
     """
     planned = list(planned)
     own = {cell.id for cell in planned if cell.is_baseline}
@@ -91,7 +91,7 @@ def _sure_to_fail(scenario: Scenario) -> bool:
 
 
 def _seed(seed: int, replication: int) -> int:
-    """Replication 0 is the run as written; others are hashed, since seed + k of one study may be the seed of the next."""
+    """The seed of a replication.  Replication 0 keeps the seed; others are hashed, as seed + k of one study may be the seed of the next."""
     if replication == 0:
         return seed
     return int.from_bytes(hashlib.blake2b(repr((seed, "replication", replication)).encode(), digest_size=4).digest(), "little") >> 1

@@ -141,11 +141,11 @@ def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | Non
 
 
 def _predictions(recordings: Sequence[Recording], predictable_runs: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
-    from sim.cells.local import cores, each
+    from sim.cells.local import cores, run_each
 
     with bar("cross-validate", len(predictable_runs), len(predictable_runs), what_each="predictions") as watch:
         work = partial(_predict, recordings=recordings, seeds=seeds)
-        done = each(work, predictable_runs, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
+        done = run_each(work, predictable_runs, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
         with stoppable("nothing is kept: all predictions are made by one call"):
             return {predictable_runs[i]: table for i, table in done}
 

@@ -90,12 +90,12 @@ def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: flo
     """In the order of the paths."""
     from functools import partial
 
-    from sim.cells.local import cores, each
+    from sim.cells.local import cores, run_each
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
         judge = partial(_judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
         with stoppable("nothing is kept: all recordings are judged by one call"):
-            done = dict(each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
+            done = dict(run_each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 

@@ -10,15 +10,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.strategies.side_by_side import Strategy, table, texts
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.verdict import verdict
-from sim.analysis.words import ms_text
 from sim.cells.cell import edges, pooled, warm
 from sim.cells.folder_name import slug
-from sim.cells.local import Progress, Watch, cores, each, nobody_watches
+from sim.cells.local import Progress, Watch, cores, no_watch, run_each
 from sim.cells.plan import Cell, baseline, cells, distinct, with_baselines
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
@@ -135,7 +135,7 @@ def compare(
     engine: Engine = "compiled",
     jobs: int | None = None,
     folder: Path | None = None,
-    watch: Watch = nobody_watches,
+    watch: Watch = no_watch,
     check: bool = True,
 ) -> Comparison:
     """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
@@ -148,7 +148,7 @@ def compare(
     planned = with_baselines(cells(study.scenarios))
     runs, names, ended = distinct(planned), _folder_names(planned), {}
     warm(engine)
-    outcomes = each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
+    outcomes = run_each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
     with closing(outcomes):  # no worker goes on when this ends
         for i, outcome in outcomes:
             ended[runs[i].id] = outcome

@@ -1,4 +1,4 @@
-"""Recordings -> the validity envelope: the file that comes with this package, and the block of docs/truth.md that shows it."""
+"""Recordings -> the validity envelope: the file in this package, and the block in docs/truth.md that displays it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DIGITS = 4
 
 
 class Judged(NamedTuple):
-    """What one recording adds."""
+    """The contribution of a recording."""
 
     recording: str
     family: str
@@ -40,7 +40,7 @@ def judge(recording: RecordedJob, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
 
 
 def document(judged: Sequence[Judged]) -> dict[str, Any]:
-    """What `read_envelope` reads."""
+    """The document that `read_envelope` reads."""
     families = sorted({recording.family for recording in judged})
     return {
         "recordings": len(judged),
@@ -59,7 +59,7 @@ def _with_value(judged: Sequence[Judged], feature: str, value: Value) -> list[Ju
 
 
 def _errors(judged: Sequence[Judged]) -> dict[str, Any]:
-    """How many recordings, and of each quantity those that show it, median and 90 % quantile."""
+    """The number of recordings; for each quantity the number that have it, median and 90 % quantile."""
     table = pd.concat([recording.table for recording in judged], ignore_index=True)
     errors_of_quantity = summary(table).set_index("quantity")
     errors = {
@@ -71,7 +71,7 @@ def _errors(judged: Sequence[Judged]) -> dict[str, Any]:
 
 
 def envelope_text(made: Mapping[str, Any]) -> str:
-    """The file: a line per value of a feature."""
+    """The text of the file: a line per value of a feature."""
 
     def lines(values: Mapping[str, Any], indent: str) -> str:
         return ",\n".join(f"{indent}{json.dumps(name)}: {json.dumps(seen)}" for name, seen in values.items())
@@ -84,7 +84,7 @@ def envelope_text(made: Mapping[str, Any]) -> str:
 
 
 def block(known: Envelope) -> str:
-    """Between `BEGIN` and `END`: errors per family, and what values of each feature were recorded."""
+    """The block between `BEGIN` and `END`: errors per family, and the recorded values of each feature."""
     header = ["recordings of", *(_NAMES[name] for name in QUANTITIES)]
     rows = [
         [f"{family} ({seen.recordings})", *(_cell(seen, name) for name in QUANTITIES)]
@@ -92,12 +92,12 @@ def block(known: Envelope) -> str:
     ]
     table = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
     recorded = [(feature, known.features[feature.name]) for feature in FEATURES if feature.name in known.features]
-    ranges = "; ".join(f"{feature.name}: {_range(feature.shown, values)}" for feature, values in recorded)
+    ranges = "; ".join(f"{feature.name}: {_range(feature.value_text, values)}" for feature, values in recorded)
     return "\n".join([BEGIN, *table, "", f"Recorded were: {ranges}.", END])
 
 
 def replaced(readme: str, new: str) -> str:
-    """The text with its block exchanged."""
+    """The text with its block replaced."""
     before, rest = readme.split(BEGIN)
     return before + new + rest.split(END)[1]
 
@@ -111,9 +111,9 @@ def _percent(share: float) -> str:
     return "0 %" if share < 0.0005 else f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-def _range(shown: Any, values: Mapping[Value, Evidence]) -> str:
-    """Words with how many recordings have them; of numbers the smallest and the largest."""
+def _range(text: Any, values: Mapping[Value, Evidence]) -> str:
+    """Words with their number of recordings; for numbers the smallest and the largest."""
     numbers = [value for value in values if isinstance(value, int)]
     if numbers:
-        return " to ".join(dict.fromkeys((shown(min(numbers)), shown(max(numbers)))))
+        return " to ".join(dict.fromkeys((text(min(numbers)), text(max(numbers)))))
     return ", ".join(f"{value} ({seen.recordings})" for value, seen in values.items())

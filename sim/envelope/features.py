@@ -1,18 +1,19 @@
-"""What of a scenario decides whether a recorded run says anything about it: its features, each with the values it has in that scenario.
+"""The features of a scenario that decide whether recordings cover it, with their values.
 
-A choice is one of some words, a number a count or an amount.  Of everything a scenario has several values of, all are given: the
-parallelisms of its vertices, say.  What is not there (no state, no faults) has no value, and asks for no recording.
+A choice has words as values, a number has counts or amounts.  A feature may have several values in a scenario, e.g. the parallelisms of
+its vertices.  An absent part (no state, no faults) has no value, and needs no recording.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sim.envelope.load import loads_of
 from sim.model.faults import JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
-from sim.model.job import Job, Vertex
+from sim.model.job import Input, Job, Vertex
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_duration, format_size
 
@@ -23,20 +24,20 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """`slack`: a number may lie so many times beyond the largest recorded one; below the smallest one too if `down`, or only there."""
+    """A feature.  A number may exceed the largest recorded one by the factor `slack`; `sides`: upwards, downwards or both."""
 
     name: str
     of: Callable[[Scenario], Iterable[Value]]
-    text: Callable[[int], str] | None = None  # of a number; None: it is a choice
+    text: Callable[[int], str] | None = None  # text of a number; None: the feature is a choice
     slack: int = 2
     sides: Literal["up", "down", "both"] = "up"
 
-    def shown(self, value: Value) -> str:
+    def value_text(self, value: Value) -> str:
         return self.text(value) if self.text is not None and isinstance(value, int) else str(value)
 
 
 def features(scenario: Scenario) -> dict[str, tuple[Value, ...]]:
-    """By name, those that have a value; values in order, each once."""
+    """Feature -> distinct values in order; features without a value are left out."""
     found = {feature.name: set(feature.of(scenario)) for feature in FEATURES}
     return {name: tuple(sorted(values, key=lambda value: (isinstance(value, str), value))) for name, values in found.items() if values}
 
@@ -45,8 +46,12 @@ def _chosen(flags: Mapping[str, bool]) -> list[str]:
     return [name for name, there in flags.items() if there]
 
 
+def _all_inputs(job: Job) -> list[Input]:
+    return [inlet for vertex in job.vertices for inlet in vertex.inputs]
+
+
 def _inputs(job: Job) -> list[str]:
-    readers = {vertex.name: sum(each.upstream == vertex.name for other in job.vertices for each in other.inputs) for vertex in job.vertices}
+    readers = Counter(inlet.upstream for inlet in _all_inputs(job))
     return _chosen({
         "join": any(vertex.joined for vertex in job.vertices),
         "union": any(len(vertex.inputs) > 1 and not vertex.joined for vertex in job.vertices),
@@ -56,10 +61,10 @@ def _inputs(job: Job) -> list[str]:
 
 
 def _depth(job: Job) -> int:
-    """Exchanges on the longest way from a source."""
+    """The number of exchanges on the longest path from a source."""
     deep: dict[str, int] = {}
     for vertex in job.vertices:
-        deep[vertex.name] = max((deep[each.upstream] + 1 for each in vertex.inputs), default=0)
+        deep[vertex.name] = max((deep[inlet.upstream] + 1 for inlet in vertex.inputs), default=0)
     return max(deep.values(), default=0)
 
 
@@ -68,8 +73,8 @@ def _fan_out(vertex: Vertex) -> str:
 
 
 def _services(vertex: Vertex) -> Iterable[tuple[int, str]]:
-    """(mean ns, law) per input; what a source spends on a record is small and the same everywhere."""
-    return ((each.service.mean, each.service.kind) for each in vertex.inputs if each.service.mean)
+    """(mean ns, law) per input.  Sources do not count: their time per record is small and the same everywhere."""
+    return ((inlet.service.mean, inlet.service.kind) for inlet in vertex.inputs if inlet.service.mean)
 
 
 def _state(scenario: Scenario) -> list[str]:
@@ -117,7 +122,7 @@ def _network(scenario: Scenario) -> list[str]:
 
 
 def _work(scenario: Scenario) -> list[str]:
-    """What operators do per checkpoint, beside their state."""
+    """Work of operators for a checkpoint, besides their state."""
     works = [vertex.snapshot for vertex in scenario.job.vertices]
     flushes = any(vertex.flush is not None for vertex in scenario.job.vertices)
     return _chosen({
@@ -177,7 +182,7 @@ def _snapshots(scenario: Scenario) -> list[str]:
 
 
 def _strategy(scenario: Scenario) -> list[str]:
-    """What no released Flink does, or what it does not promise."""
+    """Strategies that no released Flink has, or that Flink does not promise."""
     options = scenario.checkpoint
     return _chosen({
         f"aborts {options.abort_policy}": options.abort_policy != "survive",
@@ -191,21 +196,16 @@ FEATURES = (
     Feature("barriers", lambda scenario: [scenario.checkpoint.barriers.kind]),
     Feature("Flink profile", lambda scenario: [scenario.cluster.profile]),
     Feature("placement", lambda scenario: [scenario.cluster.placement]),
-    Feature("exchanges", lambda scenario: [each.ship for vertex in scenario.job.vertices for each in vertex.inputs]),
+    Feature("exchanges", lambda scenario: [inlet.ship for inlet in _all_inputs(scenario.job)]),
     Feature("inputs", lambda scenario: _inputs(scenario.job)),
-    Feature(
-        "skewed keys", lambda scenario: ["yes" for vertex in scenario.job.vertices for each in vertex.inputs if len(set(each.weights)) > 1],
-    ),
+    Feature("skewed keys", lambda scenario: ["yes" for inlet in _all_inputs(scenario.job) if len(set(inlet.weights)) > 1]),
     Feature("records out per record in", lambda scenario: [_fan_out(vertex) for vertex in scenario.job.vertices]),
     Feature("load", loads_of),
     Feature("parallelism", lambda scenario: [vertex.parallelism for vertex in scenario.job.vertices], str, slack=1),
     Feature("exchanges in a row", lambda scenario: [_depth(scenario.job)], str, slack=1),
     Feature("subtasks", lambda scenario: [sum(vertex.parallelism for vertex in scenario.job.vertices)], str),
-    Feature(
-        "record size", lambda scenario: [each.record_bytes.mean for vertex in scenario.job.vertices for each in vertex.inputs], format_size,
-        sides="both",
-    ),
-    Feature("record size law", lambda scenario: [each.record_bytes.kind for vertex in scenario.job.vertices for each in vertex.inputs]),
+    Feature("record size", lambda scenario: [inlet.record_bytes.mean for inlet in _all_inputs(scenario.job)], format_size, sides="both"),
+    Feature("record size law", lambda scenario: [inlet.record_bytes.kind for inlet in _all_inputs(scenario.job)]),
     Feature(
         "time per record", lambda scenario: [mean for vertex in scenario.job.vertices for mean, _ in _services(vertex)], format_duration,
         sides="both",
@@ -251,4 +251,4 @@ FEATURES = (
     Feature("restarts", _restarts),
     Feature("strategy", _strategy),
 )  # fmt: skip
-"""In the order of telling."""
+"""In the order of messages."""

@@ -1,4 +1,4 @@
-"""How much a job is asked to do, beside what it can: the busiest subtask's share of time at the highest rate of the sources."""
+"""The load of a job against its capacity: the busiest subtask's share of time at the highest rate of the sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOW = Fraction(4, 5)
 
 
 def loads_of(scenario: Scenario) -> list[str]:
-    """Words for it: changing if the sources' rates do; then how much there is at most.  Without a limit it is more than anybody serves."""
+    """Words for the load: whether it changes, and its greatest level.  A source without a limit is more than any capacity."""
     sources = [vertex.source for vertex in scenario.job.vertices if vertex.source is not None]
     changing = ["changing rates"] if any(len(source.rates) > 1 for source in sources) else []
     busiest = utilisation(scenario.job)
@@ -25,7 +25,7 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 
 def utilisation(job: Job) -> Fraction | None:
-    """How busy the busiest subtask is; above 1, sources are held back.  None: a source has no limit of its own."""
+    """The utilisation of the busiest subtask; above 1, sources are throttled.  None: a source has no limit of its own."""
     rates: dict[str, Fraction] = {}
     busiest = Fraction(0)
     for vertex in job.vertices:
@@ -35,9 +35,9 @@ def utilisation(job: Job) -> Fraction | None:
             own = max(rate.per_second for rate in vertex.source.rates)
             rates[vertex.name] = own * vertex.parallelism * vertex.fan_out
             continue
-        coming = [(each, rates[each.upstream] * (vertex.parallelism if each.shipping.copies else 1)) for each in vertex.inputs]
-        busy = sum((rate * _largest_share(each, vertex) * each.service.mean / _SECOND for each, rate in coming), Fraction(0))
-        offered = sum((rate * _largest_share(each, vertex) for each, rate in coming), Fraction(0))
+        coming = [(inlet, rates[inlet.upstream] * (vertex.parallelism if inlet.shipping.copies else 1)) for inlet in vertex.inputs]
+        busy = sum((rate * _largest_share(inlet, vertex) * inlet.service.mean / _SECOND for inlet, rate in coming), Fraction(0))
+        offered = sum((rate * _largest_share(inlet, vertex) for inlet, rate in coming), Fraction(0))
         if vertex.async_io is not None:
             busy = max(busy, offered * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
         busiest = max(busiest, busy)

@@ -1,7 +1,7 @@
-"""The validity envelope: on which values of which features predictions were held to recordings, and how far off they were.
+"""The validity envelope: the values of features for which predictions were compared with recordings, and the errors there.
 
-It lies beside this file (`make envelope` writes it from the recordings of this project), so that whoever has no recordings is told, too.
-Features are looked at one by one: a combination that was never recorded is not noticed.
+Its file is part of the package (`make envelope` writes it from the recordings of this project), so that users without recordings are
+warned, too.  Features are checked one by one: a combination that was never recorded is not noticed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ QUANTITIES = (
     "end_to_end_duration", "start_delay", "persisted_data", "checkpointed_size", "numRecordsInPerSecond", "latency", "completed",
 )  # fmt: skip
 _WHERE = "see docs/truth.md"
-_MOST_NAMED = 5  # features named in one line
+_MOST_NAMED = 5  # number of features in a line
 
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Absolute relative errors of a quantity over recordings, as `sim.validation.summary` gives them."""
+    """Absolute relative errors of a quantity over recordings (`sim.validation.summary`)."""
 
     recordings: int
     median: float
@@ -37,7 +37,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A value of a feature, or a family: how many recordings, and how far off each quantity that they show."""
+    """The evidence for a value of a feature, or for a family: number of recordings, and error per quantity."""
 
     recordings: int
     errors: Mapping[str, Error]
@@ -46,12 +46,12 @@ class Evidence:
 @dataclass(frozen=True, slots=True)
 class Envelope:
     recordings: int
-    features: Mapping[str, Mapping[Value, Evidence]]  # numbers are the values that were recorded, each
+    features: Mapping[str, Mapping[Value, Evidence]]  # a number's values are the recorded ones
     families: Mapping[str, Evidence]
     overall: Evidence
 
-    def outside(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """One phrase per feature that has a value outside, in the order of `FEATURES`: 'parallelism 50 (recordings: 1 to 4)'."""
+    def unvalidated(self, scenarios: Iterable[Scenario]) -> list[str]:
+        """A phrase per feature with a value outside, in the order of `FEATURES`: 'parallelism 50 (recordings: 1 to 4)'."""
         found: dict[str, dict[Value, None]] = {}
         for scenario in scenarios:
             for name, values in features(scenario).items():
@@ -66,17 +66,17 @@ class Envelope:
 
 
 def warning(scenarios: Iterable[Scenario]) -> str:
-    """What of these scenarios nobody has held to a real Flink, in one line; empty if there is nothing."""
-    phrases = envelope().outside(scenarios)
+    """A line about values that were never compared with a real Flink; empty if there are none."""
+    phrases = envelope().unvalidated(scenarios)
     if not phrases:
         return ""
-    more = [f"{len(phrases) - _MOST_NAMED} more"] if len(phrases) > _MOST_NAMED else []
-    return f"not validated: {', '.join([*phrases[:_MOST_NAMED], *more])}; {_WHERE}"
+    others = [f"{len(phrases) - _MOST_NAMED} more"] if len(phrases) > _MOST_NAMED else []
+    return f"not validated: {', '.join([*phrases[:_MOST_NAMED], *others])}; {_WHERE}"
 
 
 @cache
 def envelope() -> Envelope:
-    """The one that comes with this package."""
+    """The envelope of this package."""
     return read_envelope(FILE.read_text(encoding="utf-8"))
 
 
@@ -101,7 +101,7 @@ def _evidence(given: Mapping[str, Any]) -> Evidence:
 def _inside(feature: Feature, value: Value, known: Mapping[Value, Evidence]) -> bool:
     if isinstance(value, str) or not known:
         return value in known
-    numbers = [each for each in known if isinstance(each, int)]
+    numbers = [number for number in known if isinstance(number, int)]
     small = feature.sides == "up" or value * feature.slack >= min(numbers)
     large = feature.sides == "down" or value <= max(numbers) * feature.slack
     return small and large
@@ -119,7 +119,7 @@ def _recorded(feature: Feature, known: Mapping[Value, Evidence]) -> str:
 
 
 def _values_text(feature: Feature, values: list[Value]) -> str:
-    """Numbers as the smallest and the largest, words as a list of all."""
+    """Numbers as the smallest and the largest, words as a list."""
     numbers = [value for value in values if isinstance(value, int)]
     ends = dict.fromkeys((min(numbers), max(numbers))) if numbers else ()
-    return " to ".join(map(feature.shown, ends)) if ends else ", ".join(map(feature.shown, values))
+    return " to ".join(map(feature.value_text, ends)) if ends else ", ".join(map(feature.value_text, values))

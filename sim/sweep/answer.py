@@ -1,4 +1,4 @@
-"""The answer to the question of a sweep file (`answer:`), from its results: tables and a sentence."""
+"""The answer to the question of a sweep file (`answer:`): tables and a sentence from its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["groups", "sections", "sentence"]
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[Section]:
-    """Tables: the settings' means; differences to the reference; which axis matters for the first column shown."""
+    """Tables: the means of the settings, their differences to the reference, and the effect of each axis on the first column."""
     if results[results["strategy"] != "none"].empty:
         return []
     tables = [_means(question, results)]
@@ -31,7 +31,7 @@ def sections(question: Question, results: pd.DataFrame) -> list[Section]:
 
 
 def sentence(question: Question, results: pd.DataFrame) -> str:
-    """The best setting, what it gives and how sure that is, one line for each value of `by`; empty if the question asks for none."""
+    """The best setting, its value and its confidence, a line for each value of `by`; empty if the question wants no best one."""
     if not question.least:
         return ""
     return "\n".join(f"{question.by} {value}: {_best(question, rows)}" if value else _best(question, rows)
@@ -39,7 +39,7 @@ def sentence(question: Question, results: pd.DataFrame) -> str:
 
 
 def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(value of `by`, its rows), in the order of the plan; without `by` all rows, of ""."""
+    """(value of `by`, its rows), in the order of the plan; without `by` all rows, under ""."""
     if not question.by:
         yield "", results
         return
@@ -66,8 +66,8 @@ def _best(question: Question, results: pd.DataFrame) -> str:
 def _means(question: Question, results: pd.DataFrame) -> Section:
     rows = [
         [*_key(value), *_values(index), *(_mean(column, row) for column in question.show)]
-        for value, some in groups(question, results)
-        for index, row in means(some, question.settings, question.show).iterrows()
+        for value, group in groups(question, results)
+        for index, row in means(group, question.settings, question.show).iterrows()
     ]
     return Section("On the mean over all worlds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
 
@@ -79,8 +79,8 @@ def _mean(column: str, row: pd.Series[float]) -> str:
 def _differences(question: Question, results: pd.DataFrame) -> Section:
     reference: Mapping[str, str] = dict(question.against)
     tables_of = {
-        value: {column: differences(some, question.settings, column, reference) for column in question.show}
-        for value, some in groups(question, results)
+        value: {column: differences(group, question.settings, column, reference) for column in question.show}
+        for value, group in groups(question, results)
     }
     most = {value: max(int(table["worlds"].max()) for table in tables.values()) for value, tables in tables_of.items()}
     rows = [
@@ -96,7 +96,7 @@ def _differences(question: Question, results: pd.DataFrame) -> Section:
 
 
 def _key(value: str) -> list[str]:
-    """A cell of the first column, where there is one for `by`."""
+    """The first cells of a row: the value of `by`, if there is one."""
     return [value] if value else []
 
 
@@ -106,12 +106,12 @@ def _apart(column: str, row: pd.Series[float], most: int) -> str:
 
 
 def _sure(column: str, spread: float) -> str:
-    """Half the interval; nothing where there is none, of one world."""
+    """Half the confidence interval; empty for a single world."""
     return f" ± {_spread(column, spread)}" if math.isfinite(spread) else ""
 
 
 def _of(count: float, worlds: float) -> str:
-    """Fewer than all have a value: the others may have been worse."""
+    """A remark if some worlds have no value: they may have been worse."""
     return f" (n={count:.0f})" if 0 < count < worlds else ""
 
 

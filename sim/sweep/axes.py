@@ -6,6 +6,6 @@ __all__ = ["override"]
 
 
 def override(axis: str) -> str:
-    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``: YAML divides at the right commas."""
+    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``, which YAML divides at the right commas."""
     key, equals, text = axis.partition("=")
     return f"{key}{equals}[{text}]" if text.strip() else axis

@@ -1,6 +1,6 @@
 """A batch of rows as a file that proves itself: its name is the checksum of its bytes, and its columns are those of this version.
 
-Nothing is parsed before the checksum holds: a damaged file can make a parser ask for any amount of memory.
+The checksum is checked before anything is parsed: a damaged file can make a parser allocate any amount of memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from sim.cells.cell import Row
 from sim.cells.columns import OUTCOME, PROVENANCE, table
 
-__all__ = ["BatchError", "named_as_ours", "packed", "unpacked"]
+__all__ = ["BatchError", "is_batch_name", "packed", "unpacked"]
 
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
@@ -25,10 +25,10 @@ _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
 
 
 class BatchError(ValueError):
-    """A file whose rows must not be used: why, in a few words."""
+    """A file whose rows must not be used; the message is a short reason."""
 
 
-def named_as_ours(name: str) -> bool:
+def is_batch_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
@@ -41,7 +41,7 @@ def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
 
 
 def unpacked(path: Path) -> list[Row]:
-    """The rows as they were packed.  BatchError: somebody has changed them since.  OSError: nobody can read the file."""
+    """The rows as they were packed.  BatchError: the file has changed since.  OSError: it cannot be read."""
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
         raise BatchError("its content is not what its name promises")

@@ -1,7 +1,7 @@
-"""Replications until a mean is known well enough: how many more, for each combination, given what has run so far.
+"""Replications until a mean is precise enough: the number still needed for each combination, given its runs so far.
 
-Half the width of the 95 % confidence interval of the mean (Student's t over replications, which are independent) is held against
-a share of the mean; it shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
+The measure is half the width of the mean's 95 % confidence interval (Student's t over independent replications), as a share of the
+mean.  It shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sim.sweep.file.document import Precision
 __all__ = ["more_replications"]
 
 FASTEST = 2
-"""The first estimates of a spread are rough: at most this many times as many replications at once."""
+"""First estimates of a spread are rough: the number of replications grows by this factor at most."""
 
 
 def more_replications(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
-    """The scenarios with as many replications as they seem to need; the same ones if all are known well enough.
+    """The scenarios with the replications they seem to need; unchanged ones if all means are precise enough.
 
-    A combination without any value, e.g. a duration where nothing completes, gets no more: more of nothing is nothing.
+    A combination without any value, e.g. a duration if no checkpoint completes, gets no further replications.
     """
     axes = [axis for axis, _ in scenarios[0].axes]
     values: dict[tuple[str, ...], list[float]] = {}

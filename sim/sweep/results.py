@@ -1,7 +1,7 @@
-"""The table of a sweep: what was planned beside what came out.  Made anew from the rows in the store whenever somebody asks.
+"""The table of a sweep: planned values next to results.  It is made from the stored rows on every request.
 
-`results.parquet` and `.csv` are the same bytes wherever and however often cells ran; where, how long and at which attempt stands
-in `runs.parquet`.
+`results.parquet` and `.csv` have the same bytes wherever and however often cells ran.  Host, time and attempt of a run stand in
+`runs.parquet`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64()
 
 
 def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
-    """One row per cell that has run, in the order of the plan, beside it the throughput of its baseline."""
+    """A row per cell that has run, in the order of the plan, with the throughput of its baseline."""
     outcomes = store.rows()
     bare = {cell.id: identity(baseline(cell.scenario)) for cell in planned}
     axes = list(dict.fromkeys(axis for cell in planned for axis, _ in cell.scenario.axes))
@@ -49,13 +49,13 @@ def _row(cell: Cell, outcomes: Mapping[str, Row], bare: str, shared: Mapping[str
     axes = dict(scenario.axes) or shared.get(cell.id, {})
     strategy = "none" if cell.is_baseline else str(scenario.checkpoint.barriers)
     against, own = outcomes.get(bare, {}).get("throughput_per_second"), outcome.get("throughput_per_second")
-    steady = not outcome.get("restarts")  # records that are read again are no throughput
+    steady = not outcome.get("restarts")  # repeated records are no throughput
     change = own / against - 1 if against and own is not None and steady else None
     return {**axes, **outcome, **head, "strategy": strategy, "throughput_change": change}
 
 
 def _shared(planned: Sequence[Cell], bare: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The values that all strategies of one baseline have in common: its workload."""
+    """The values that all strategies of a baseline share: its workload."""
     members: dict[str, list[Cell]] = {}
     for cell in planned:
         if cell.id != bare[cell.id]:

@@ -1,4 +1,4 @@
-"""A sweep file, run: all rows, what they answer, and a picture of it.  For the command line and for notebooks."""
+"""A sweep file, run: all rows, their answer, and its picture.  For the command line and for notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.analysis.section import Section
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
-from sim.cells.local import Watch, nobody_watches
+from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell, cells, with_baselines
 from sim.sweep.answer import groups, sections, sentence
 from sim.sweep.file.definition import Definition, define
@@ -33,29 +33,29 @@ __all__ = ["SweepResult", "Watching", "run_sweep"]
 
 Seen: TypeAlias = Callable[[Row], object]
 Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
-"""Told what is planned and what is there already before cells run: who is told how far they are, and of every row."""
+"""(planned cells, store) -> a context, before cells run.  It gives (watch of their progress, receiver of every row)."""
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep gave; shows itself as its answer, or as its rows if nothing was asked."""
+    """The results of a sweep.  It displays its answer, or its rows if the sweep file has no question."""
 
     definition: Definition
-    results: pd.DataFrame  # one row per cell, failed ones too; columns: README.md of the folder's sweep, `sim.cells.columns`
+    results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
     folder: Path
 
     @cached_property
     def sections(self) -> list[Section]:
-        """Tables of the answer; none if nothing was asked."""
+        """Tables of the answer; empty without a question."""
         return [] if self.definition.question is None else sections(self.definition.question, self._fine)
 
     @cached_property
     def sentence(self) -> str:
-        """The recommendation; empty if none was asked for."""
+        """The recommendation; empty if the question wants none."""
         return "" if self.definition.question is None else sentence(self.definition.question, self._fine)
 
     def picture(self) -> Figure | None:
-        """The columns shown against the settings, with confidence and limits; None: nothing was asked, or no cell has a value."""
+        """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
         question = self.definition.question
         if question is None or not self.sections:
             return None
@@ -85,7 +85,7 @@ class SweepResult:
 
 
 def run_sweep(
-    asked: str | Path | Definition,
+    study: str | Path | Definition,
     folder: str | Path | None = None,
     *,
     overrides: Sequence[str] = (),
@@ -97,13 +97,13 @@ def run_sweep(
     check: bool = True,
     max_failures: int | None = None,
 ) -> SweepResult:
-    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; run again, it goes on where it was.
+    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
 
-    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: of a Spark cluster instead, with
-    `conf` for Spark's own settings.  With a precision asked for, of as many replications as that takes.  ScenarioError: what is wrong
-    with the file.  TooManyFailuresError: more than `max_failures` cells failed.
+    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
+    If the file asks for a precision, as many replications run as that takes.  ScenarioError: mistakes in the file.
+    TooManyFailuresError: more than `max_failures` cells failed.
     """
-    definition = asked if isinstance(asked, Definition) else define(Path(asked), overrides)
+    definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
     scenarios: Sequence[Scenario] = definition.scenarios
     while True:
@@ -113,11 +113,12 @@ def run_sweep(
                 planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
                 on_row=on_row,
             )  # fmt: skip
-        if definition.precision is None or (wanted := tuple(more_replications(scenarios, rows, definition.precision))) == tuple(scenarios):
+        extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
+        if tuple(extended) == tuple(scenarios):
             return SweepResult(definition, rows, store.folder)
-        scenarios = wanted
+        scenarios = extended
 
 
 @contextmanager
 def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
-    yield nobody_watches, ignore_row
+    yield no_watch, ignore_row

@@ -1,4 +1,4 @@
-"""A sweep from plan to table: what has no row yet runs, here or on Spark; every row is kept as it comes."""
+"""A sweep from plan to table: cells without a row run, here or on Spark; every row is kept as it comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sim.cells.cell import Row, died, timed, warm
-from sim.cells.local import Progress, Watch, cores, each, nobody_watches
+from sim.cells.local import Progress, Watch, cores, no_watch, run_each
 from sim.cells.plan import Cell
 from sim.sweep.results import collect
 from sim.sweep.store import Store
@@ -22,11 +22,11 @@ __all__ = ["TooManyFailuresError", "sweep"]
 
 
 def ignore_row(row: Row) -> None:
-    """For those who do not."""
+    """A receiver of rows that does nothing."""
 
 
 class TooManyFailuresError(RuntimeError):
-    """More cells failed than the user wants to wait for; one line.  What was done is kept."""
+    """More cells failed than allowed; one line.  Finished rows are kept."""
 
 
 def sweep(
@@ -37,19 +37,19 @@ def sweep(
     jobs: int | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    watch: Watch = nobody_watches,
+    watch: Watch = no_watch,
     check: bool = True,
     max_failures: int | None = None,
     on_row: Callable[[Row], object] = ignore_row,
 ) -> pd.DataFrame:
-    """One row per cell in the order of the plan.  Interrupted, it goes on where it was when called again.  `on_row` is told every row.
+    """A row per cell in the order of the plan.  After an interruption the next call continues.  `on_row` gets every new row.
 
-    TooManyFailuresError: as soon as more than `max_failures` cells have failed in this call.
+    TooManyFailuresError: more than `max_failures` cells have failed in this call; raised at once.
     """
     if missing := store.missing(planned):
         failed = 0
         rows = partial(_spark, master=master, conf=conf) if master is not None else partial(_local, jobs=jobs)
-        with store.keeping() as keep, closing(rows(missing, engine, watch, check)) as coming:  # no worker goes on when this ends
+        with store.keeping() as keep, closing(rows(missing, engine, watch, check)) as coming:  # no worker outlives this block
             for row in coming:
                 keep(row)
                 on_row(row)
@@ -61,7 +61,7 @@ def sweep(
 
 def _local(missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, jobs: int | None) -> Generator[Row]:
     warm(engine)
-    with closing(each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died)) as ended:
+    with closing(run_each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died)) as ended:
         for _, row in ended:
             yield row
 

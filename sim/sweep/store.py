@@ -1,7 +1,7 @@
-"""Rows of a sweep in a folder, as they come: a file per batch, there whole or not at all, used only while it is what was written.
+"""Rows of a sweep in a folder: a file per batch, written as a whole or not at all, and used only if it is unchanged.
 
-A sweep that is killed loses the rows of its last second; called again, it runs what has no row yet and what failed.  Two sweeps
-may share a folder: what both have run is the same.  Files that cannot be trusted are set aside, and their cells run again.
+A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps may share a
+folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells run again.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pathlib import Path
 from sim.cells.cell import Row
 from sim.cells.columns import OUTCOME
 from sim.cells.plan import Cell, distinct
-from sim.foreign import shown
-from sim.sweep.batch import BatchError, named_as_ours, packed, unpacked
+from sim.foreign import one_line
+from sim.sweep.batch import BatchError, is_batch_name, packed, unpacked
 from sim.whole_file import kept_in, remove_partials, replace_file
 
 __all__ = ["Store"]
 
 PATIENCE_S = 1.0
-"""How long a finished row may wait for others before it is kept."""
+"""The longest time that a finished row waits for a full batch."""
 ASIDE = "set-aside"
-"""Beside the cells: files whose rows are not used."""
+"""The folder, next to the cells, for files whose rows are not used."""
 NAMED = 5
-"""Files that are named in one line; of others the number is told."""
+"""Number of files listed in a line."""
 
 _CHECKS = ("violations", "violation")
-"""Columns of an outcome that depend on whether anybody checked the run: they do not count when two outcomes are compared."""
+"""Columns of an outcome that depend on whether the run was checked: comparing two outcomes ignores them."""
 
 
 class Store:
@@ -40,20 +40,20 @@ class Store:
         self._cells.mkdir(parents=True, exist_ok=True)
         for place in (folder, self._cells):
             remove_partials(place)
-        self._batches: dict[Path, list[Row]] = {}  # as they were read: their names are their content
-        self._skipped: dict[str, str] = {}  # what lies in `cells` and is not used -> why
-        self._moved: dict[str, str] = {}  # what was set aside, and is not reported yet -> why
+        self._batches: dict[Path, list[Row]] = {}  # content of each file; its name is its checksum, so it never changes
+        self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
+        self._moved: dict[str, str] = {}  # file set aside, not yet reported -> reason
         self._reported: set[str] = set()
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep a batch, or NotKeptError."""
+        """Keep a batch.  NotKeptError: the folder cannot be written."""
         name, content = packed(rows)
         with kept_in(self.folder):
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
 
     @contextmanager
     def keeping(self) -> Iterator[Callable[[Row], None]]:
-        """Takes rows one by one and keeps them in batches; what is left is kept however the block ends."""
+        """A receiver that keeps rows in batches; the last batch is kept however the block ends."""
         waiting: list[Row] = []
         kept = time.monotonic()
 
@@ -72,7 +72,7 @@ class Store:
                 self.put(waiting)
 
     def rows(self) -> dict[str, Row]:
-        """By cell; of a cell that ran twice the row that succeeded.  What cannot be trusted is as good as none: its cells run again."""
+        """Cell -> row; of a cell that ran twice the successful one.  Untrustworthy files count as missing: their cells run again."""
         for path in sorted(self._cells.glob("*")):
             if path not in self._batches and path.name not in self._skipped and not path.name.startswith("."):
                 self._read(path)
@@ -86,23 +86,23 @@ class Store:
         return found
 
     def missing(self, planned: Iterable[Cell]) -> list[Cell]:
-        """Cells still to be run, each once: those without a row, and those whose row is an error."""
+        """Cells still to run, without duplicates: those without a row, and those whose row is an error."""
         rows = self.rows()
         return [cell for cell in distinct(planned) if rows.get(cell.id, {}).get("status") != "ok"]
 
     def findings(self) -> list[str]:
-        """Lines about files that are not used, each of them once."""
+        """Lines about unused files, reported once each."""
         lines = []
         if self._moved:
-            lines.append(f"{_some(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again")
+            lines.append(f"{_listing(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again")
         if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
-            lines.append(f"skipped in {self._cells}: {_some(new)}")
+            lines.append(f"skipped in {self._cells}: {_listing(new)}")
         self._reported |= new.keys()
         self._moved.clear()
         return lines
 
     def _read(self, path: Path) -> None:
-        if path.is_symlink() or not path.is_file() or not named_as_ours(path.name):  # a pipe would never end
+        if path.is_symlink() or not path.is_file() or not is_batch_name(path.name):  # a pipe would never end
             self._skipped[path.name] = "not of a sweep"
             return
         try:
@@ -117,11 +117,11 @@ class Store:
             (self.folder / ASIDE).mkdir(exist_ok=True)
             path.replace(self.folder / ASIDE / path.name)
             self._moved[path.name] = why
-        except OSError:  # a folder we may only read
+        except OSError:  # a read-only folder
             self._skipped[path.name] = why
 
     def _contradicting(self) -> list[Path]:
-        """Files with different outcomes of one cell: a cell has one outcome, and nobody knows which of them it is."""
+        """Files with different outcomes of the same cell: nobody knows which one is right."""
         first: dict[str, tuple[Path, Row]] = {}
         found: dict[Path, None] = {}
         for path, row in ((path, row) for path, rows in self._batches.items() for row in rows if row["status"] == "ok"):
@@ -132,13 +132,13 @@ class Store:
 
 
 def _outcome(row: Row, other: Row) -> str:
-    """What must be the same in both; NaN is the same as NaN."""
+    """The values that both rows must share, as text: so NaN equals NaN."""
     unchecked = -1 in (row["violations"], other["violations"])
     return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
 
 
-def _some(reasons: Mapping[str, str]) -> str:
-    """``4 files (a: why, b: why and 2 more)``."""
-    named = ", ".join(f"{shown(name)}: {why}" for name, why in list(reasons.items())[:NAMED])
-    more = f" and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
-    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{more})"
+def _listing(reasons: Mapping[str, str]) -> str:
+    """A list of files with reasons: ``4 files (a: why, b: why and 2 more)``."""
+    named = ", ".join(f"{one_line(name)}: {why}" for name, why in list(reasons.items())[:NAMED])
+    others = f" and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
+    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{others})"

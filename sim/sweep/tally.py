@@ -1,4 +1,4 @@
-"""How a sweep is doing, in a few words."""
+"""A short text about the progress of a sweep."""
 
 from __future__ import annotations
 

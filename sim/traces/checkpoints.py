@@ -1,4 +1,4 @@
-"""Checkpoints of real jobs: recordings, saved REST answers, archives, JobManager logs, as `sim.recordings` reads them."""
+"""Checkpoints of real jobs as rows: recordings, saved REST answers, archives and JobManager logs, read by `sim.recordings`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def recording_rows(source: Source, copy: Path) -> Iterator[pa.RecordBatch]:
 
 
 def log_rows(source: Source, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Rows of one log, or of the parts it was rotated into.  Each job of a session cluster is a trace of its own."""
+    """Rows of a log, or of the parts of a rotated one.  Each job of a session cluster is a trace of its own."""
     try:
         jobs = read_jobs(parts)
     except RecordingError as error:
@@ -65,7 +65,7 @@ def _log(source: Source, log: JobLog) -> Iterator[pa.RecordBatch]:
 
 
 def labelled_windows(source: Source, copy: Path) -> Iterator[pa.RecordBatch] | None:
-    """A JSON object of file -> [[begin, end], ...]: anomalies somebody marked, as failures of what is named.  None: it is no such."""
+    """A JSON object of file -> [[begin, end], ...]: marked anomalies, as failures of the file's job.  None: another kind of document."""
     try:
         labels = Budget().parse(copy.read_bytes(), "labels")
     except (ValueError, RecursionError):
@@ -97,6 +97,6 @@ def _is_windows(value: object) -> bool:
 
 
 def _known(values: pd.Series[Any]) -> pd.Series[float]:
-    """-1: nobody knows."""
+    """-1: unknown."""
     known = values.astype(float)
     return known.where(known >= 0)

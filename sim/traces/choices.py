@@ -1,4 +1,4 @@
-"""What a user says about files that no format is recognised in, or not the right one: which column is the time, which the value."""
+"""A user's choices for files of unknown format: the column of the time, and that of the value."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sim.traces.parsing import Format, first_of
 __all__ = ["MEANINGS", "ChoiceError", "Choices"]
 
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
-"""What the rows of a user's own table may be."""
+"""The meanings of the rows of a user's own table."""
 
 
 class ChoiceError(Readable, ValueError):
-    """What was asked cannot be; one line."""
+    """An impossible choice; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """All None: formats are recognised."""
 
-    format: str | None = None  # of all tables of text, whatever their columns are called
+    format: str | None = None  # for all tables of text, whatever their columns
     time: str | None = None  # column
-    unit_s: float | None = None  # of numbers in it; None: their size tells
+    unit_s: float | None = None  # of numbers in it; None: their size decides
     value: str | None = None  # column
     meaning: str | None = None
-    per_s: float = 1.0  # a value counts so many seconds
+    per_s: float = 1.0  # seconds that a value counts
 
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
@@ -43,7 +43,7 @@ class Choices:
             raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
 
     def format_of(self, columns: Sequence[str]) -> Format | None:
-        """How to read a table with these columns; None: nobody knows."""
+        """The format of a table with these columns; None: unknown."""
         if self.format is not None:
             return next(format_ for format_ in FORMATS if format_.name == self.format)
         own = self.time is not None or self.value is not None or self.meaning is not None
@@ -53,7 +53,7 @@ class Choices:
         return recognised(columns)
 
     def names_columns_by_number(self, columns: int) -> bool:
-        """Whether the user names columns by their number from 0, as in a table without a line of names."""
+        """Whether the user names columns by their number from 0, as in a table without a header."""
         return self.time is not None and self.time.isdigit() and int(self.time) < columns
 
     def _own(self, time: str) -> Format:

@@ -1,4 +1,4 @@
-"""How a task reads one of the files below a folder or bucket: what it is, by its content, and its rows."""
+"""Reading a file below a folder or bucket, within a Spark task: its kind, by content, and its rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim.traces.reading import Source, quarantined, read_rows
 __all__ = ["rows_of"]
 
 MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
-"""Bytes of what is parsed as a whole, and of what is copied to be read line by line."""
+"""Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
 HEAD = 1 << 16
 ZIP = b"PK\3\4"
 _LOG_LINE = re.compile(rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE)
@@ -31,7 +31,7 @@ _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
-    """All rows of a file, those in quarantine as well; what cannot be read is one of these."""
+    """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
     source = Source(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
     try:
         yield from _rows(source, file, choices)
@@ -68,7 +68,7 @@ def _rows(source: Source, file: TraceFile, choices: Choices) -> Iterator[pa.Reco
 
 
 def _head(stream: Any) -> bytes:
-    """The beginning of what is in a file, unpacked."""
+    """The first bytes of a file's unpacked content."""
     data: bytes = stream.read(HEAD)
     if data[:2] != GZIP:
         return data
@@ -83,7 +83,7 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
 
 
 def _document_rows(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
-    """A document or archive, which is looked at as a whole."""
+    """Rows of a document or archive, which is read as a whole."""
     with staging() as folder:
         copy = folder / "job"
         _copy(stream, copy, MOST_JSON)
@@ -94,7 +94,7 @@ def _document_rows(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]
 
 
 def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
-    """What can be read of a damaged part counts."""
+    """Rows of logs; the readable part of a damaged one counts."""
     with staging() as folder:
         copies = list[Path]()
         for place in places:
@@ -108,13 +108,13 @@ def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.Rec
 
 
 def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
-    """A folder of saved answers, copied."""
+    """Rows of a folder of saved answers, from a copy."""
     left = MOST_JSON
     with staging() as folder:
         for path in file.paths:
             name = path.removeprefix(file.folder or "")
             if not is_answer(name):
-                continue  # in a bucket, a name may climb
+                continue  # a name in a bucket may lead out of the folder
             copy = folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             with filesystem.open_input_file(f"{base}/{path}") as stream:
@@ -123,7 +123,7 @@ def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Ite
 
 
 def _copy(stream: BinaryIO, to: Path, most: int) -> int:
-    """Unpacked; how many bytes.  TraceFileError: damaged, or too many; what came before is there."""
+    """Copy the unpacked content; returns the bytes.  TraceFileError: damaged, or too large; the bytes before are written."""
     count = 0
     with to.open("wb") as copy:
         for block in unpacked(stream):

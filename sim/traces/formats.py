@@ -1,6 +1,6 @@
-"""The formats of tables of text, told apart by the names of their columns, and what a row of each means.
+"""The formats of text tables, recognised by the names of their columns, and the meaning of their rows.
 
-A format turns a block of rows, all texts, into rows of tables; which cells cannot be what they should be is told beside it.
+A format turns a block of rows, all texts, into rows of tables, and reports cells with impossible values.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOT_OBSERVED = "nothing was observed"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
-    """By the first line of the file."""
+    """The format for the column names in the first line of a file."""
     return next((format_ for format_ in FORMATS if format_.fits(columns)), None)
 
 
 def rates(texts: pd.DataFrame, *, time: str, rate: str | None, unit_s: float | None = None, per_s: float = 1.0) -> Parsed:
-    """A series of what arrived or was served, with latency and lag if they stand beside it.  A blank is kept as what was not observed."""
+    """A series of arrived or served records, with latency and lag if there are such columns.  A blank is a missing observation."""
     columns = list(texts.columns)
     t_s, rules = time_of(texts, time, unit_s)
     found = {"rate": rate, "latency_ms": first_of(LATENCIES, columns), "lag": first_of(LAGS, columns)}
@@ -52,7 +52,7 @@ def speeds(texts: pd.DataFrame, *, time: str, speed: str, series: str | None, un
 
 
 def events(texts: pd.DataFrame, *, time: str, what: str | None = None, lasts: str | None = None, unit_s: float | None = None) -> Parsed:
-    """One failure a row.  How long it lasts is in seconds."""
+    """A failure per row, with its duration in seconds."""
     t_s, rules = time_of(texts, time, unit_s)
     lasts_s = number(texts[lasts]) if lasts else pd.Series(np.nan, index=texts.index)
     if lasts:
@@ -76,7 +76,7 @@ def _recognised_arrivals(texts: pd.DataFrame) -> Parsed:
 
 
 def _task_events(texts: pd.DataFrame) -> Parsed:
-    """Google's cluster trace of 2011: microseconds; submissions arrive, tasks that are evicted, fail or are lost are failures."""
+    """Google's cluster trace of 2011, in microseconds: submissions are arrivals; evicted, failed and lost tasks are failures."""
     time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
     what = event.map(_TASK_FAILURES)
     wrong = first_wrong(
@@ -94,7 +94,7 @@ def _azure(texts: pd.DataFrame) -> Parsed:
 
 
 def _object_store(texts: pd.DataFrame) -> Parsed:
-    """Summaries of a benchmark: no times; usual is what the same operation reaches in the median."""
+    """Summaries of a benchmark, without times; the median of an operation counts as usual."""
     speed, rules = _speed(texts, "throughput_mb_s")
     series = texts["store"] + " " + texts["operation"] + " of " + texts["object_mb"] + " MB, " + texts["clients"] + " clients"
     rows = pd.DataFrame({"t_s": np.nan, "series": series, "speed": speed, "usual_of": series})
@@ -112,7 +112,7 @@ def _intervals(texts: pd.DataFrame) -> Parsed:
 
 
 def _kills(texts: pd.DataFrame) -> Parsed:
-    """Kills of several runs, which differ in their interval: the files of a run are named chk<ms>."""
+    """Kills in several runs with different intervals: the files of a run are named chk<ms>."""
     parsed = events(texts, time="kill_epoch_s")
     rows = parsed.tables["failures"].assign(what="kill")
     if "chk_interval_ms" in texts:
@@ -125,7 +125,7 @@ def _injected(texts: pd.DataFrame) -> Parsed:
 
 
 def _workers(texts: pd.DataFrame) -> Parsed:
-    """One killed worker under several engines: seconds of the run at which its output stopped."""
+    """A killed worker under several engines: seconds of the run without output."""
     is_failure = texts["metric"] == "failure_at_s"
     t_s = seconds(texts["value"].where(is_failure, "0"), 1.0)
     rows = pd.DataFrame({"t_s": t_s, "lasts_s": np.nan, "what": "worker killed: " + texts["engine"] + " " + texts["semantics"]})
@@ -159,11 +159,11 @@ _INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
 _OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
 _LOG_LINES = {"checkpoint_id", "trigger_epoch_ms", "size_bytes", "duration_ms"}
 _TOKENS = {"contexttokens", "generatedtokens"}
-"""What stands beside the arrivals of requests to a language model."""
+"""Columns next to arrivals of requests to a language model."""
 
 
 def _is_arrivals(names: Sequence[str]) -> bool:
-    """Times, and nothing else that could be a series."""
+    """Whether there are times, and no other column that could be a series."""
     time = first_of(TIMES, names)
     return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKENS
 

@@ -1,4 +1,4 @@
-"""The lines of a file nobody vouches for: however long, however often packed, in bounded memory."""
+"""The lines of an untrusted file, of any length and packed any number of times, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ BLOCK = 1 << 20
 MOST_LINE = 1 << 16
 """Bytes; rows of numbers have hundreds."""
 MOST_EXPANSION, HARMLESS = 200, 100 << 20
-"""gzip gains a factor of 5 to 50 on real tables and 1000 on bombs; up to 100 MB nobody minds."""
+"""gzip gains a factor of 5 to 50 on real tables and 1000 on bombs; up to 100 MB are accepted in any case."""
 GZIP = b"\x1f\x8b"
 
 
 class TraceFileError(Readable, ValueError):
-    """Reading cannot go on; the rows before are good.  One line."""
+    """Reading cannot continue; the rows before are good.  One line."""
 
 
 class Line(NamedTuple):
     number: int  # from 1
     text: str
-    fault: str = ""  # why it is no row: `text` is its beginning
+    fault: str = ""  # reason why it is no row: then `text` is its beginning
 
 
 def lines(stream: BinaryIO) -> Iterator[Line]:
-    """Without their ends.  TraceFileError: damaged, or a bomb."""
+    """Lines without their ends.  TraceFileError: damaged, or a bomb."""
     number, kept, skipping = 0, b"", False
     for block in unpacked(stream):
         *ended, rest = (kept + block).split(b"\n")
@@ -37,7 +37,7 @@ def lines(stream: BinaryIO) -> Iterator[Line]:
             number += 1
             yield _line(number, line, cut=skipping)
             skipping = False
-        if len(rest) > MOST_LINE:  # never hold more of it than its beginning
+        if len(rest) > MOST_LINE:  # keep the beginning only
             rest, skipping = rest[:MOST_LINE], True
         kept = rest
     if kept:
@@ -54,7 +54,7 @@ def _line(number: int, data: bytes, *, cut: bool) -> Line:
 
 
 def unpacked(stream: BinaryIO) -> Iterator[bytes]:
-    """What is in a file, a block at a time, whether it is packed or not.  TraceFileError: damaged, or a bomb."""
+    """The unpacked content, block by block.  TraceFileError: damaged, or a bomb."""
     first = stream.read(BLOCK)
     if first[: len(GZIP)] == GZIP:
         yield from _unpacked(first, stream)
@@ -65,7 +65,7 @@ def unpacked(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """gzip, member after member."""
+    """Unpack gzip, member after member."""
     read = expanded = 0
     unpack, within = zlib.decompressobj(wbits=31), False
     while data:

@@ -1,6 +1,6 @@
-"""What there is to read below a folder or bucket: names only.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
+"""The traces below a folder or bucket, by name only.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
 
-A trace is a file; the parts of a rotated log are one, and so are saved answers of Flink's REST API (`jobs/...json`).
+A trace is a file; the parts of a rotated log are one trace, and so are saved answers of Flink's REST API (`jobs/...json`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sim.traces.lines import TraceFileError
 __all__ = ["Found", "TraceFile", "filesystem_of", "list_files", "trace_name"]
 
 NO_TRACES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
-"""Endings of files that stand beside traces."""
+"""Suffixes of files next to traces."""
 _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")
 _ROTATED = re.compile(r"(?P<log>.*\.log)(?:[.-][\w.-]+?)?(?:\.gz)?$")
 _ANSWERS = re.compile(r"(?P<root>(?:.*/)?)(?:samples/\d+/)?jobs/.*\.json$")
@@ -29,18 +29,18 @@ _ANSWERS = re.compile(r"(?P<root>(?:.*/)?)(?:samples/\d+/)?jobs/.*\.json$")
 
 class TraceFile(NamedTuple):
     trace: str
-    root: str  # of all files, as the user wrote it
-    paths: tuple[str, ...]  # below it
+    root: str  # common folder, as the user wrote it
+    paths: tuple[str, ...]  # below the root
     folder: str | None = None  # of saved answers, below the root
 
 
 class Found(NamedTuple):
     files: list[TraceFile]
-    notes: list[str]  # what is not read, and what is named otherwise than it is; one line each
+    notes: list[str]  # lines about skipped and renamed files
 
 
 def list_files(root: str, *, without: str | None = None) -> Found:
-    """All but what lies below `without`.  TraceFileError: there is nothing to read."""
+    """All files outside of the folder `without`.  TraceFileError: there are none."""
     notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
@@ -53,17 +53,17 @@ def list_files(root: str, *, without: str | None = None) -> Found:
     if without is not None:
         below = _below(without, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
-    shown = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
-    others = [path for path in shown if path.lower().endswith(NO_TRACES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")]
+    visible = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
+    others = [path for path in visible if path.lower().endswith(NO_TRACES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")]
     if others:
         notes.append(f"no traces by their names: {_counted(others)}")
-    if hidden := [path for path in paths if path not in set(shown)]:
+    if hidden := [path for path in paths if path not in set(visible)]:
         notes.append(f"hidden: {_counted(hidden)}")
-    wanted = sorted(set(shown) - set(others))
-    if not wanted:
+    traces = sorted(set(visible) - set(others))
+    if not traces:
         raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
-    at = root if "://" in root else base  # a task may run elsewhere
-    return Found(_named([*_grouped(at, wanted)], notes), notes)
+    at = root if "://" in root else base  # a task may run on another machine
+    return Found(_named([*_grouped(at, traces)], notes), notes)
 
 
 def filesystem_of(root: str) -> tuple[Any, str]:
@@ -76,7 +76,7 @@ def filesystem_of(root: str) -> tuple[Any, str]:
 
 
 def trace_name(path: str) -> str:
-    """The name of the trace in a file: its path without the ending, of characters that are safe in any file system."""
+    """The name of a trace: the path of its file without the suffix, in characters that are safe in any file system."""
     short = path
     while ending := next((end for end in _ENDINGS if short.lower().endswith(end)), None):
         short = short[: -len(ending)]
@@ -89,11 +89,11 @@ def trace_name(path: str) -> str:
 
 
 MOST_NAME = 200
-"""Bytes: it becomes the name of one folder, and those have 255."""
+"""Bytes of a folder's name; file systems allow 255."""
 
 
 def _local(base: Path, notes: list[str]) -> Iterator[str]:
-    """Files below a folder, through links as well, but each folder once."""
+    """Files below a folder, following links, but each folder once."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
     yield from _walk(base, base, {os.path.realpath(base)}, notes)
@@ -133,7 +133,7 @@ def _remote(filesystem: Any, base: str) -> Iterator[str]:
 
 
 def _below(inner: str, root: str) -> str | None:
-    """Where a folder lies below another; None: it does not."""
+    """The path of a folder below another; None: it is not below."""
     if "://" in inner or "://" in root:
         base = root.rstrip("/") + "/"
         return inner[len(base) :] if inner.startswith(base) else None
@@ -144,7 +144,7 @@ def _below(inner: str, root: str) -> str | None:
 
 
 def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
-    """Files that are one trace together."""
+    """The files, grouped into traces."""
     folders = sorted({match["root"] for path in paths if (match := _ANSWERS.match(path))}, key=len)
     answers, logs = dict[str, list[str]](), dict[str, list[str]]()
     for path in paths:
@@ -163,7 +163,7 @@ def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
 
 
 def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
-    """Each with a name of its own: files that differ in their endings only are notes apart by them."""
+    """Traces with distinct names: files that differ in their suffixes only keep them, with a note."""
     by_name = dict[str, list[TraceFile]]()
     for file in sorted(files):
         by_name.setdefault(file.trace, []).append(file)

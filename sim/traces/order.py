@@ -1,4 +1,4 @@
-"""Rows whose times do not go on, told so that one wrong row does not cost those after it."""
+"""Rows whose times go back, chosen so that a single wrong row does not cost those after it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ BACK, AHEAD = "time goes back", "time is ahead of the rows after it"
 
 
 def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dict[int, str]:
-    """Positions to leave out so that as many rows as possible increase (strictly, or not), from `after` on, and why each of them.
+    """Position -> reason for rows to leave out, so that the most rows possible increase (strictly, or not) from `after` on.
 
     The longest increasing subsequence, by patience sorting: O(n log n).
     """
     place = bisect_left if strictly else bisect_right
-    ends, positions, before = list[float](), list[int](), list[int]()  # of the best subsequence of each length; who precedes whom
+    ends, positions, before = list[float](), list[int](), list[int]()  # of the best subsequence of each length; predecessor of each row
     for i, time in enumerate(times):
         if time < after or (strictly and time == after):
-            before.append(-2)  # no part of any
+            before.append(-2)  # part of no subsequence
             continue
         at = place(ends, time)
         before.append(positions[at - 1] if at else -1)
         if at == len(ends):
             ends.append(time)
             positions.append(i)
-        elif time < ends[at]:  # of equal ones the first
+        elif time < ends[at]:  # of equal times the first
             ends[at], positions[at] = time, i
     kept = set[int]()
     i = positions[-1] if positions else -1

@@ -1,4 +1,4 @@
-"""Failure models in Parquet: how long after the one before each failure begins, and how long it lasts (OpenDC's form)."""
+"""Failure models in Parquet (OpenDC's form): the time from each failure to the next, and its duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK_ROWS = 50_000
 
 
 def outage_rows(source: Source, file: Any) -> Iterator[pa.RecordBatch]:
-    """A block at a time of a file that can be read from anywhere.  Intervals of rows in quarantine count as 0."""
+    """Rows of a file, a block at a time.  Intervals of rows in quarantine count as 0."""
     try:
         table = pq.ParquetFile(file)
         names = table.schema_arrow.names

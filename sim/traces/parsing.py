@@ -1,4 +1,4 @@
-"""Columns of texts -> columns of numbers and times, and what is wrong with cells: what every format of tables needs."""
+"""Columns of texts -> columns of numbers and times, with the mistakes in their cells; shared by all formats of tables."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import pandas as pd
 __all__ = ["Format", "Parsed", "Rule", "blank", "first_of", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
 
 Rule = tuple[str, pd.Series]
-"""(reason, which rows break it)"""
+"""(reason, rows that break it)"""
 
 _DIGITS_OF_UNIT = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-"""Epoch times from the year 1973 (in ms) to 5138 (in s) can only be one of them."""
+"""Epoch times from the year 1973 (in ms) to 5138 (in s) can only be of one unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A block of rows, indexed by line."""
+    """A parsed block of rows, indexed by line."""
 
-    tables: Mapping[str, pd.DataFrame]  # kind -> its rows, those with something wrong and those passed over as well
-    wrong: pd.Series[str]  # why a row is none; empty: it is one
-    passed: pd.Series[str]  # why a row that is right belongs to no table; empty: it does
+    tables: Mapping[str, pd.DataFrame]  # kind -> its rows, wrong and skipped ones included
+    wrong: pd.Series[str]  # reason why a row is wrong; empty: it is right
+    passed: pd.Series[str]  # reason why a right row belongs to no table; empty: it belongs to one
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     name: str
-    fits: Callable[[Sequence[str]], bool]  # columns, as the first line names them
+    fits: Callable[[Sequence[str]], bool]  # columns, as in the first line
     parse: Callable[[pd.DataFrame], Parsed]
     ordered: str = ""  # the kind of table whose time never goes back
 
 
 def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The first of the names that is a column, however it is written."""
+    """The first of the names that is a column, in any spelling."""
     written = {column.lower(): column for column in reversed(columns)}
     return next((written[name] for name in names if name in written), None)
 
 
 def seconds(texts: pd.Series[str], unit_s: float | None = None) -> pd.Series[float]:
-    """Numbers (without a unit: of the one their size tells), or dates; NaN: neither."""
+    """Numbers or dates as seconds; NaN: neither.  Without a unit, the size of the numbers decides."""
     numbers = number(texts)
     if numbers.notna().sum() * 2 <= len(texts):
         moments = pd.to_datetime(texts.str.strip(), errors="coerce", utc=True, format="ISO8601")
@@ -66,7 +66,7 @@ def never(index: pd.Index) -> pd.Series[str]:
 
 
 def first_wrong(*rules: Rule) -> pd.Series[str]:
-    """The first rule that a row breaks."""
+    """The first rule that each row breaks."""
     reasons = never(rules[0][1].index)
     for reason, broken in rules:
         reasons = reasons.mask((reasons == "") & broken, reason)
@@ -74,7 +74,7 @@ def first_wrong(*rules: Rule) -> pd.Series[str]:
 
 
 def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
-    """Texts that are no finite number from 0 on; blank ones may be."""
+    """Rules for texts that are no finite number from 0 on; blank ones are allowed."""
     filled = ~blank(texts)
     return [
         (f"{name} is no number", filled & values.isna()),

@@ -1,7 +1,7 @@
-"""A folder of traces -> typed tables, on Spark: one task per file, nothing but names and counts on the driver.
+"""A folder of traces -> typed tables, on Spark: a task per file; the driver gets names and counts only.
 
-`<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then laid into their tables; a run that is
-interrupted while it reads leaves the tables of the one before.
+The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
+that is interrupted while reading leaves the earlier tables as they were.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["read_traces", "schema_of"]
 
 STAGING = "_staging"
 MOST_TASKS = 2000
-"""A task costs some 50 ms: files share them beyond."""
+"""A task costs some 50 ms: beyond this number files share tasks."""
 MOST_GAP_S = 86_400
-"""Seconds without arrivals are written one by one up to a day; of a longer gap, its first and its last."""
+"""Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
-    """How many rows there are of each trace, file, kind and reason, and the first line of them; kind `passed`: rows of no table.
+    """Row counts per trace, file, kind and reason, with the first line of each; kind `passed`: rows of no table.
 
     TraceFileError: the tables cannot be written.
     """
@@ -51,7 +51,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
             chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy("trace").parquet(f"{out}/{name}")
         counts = _counts(staged)
         _remove(spark, staging)
-    except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+    except Exception as error:  # noqa: BLE001 - Spark's own exceptions, by way of Java
         with suppress(Exception):
             _remove(spark, staging)
         raise TraceFileError(f"the tables cannot be written: {_reason(error)}") from None
@@ -59,7 +59,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
 
 
 def schema_of(table: str) -> str:
-    """In Spark's words; where no trace has rows of a table, there is nothing to infer it from."""
+    """The schema in Spark's syntax: an empty table has no rows to infer it from."""
     return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
 
 
@@ -81,7 +81,7 @@ def _schema() -> str:
 
 
 def _counts(staged: Any) -> pd.DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - the usual alias
 
     keys = ["trace", "file", "kind", "reason"]
     counted = staged.groupBy(*keys).agg(F.sum(F.coalesce("count", F.lit(1))).alias("count"), F.min("line").alias("line"))
@@ -90,7 +90,7 @@ def _counts(staged: Any) -> pd.DataFrame:
 
 
 def _counted(staged: Any) -> Any:
-    """Rates as they are, and arrivals counted per second, the seconds without any included."""
+    """Rates as they are, and arrivals counted per second, seconds without any included."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -124,7 +124,7 @@ def _with_factor(speeds: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What Spark says in hundreds of lines, in one."""
+    """A line from Spark's hundreds of lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if named := [line for line in lines if _PYTHON_ERROR.match(line)]:
         return named[-1][:300]
@@ -133,7 +133,7 @@ def _reason(error: Exception) -> str:
 
 
 def _remove(spark: Any, folder: str) -> None:
-    """By the file system that Spark wrote it with."""
+    """Remove a folder, through the file system that Spark wrote it with."""
     context = spark.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no words for files
+    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no interface to files
     path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001

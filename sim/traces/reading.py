@@ -1,6 +1,6 @@
-"""One table of text -> its rows, block by block: those of tables, and those that are in quarantine with the reason.
+"""A text table -> its rows, block by block: rows of tables, and rows in quarantine with the reason.
 
-Runs wherever a file is read; holds a block of it at a time.  A file that nobody recognises is one row in quarantine.
+It holds a block of the file at a time.  A file of unknown format is a row in quarantine.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sim.traces.tables import UNION
 __all__ = ["Source", "passed_over", "quarantined", "read_rows", "rows_batch"]
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
-"""What is held of a file: whichever is reached first."""
+"""Limits of a block: whichever is reached first ends it."""
 HELD_BACK = 100
-"""Rows of a block that are judged with the next one: whether a time is ahead of those after it is seen by then."""
+"""Rows of a block that are judged with the next one, which shows whether their times are ahead of later ones."""
 LEAST_IN_ORDER, ENOUGH = 0.5, 10
-"""A series of which fewer rows are in order is none; of so many rows at least."""
-SHOWN = 200  # characters of a row in quarantine
+"""The least share of rows in order, and the least number of rows to judge that: else the file is no series."""
+LONGEST_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 
 
 class Source:
-    """Where rows come from: the name of the trace, and the file."""
+    """The origin of rows: the name of the trace, and the file."""
 
     def __init__(self, trace: str, file: str) -> None:
         self.trace, self.file = trace, file
 
     @property
     def run(self) -> str | None:
-        """The run that a file of events belongs to, by its name."""
+        """The run of a file of events, from its name."""
         name = self.trace.rpartition("/")[2]
         return name.removesuffix("_events") if name.endswith("_events") else None
 
@@ -66,7 +66,7 @@ def read_rows(source: Source, stream: BinaryIO, choices: Choices = Choices()) ->
         twice = sorted({name for name in names if names.count(name) > 1})
         format_ = choices.format_of(columns if headless and not choices.names_columns_by_number(len(columns)) else names)
         if format_ is None or twice:
-            unknown = f"no known format has the columns {', '.join(columns)[:SHOWN]}"
+            unknown = f"no known format has the columns {', '.join(columns)[:LONGEST_ROW]}"
             why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
             yield _quarantine(source, [(first.number, why, first.text)])
             return
@@ -77,7 +77,7 @@ def read_rows(source: Source, stream: BinaryIO, choices: Choices = Choices()) ->
 
 
 class _Blocks:
-    """Blocks of one file, in order: whether time goes on is known from the block before."""
+    """Blocks of a file, in order: the block before decides whether time goes on."""
 
     def __init__(self, source: Source, format_: Format, columns: list[str], delimiter: str) -> None:
         self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
@@ -91,7 +91,7 @@ class _Blocks:
         while True:
             try:
                 line = next(source, None)
-            except TraceFileError as error:  # what came before it counts
+            except TraceFileError as error:  # the rows before it count
                 line, broken = None, error
             if line is not None:
                 block.append(line)
@@ -120,7 +120,7 @@ class _Blocks:
                 bad.append((line.number, "quotes are not closed", line.text))
             elif len(row) == len(self.columns):
                 good[line.number] = row
-            elif row and line.text.strip():  # a blank line is none
+            elif row and line.text.strip():  # a blank line is no row
                 bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
@@ -177,21 +177,21 @@ def _fields(line: Line, delimiter: str) -> list[str] | None:
 
 def _quarantine(source: Source, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
-    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:SHOWN]))
+    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:LONGEST_ROW]))
 
 
 def quarantined(source: Source, reason: str) -> pa.RecordBatch:
-    """The file as a whole, or what follows the rows before."""
+    """A row in quarantine for the file as a whole, or for its unreadable rest."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
 def passed_over(source: Source, why: str, count: int) -> pa.RecordBatch:
-    """So many rows that are right and say nothing to any table."""
+    """A row that counts right lines that belong to no table."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
 def rows_batch(kind: str, source: Source, rows: pd.DataFrame) -> pa.RecordBatch:
-    """Rows of one table, in all columns of all tables."""
+    """Rows of a table, with the columns of all tables."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
     columns = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}
     arrays = [

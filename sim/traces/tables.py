@@ -1,6 +1,6 @@
-"""The tables that traces become, column by column.  One row per observation, partitioned by `trace`: the file it comes from.
+"""The tables of traces, column by column: a row per observation, partitioned by `trace`, the file it comes from.
 
-Times are seconds on the trace's own clock (epoch seconds where the file has them), so that files of one experiment fit together.
+Times are seconds on the trace's own clock (epoch seconds if the file has them), so that files of one experiment fit together.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
 UNION = pa.schema([
     pa.field("kind", pa.string()),
     *{column.name: pa.field(column.name, column.type) for columns in TABLES.values() for column in columns}.values(),
-    pa.field("usual_of", pa.string()),  # whose median speed is usual: a series', or (null) the trace's
+    pa.field("usual_of", pa.string()),  # the rows whose median speed is usual: a series, or (null) the trace
     pa.field("count", pa.int64()),
 ])  # fmt: skip
-"""All columns of all tables: what reading a file gives, row by row.
+"""All columns of all tables: the rows of a file have them.
 
-The kind of a row is a table, `arrivals` (counted into rates), or `passed`: how many (`count`) lines of a file say nothing to any table.
+The kind of a row is a table, `arrivals` (counted into rates), or `passed`: a `count` of lines that belong to no table.
 """

@@ -1,4 +1,4 @@
-"""What runs in a Spark executor to read files.  Sent there as it stands here: on arrival there may be no `sim` to import yet."""
+"""The code of a Spark task that reads files.  Executors get its text as it stands here, as they may not have `sim` yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["reader"]
 
 
 def reader(files: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """For mapInArrow over the numbers of pickled `files`: all their rows."""
+    """A function for mapInArrow over the numbers of pickled `files`, which returns all their rows."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         bring()

@@ -1,8 +1,8 @@
 """Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
 
-All of it on Spark, by trace and window: no trace has to fit anywhere, and a row is joined with the windows it may lie in, not with all.
-What comes out is the table that `windows: {file: ...}` of a sweep file reads: `window` (a name), `from_s` (from the first row of the
-trace), `length_s`, `file` (the trace's table of rates, relative to where the windows are kept), and features.
+All of it runs on Spark, by trace and window.  No trace has to fit into memory, and a row is joined only with the windows near it.
+The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name), `from_s` (from the first
+row of the trace), `length_s`, `file` (the trace's table of rates, relative to the stored windows), and features.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ FEATURES = {
     "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
 }
 LEAST_COVERED = 0.5
-"""A window with fewer observations says little about the load: it is left out, and counted."""
+"""A window with fewer observations tells little about the load: it is left out, and counted."""
 
 
 class Cut(NamedTuple):
     windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
-    notes: list[str]  # what was left out; one line each
+    notes: list[str]  # lines about windows left out
 
 
 def windows(
     spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
 ) -> Cut:
-    """`count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
+    """Cut windows, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
 
     TraceFileError: no such trace, or no window of that length in any.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F  # noqa: N812 - the usual alias
 
     tables = tables.rstrip("/")
     rates = _table(spark, tables, "rates")
@@ -57,8 +57,8 @@ def windows(
     span = _span(rates).where((F.col("end") - F.col("begin") >= length_s) & F.col("usual").isNotNull()).cache()
     possible = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
     if not possible:
-        wanted = f"the trace '{trace}'" if trace is not None else "any trace"
-        raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {wanted}")
+        searched = f"the trace '{trace}'" if trace is not None else "any trace"
+        raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
     failures = _failures(spark, tables, span)
     around = _around(failures, span, length_s) if cut == "failures" else None
     full = _described(rates, failures, span, around, length_s).cache()
@@ -81,13 +81,13 @@ def _table(spark: Any, tables: str, name: str) -> Any:
 
 
 def _place(tables: str, trace: str, base: str) -> str:
-    """Where a trace's rates lie; names of traces hold nothing but `/` that Spark would write otherwise."""
+    """The path of a trace's rates; of the characters in traces' names Spark escapes only `/`."""
     place = f"{tables}/rates/trace={quote(trace, safe='')}"
     return place if "://" in place else relpath(place, base)
 
 
 def _span(rates: Any) -> Any:
-    """A row per trace: begin, end, mean rate, and how far apart its rows usually are."""
+    """A row per trace: begin, end, mean rate, and the usual distance of its rows."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -99,7 +99,7 @@ def _span(rates: Any) -> Any:
 
 
 def _around(failures: Any, span: Any, length_s: float) -> Any:
-    """A window per failure that begins a third of its length before it, whole windows only."""
+    """A window per failure that begins a third of its length before it; only complete windows."""
     from pyspark.sql import functions as F  # noqa: N812
 
     placed = failures.join(span, "trace").withColumn("from_s", F.col("t_s") - F.col("begin") - length_s / 3).drop("t_s")
@@ -108,7 +108,7 @@ def _around(failures: Any, span: Any, length_s: float) -> Any:
 
 
 def _failures(spark: Any, tables: str, span: Any) -> Any:
-    """A row per trace and failure that it met while it lasted: failures stand in traces of the same folder."""
+    """A row per trace and failure during it: failures stand in traces of the same folder."""
     from pyspark.sql import functions as F  # noqa: N812
 
     folder = F.regexp_replace("trace", "[^/]*$", "")
@@ -119,18 +119,18 @@ def _failures(spark: Any, tables: str, span: Any) -> Any:
 
 
 def _described(rates: Any, failures: Any, span: Any, around: Any, length_s: float) -> Any:
-    """The features of each window: of those around failures, or (None) of one after the other; the last one ends before the trace does."""
+    """The features of each window around failures or (`around` None) of consecutive windows; the last one ends before the trace does."""
     from pyspark.sql import functions as F  # noqa: N812
 
     def inside(rows: Any) -> Any:
-        """Rows with each window they lie in, as `at`: seconds from its begin."""
+        """Rows with each window that holds them, as `at`: seconds from its begin."""
         timed = rows.join(F.broadcast(span), "trace").withColumn("on_s", F.col("t_s") - F.col("begin"))
         timed = timed.withColumn("stretch", F.floor(F.col("on_s") / length_s))
         if around is None:
             timed = timed.withColumn("from_s", F.col("stretch") * F.lit(float(length_s)))
             timed = timed.where(F.col("from_s") + length_s <= F.col("end") - F.col("begin"))
         else:
-            stretch = F.floor(F.col("from_s") / length_s)  # a window lies in two at most
+            stretch = F.floor(F.col("from_s") / length_s)  # a window overlaps two stretches at most
             timed = timed.join(around.withColumn("stretch", F.explode(F.array(stretch, stretch + 1))), ["trace", "stretch"])
         return timed.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
 
@@ -163,7 +163,7 @@ def _first(order: str) -> Callable[[Any, int | None], Any]:
 
 
 def _spread(full: Any, count: int | None) -> Any:
-    """From each of `count` equal classes of load the window in its middle."""
+    """The middle window of each of `count` equal classes of load."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -182,4 +182,4 @@ CUTS: dict[str, Callable[[Any, int | None], Any]] = {
     "load": _spread,
     "failures": _first("from_s"),
 }
-"""How windows are chosen: the earliest, the most bursty, one of each class of load, around failures."""
+"""The ways of choosing windows: the earliest, the most bursty, one per class of load, around failures."""

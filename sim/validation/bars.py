@@ -1,4 +1,4 @@
-"""How good predictions have to be, and how good they are: one line per bar.
+"""The bars that predictions must meet, and whether they do: a row per bar.
 
 A row of the truth table is a recording and a vertex.  Durations below `NEGLIGIBLE_MS` on both sides are left out: they would count as
 exact and hide the others.
@@ -20,20 +20,20 @@ __all__ = ["BARS", "Bar", "back_pressured", "bars"]
 _HIGH = 500.0
 """Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
 _WORST = 2.5
-"""The 90 % quantile of an error may be so many times its median's bar."""
+"""The 90 % quantile of an error may be this many times the bar of its median."""
 _ABSENT = 1e6
-"""The error of predicting something where nothing was, or nothing where something was."""
+"""The error if only one of prediction and observation is 0."""
 _ENOUGH = 0.9
-"""Share of recordings that must agree where errors have no median worth quoting."""
+"""Share of recordings that must agree, for errors without a meaningful median."""
 
 
 class Bar(NamedTuple):
     what: str
     quantities: tuple[str, ...]
     limit: float  # of the median error, of a factor, or of a count
-    kind: str = "error"  # error: median and 90 % quantile; factor, count: share of rows within; exact: all rows
-    runs: str = "all"  # back-pressured: those whose sources or operators wait for output half of the time
-    vertices: str = "all"  # ends: nobody reads them; symmetric: one input, all subtasks given alike
+    kind: str = "error"  # error: median and 90 % quantile; factor, count: share of rows within the limit; exact: all rows
+    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
+    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
 
 
 BARS = (
@@ -60,7 +60,7 @@ def back_pressured(table: pd.DataFrame) -> set[str]:
 
 
 def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[Vertex]]) -> pd.DataFrame:
-    """Per bar: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met; a bar without rows is not there.
+    """A row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met.
 
     `graphs`: the vertices of each recording of the truth table.
     """
@@ -78,14 +78,14 @@ def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[Vertex]]) -> pd.Data
 
 
 def _telling(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without those that are 0, or below what is noise, on both sides."""
+    """The rows that are neither 0 nor noise on both sides."""
     floor = rows["quantity"].isin(DURATIONS) * NEGLIGIBLE_MS
     largest = rows[["observed_p50", "predicted_p50"]].max(axis=1)
     return rows[(largest > 0) & (largest >= floor)]
 
 
 def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
-    """(median error or share of rows that agree, 90 % quantile of errors or NaN, whether that is good enough)."""
+    """(median error or share of rows that agree, 90 % quantile of errors or NaN, whether the bar is met)."""
     if bar.kind == "error":
         errors = rows["relative_error"].abs().fillna(_ABSENT)
         median, p90 = float(errors.median()), float(errors.quantile(0.9))
@@ -94,7 +94,7 @@ def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
     if bar.kind == "factor":
         ratio = rows["predicted_p50"] / rows["observed_p50"]
         agrees = ratio.between(1 / bar.limit, bar.limit) | (rows["quantity"].isin(DURATIONS) & (difference < NEGLIGIBLE_MS))
-        per_recording = agrees.groupby(rows["recording"]).mean()  # of a recording's vertices: their share
+        per_recording = agrees.groupby(rows["recording"]).mean()  # share of the recording's vertices
         return float(per_recording.mean()), float("nan"), bool(per_recording.mean() >= _ENOUGH)
     agrees = difference <= bar.limit
     return float(agrees.mean()), float("nan"), bool(agrees.mean() >= (1.0 if bar.kind == "exact" else _ENOUGH))
@@ -114,7 +114,7 @@ def _where(bar: Bar) -> str:
 
 
 def _symmetric(graph: Sequence[Vertex], name: str | None) -> bool:
-    """Every barrier comes the same way: one input, and no subtask is given more than another, here or before."""
+    """Whether all barriers take equal paths: one input, and equal shares of all subtasks, here and upstream."""
     inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
     return inputs == 1 and all(vertex.is_even for vertex in graph)
 

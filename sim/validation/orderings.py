@@ -1,6 +1,6 @@
-"""Whether predictions put recordings in the right order: of two that differ in one setting, which takes longer, stores more, is faster.
+"""Whether predictions order recordings correctly: of two that differ in one setting, which is slower, stores more, has less throughput.
 
-Only differences that repetitions of one configuration do not show, nor the checkpoints and samples of one run, are asked for.
+A difference counts if it exceeds that of repetitions, and the spread of checkpoints and samples within a run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sim.validation.truth import NEGLIGIBLE_MS
 __all__ = ["COLUMNS", "REPEATS", "orderings", "spreads"]
 
 REPEATS = {"end_to_end_duration": 0.04, "persisted_data": 0.035, "numRecordsInPerSecond": 0.027, "latency": 0.046}
-"""The quantities asked for, and how far repetitions lie apart at least [share]: measured on 36 pairs of runs of 29 configurations.
+"""Quantity -> least spread of repetitions [share], measured on 36 pairs of runs of 29 configurations.
 
-Of the durations of checkpoints 90 % lie within 3 %; the worst pairs, 5 to 10 %, are those of small or few checkpoints.
+90 % of the durations of checkpoints lie within 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
 """
 COLUMNS = ("setting", "one", "other", "quantity", "observed_one", "observed_other", "predicted_one", "predicted_other", "right")
 
@@ -28,10 +28,10 @@ _MEASURED = {"observed_p50": "observed", "predicted_p50": "predicted", "observed
 
 
 def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataFrame:
-    """A row (`COLUMNS`) per pair of configurations that differ in one setting and per quantity that differs more than repetitions do.
+    """A row (`COLUMNS`) per pair of configurations that differ in one setting, and per quantity that differs more than repetitions do.
 
-    `settings`: of each recording of the truth table.  `one` and `other` are the first recording of each configuration; repetitions
-    count as one, with the mean of their medians.
+    `settings`: recording -> its settings.  The columns `one` and `other` name the first recording of each configuration.  Repetitions count
+    as one, with the mean of their medians.
     """
     values = _values(table)
     groups = _groups([name for name in settings if name in set(values["recording"])], settings)
@@ -46,15 +46,15 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
             if quantity not in means[first].index or quantity not in means[second].index:
                 continue
             this, that = (means[name].loc[quantity].to_dict() for name in (first, second))
-            if _tells(quantity, this, that, apart[quantity]):
-                seen, said = (this["observed"], that["observed"]), (this["predicted"], that["predicted"])
-                right = (seen[0] < seen[1]) == (said[0] < said[1]) and said[0] != said[1]
-                rows.append((_change(*found[0]), first, second, quantity, *seen, *said, right))
+            if _is_clear(quantity, this, that, apart[quantity]):
+                observations, predictions = (this["observed"], that["observed"]), (this["predicted"], that["predicted"])
+                right = (observations[0] < observations[1]) == (predictions[0] < predictions[1]) and predictions[0] != predictions[1]
+                rows.append((_change(*found[0]), first, second, quantity, *observations, *predictions, right))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, float]:
-    """How far repetitions lie apart [share of their mean], by quantity: the most any two do, `REPEATS` at least."""
+    """Quantity -> greatest spread of repetitions [share of their mean], at least that of `REPEATS`."""
     values = _values(table)
     found = dict(REPEATS)
     for names in _groups(list(settings), settings):
@@ -66,25 +66,25 @@ def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, 
 
 
 def _values(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per recording and quantity: of several vertices the sum of what they pass, the mean of how long it takes."""
+    """A row per recording and quantity; over several vertices the sum of rates, the mean of durations."""
     chosen = table[table["quantity"].isin(REPEATS) & table["predicted_p50"].notna()]
     read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
     joined = chosen.merge(read.assign(is_read=True), on=["recording", "vertex"], how="left")
     ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["is_read"].notna())]
     rows = [
-        (name, quantity, *(each[column].agg("sum" if quantity == "numRecordsInPerSecond" else "mean") for column in _MEASURED))
-        for (name, quantity), each in ends.groupby(["recording", "quantity"], sort=False)
+        (name, quantity, *(values[column].agg("sum" if quantity == "numRecordsInPerSecond" else "mean") for column in _MEASURED))
+        for (name, quantity), values in ends.groupby(["recording", "quantity"], sort=False)
     ]
     return pd.DataFrame(rows, columns=["recording", "quantity", *_MEASURED.values()])
 
 
 def _mean(values: pd.DataFrame) -> pd.DataFrame:
-    """A row per quantity of repetitions: the mean of their medians, their lowest 10 % and their highest 90 %."""
+    """A row per quantity over repetitions: the mean of their medians, their lowest 10 % and their highest 90 %."""
     return values.groupby("quantity").agg({"observed": "mean", "predicted": "mean", "low": "min", "high": "max"})
 
 
 def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str]]:
-    """Recordings of one configuration together."""
+    """Recordings grouped by configuration."""
     groups: list[list[str]] = []
     for name in names:
         home = next((group for group in groups if not differences(settings[group[0]], settings[name])), None)
@@ -95,7 +95,8 @@ def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str
     return groups
 
 
-def _tells(quantity: str, first: dict[Any, float], second: dict[Any, float], apart: float) -> bool:
+def _is_clear(quantity: str, first: dict[Any, float], second: dict[Any, float], apart: float) -> bool:
+    """Whether two configurations differ by more than repetitions, and neither lies in the other's range."""
     difference, mean = abs(first["observed"] - second["observed"]), (first["observed"] + second["observed"]) / 2
     within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((first, second), (second, first)))
     return mean > 0 and difference > apart * mean and difference >= _floor(quantity) and not within
@@ -106,7 +107,7 @@ def _floor(quantity: str) -> float:
 
 
 def _change(setting: str, first: Any, second: Any) -> str:
-    """'barriers: aligned -> unaligned'; of vertices only what differs."""
+    """'barriers: aligned -> unaligned'; of vertices only the difference."""
     if isinstance(first, dict) and isinstance(second, dict):
         keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
         pairs = {(_text(first.get(key)), _text(second.get(key))) for key in keys}

@@ -1,4 +1,4 @@
-"""What a simulated run shows, in the same tidy rows as `sim.recordings.observe.table` makes from a recording."""
+"""The observations of a simulated run, in the same tidy rows as those of a recording (`sim.recordings.observe.table`)."""
 
 from __future__ import annotations
 

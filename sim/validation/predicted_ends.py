@@ -1,4 +1,4 @@
-"""What a simulated run shows of ends and failures, in the rows `sim.recordings.observe` makes from a recording."""
+"""Ends and failures of a simulated run, in the rows of `sim.recordings.observe`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["of_ends_and_failures"]
 
 
 def of_ends_and_failures(result: Result) -> Iterator[Value]:
-    """What happened at the end of the job and in its failures."""
+    """The end of the job, and its failures."""
     yield from _savepoints(result)
     yield from _of_the_end(result)
     yield from _of_failures(result)
@@ -51,7 +51,7 @@ def _of_the_end(result: Result) -> Iterator[Value]:
 
 
 def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
-    """When each subtask (vertex, index) that reads others came to the end of its input; none of a job stopped without drain."""
+    """(vertex, subtask index) -> end of its input, for vertices with inputs; empty if the job stopped without drain."""
     readers = {vertex.name for vertex in result.scenario.job.vertices if vertex.inputs}
     names = list(result.tasks[["vertex", "index"]].itertuples(index=False, name=None))
     drained = (row for row in result.journal if row.happening is Happening.END_OF_DATA and row.detail == "drain")
@@ -59,7 +59,7 @@ def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
 
 
 def _of_failures(result: Result) -> Iterator[Value]:
-    """The first failure, and the way back from it."""
+    """The first failure, and the recovery from it."""
     back = result.recoveries[result.recoveries["first_record"] >= 0]
     if back.empty:
         return
@@ -80,6 +80,6 @@ def _caught_up_ms(result: Result, failed_ms: float, again: float) -> float | Non
     served = rows.groupby("time")["numRecordsInPerSecond"].sum()
     rates = [vertex.source.rates[-1].per_second if vertex.source.rates else 0 for vertex in vertices if vertex.source is not None]
     widths = [vertex.parallelism for vertex in vertices if vertex.source is not None]
-    rate = float(sum(each * width for each, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
+    rate = float(sum(per_second * width for per_second, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
     times_ms = 1000 * served.index.to_numpy(dtype=float)
     return caught_up_ms(failed_ms, times_ms, served.to_numpy(dtype=float) * np.diff(times_ms, prepend=failed_ms) / 1000, again, rate)

@@ -1,4 +1,4 @@
-"""What a simulated run shows between its checkpoints, in the rows `sim.recordings.observe.series` makes from a recording."""
+"""Rates, shares and queues of a simulated run, in the rows of `sim.recordings.observe.series`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_series(result: Result) -> Iterator[Value]:
     for name, rows in series.groupby("vertex", sort=False):
         vertex, samples = str(name), rows[rows["time"] > SETTLED_AFTER * series["time"].max()]
         rate = "numRecordsOutPerSecond" if vertex in sources else "numRecordsInPerSecond"
-        for quantity, column, unit in ((rate, "numRecordsInPerSecond", 1.0), *((each, share, 1000.0) for each, share in _SHARES.items())):
+        for quantity, column, unit in ((rate, "numRecordsInPerSecond", 1.0), *((meter, share, 1000.0) for meter, share in _SHARES.items())):
             if (mean := _mean(rows, column, window)) is not None:
                 yield quantity, vertex, unit * mean
         for quantity in (*(() if vertex in ends else _OUT), *(() if vertex in sources else _IN)):

@@ -1,7 +1,7 @@
-"""What somebody who runs a job has set, one value per thing that can be set on its own: recordings are compared by it.
+"""The settings of a recorded job, a value for each independent choice: recordings are compared by them.
 
-Keys that Flink has two of for one choice (unaligned, and from when) are one setting; so is where an operator does its work for a
-checkpoint, however many vertices do it; state counts per subtask, so that twice the subtasks with twice the keys differ in one.
+Two keys of Flink for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for checkpoints, on however
+many vertices.  State counts per subtask: twice the subtasks with twice the keys are one difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RECORDER = {"heap", "poll_s", "sample_s", "flink_release"}
 
 
 def settings_of(config: Configuration, flink_version: str) -> Settings:
-    """By name.  Values that were not set are their defaults; the name of a run and how long it lasted are no settings."""
+    """Setting -> value or default.  The name of a run and its duration are no settings."""
     flink = {key: str(value) for key, value in config.flink.items() if key not in (_UNALIGNED, _TIMEOUT)}
     plain = {key: value for key, value in config.model_dump().items() if key not in _NAMES | _RECORDER}
     return {
@@ -37,10 +37,10 @@ def settings_of(config: Configuration, flink_version: str) -> Settings:
 
 
 def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
-    """(setting, value of one, value of the other) of those that are not the same; work of another size at another place is two."""
+    """(setting, first value, second value) of those that differ.  Work of another size at another place is two differences."""
     keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
     if "work" in keys and not (first["work"] and second["work"]):
-        keys = [key for key in keys if key != "place of work"]  # no work is done at no place
+        keys = [key for key in keys if key != "place of work"]  # without work there is no place of work
     return [(key, first.get(key), second.get(key)) for key in keys]
 
 
@@ -52,7 +52,7 @@ def _barriers(config: Configuration) -> str:
 
 
 def _of_nodes(nodes: tuple[Node, ...]) -> dict[str, Any]:
-    """A field of all vertices is one setting: the same change in every one of them is one change."""
+    """Each field of all vertices as one setting: an equal change of all vertices is one change."""
     fields = [field for node in nodes for field in node.model_dump() if field not in _APART]
     found: dict[str, Any] = {field: {node.id: node.model_dump().get(field) for node in nodes} for field in dict.fromkeys(fields)}
     state = {node.id: node.state_keys * node.state_value_bytes // node.parallelism for node in nodes}

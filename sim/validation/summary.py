@@ -1,4 +1,4 @@
-"""What truth tables say on the whole: how far off and how often covered, per quantity and per family of recordings."""
+"""Summaries of truth tables: errors and coverage, per quantity and per family of recordings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PER_FAMILY_AND_QUANTITY = ("family", "quantity")
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows predictions are held to: those that are 0 on both sides say nothing, the first checkpoint meets a job still starting."""
-    said = (table["observed_p50"] != 0) | (table["predicted_p50"] != 0)
-    return table[said & ~table["quantity"].str.endswith(FIRST)].reset_index(drop=True)
+    """The rows that count.  Rows with 0 on both sides have no error, and the first checkpoint meets a job still starting."""
+    has_value = (table["observed_p50"] != 0) | (table["predicted_p50"] != 0)
+    return table[has_value & ~table["quantity"].str.endswith(FIRST)].reset_index(drop=True)
 
 
 def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
     """Per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
 
-    First the median over the vertices of a recording, then over recordings; rows that have no error (observed as 0, predicted as
-    more) count as not covered and nothing else.
+    First the median over the vertices of a recording is computed, then that over recordings.  Rows without an error (observed 0, predicted
+    more) only count as not covered.
     """
     rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
     groups = rows.groupby(list(by), sort=False)

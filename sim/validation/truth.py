@@ -1,9 +1,9 @@
-"""Observed beside predicted: the truth table of one recording of a real job.
+"""Observations next to predictions: the truth table of a recording of a real job.
 
-A prediction sees the configuration of the recording only.  Per quantity and vertex both sides give three percentiles: over the
-checkpoints of the run, over the samples of a series, and on the predicted side over the seeds as well.  What a checkpoint shows
-of a vertex is the median over its subtasks.  The first checkpoint meets queues that are not full yet: it is judged apart, in
-rows whose quantity ends with `FIRST`.  A number about the whole run is its own three percentiles.
+A prediction sees the configuration of the recording only.  For each quantity and vertex both sides have three percentiles over the
+checkpoints of a run or the samples of a series.  Predictions pool several seeds.  A vertex's value in a checkpoint is the median over its
+subtasks.  The first checkpoint meets queues that are not full yet, so it has rows of its own: their quantity ends with `FIRST`.
+A number about the whole run is its own three percentiles.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 ]  # fmt: skip
 
 NEGLIGIBLE_MS = 60.0
-"""Differences of durations below this are scheduling noise of the recorded machine and count as zero."""
+"""Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
 FIRST = " (first)"
-"""Ends the name of a quantity of the first checkpoint: 'start_delay (first)'."""
+"""Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
 _SHARES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 _OBSERVED, _PREDICTED = ([f"{side}_{name}" for name in _SHARES] for side in ("observed", "predicted"))
 COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED, "relative_error", "covered")
@@ -44,13 +44,13 @@ def truth(
     recording: RecordedJob | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
     overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The rows (`COLUMNS`) of one recording, everything the recording shows; NaN where a run did not show it.
+    """The rows (`COLUMNS`) of a recording, for all its quantities; NaN: absent from a run.
 
     `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
-    than `NEGLIGIBLE_MS`, NaN where the observed one is 0 and the predicted one is not.  `covered`: the observed median lies between
-    the predicted 10 % and 90 % (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
-    `progress` is told the simulated time [ns] of each run.
-    RecordingError: not a recording; ScenarioError: nothing that can be simulated.  What `unmodelled` names is left out of the prediction.
+    than `NEGLIGIBLE_MS`, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
+    (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
+    `progress` gets the simulated time [ns] of each run.
+    RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
@@ -60,7 +60,7 @@ def truth(
             raise
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
-    runs = [predicted(simulate(each, engine=engine, check=False, progress=progress)) for each in seeded]
+    runs = [predicted(simulate(seed_scenario, engine=engine, check=False, progress=progress)) for seed_scenario in seeded]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
@@ -68,19 +68,19 @@ def truth(
 
 
 def scenario_of(recording: RecordedJob, overheads: Overheads | None = None) -> Scenario:
-    """What is simulated for a recording: its configuration, nothing observed."""
+    """The simulated scenario of a recording: its configuration, no observation."""
     document, question, comments, _ = to_document(recording)
     scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 
 def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
-    """What the recorded job did and a scenario cannot say yet, one phrase each.  RecordingError: not a recording."""
+    """A phrase for each feature of the recorded job that a scenario lacks.  RecordingError: not a recording."""
     return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 
 
 def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Two tables of observations (`sim.recordings.observe`) as one: `COLUMNS` from `quantity` on, in the order of the first."""
+    """Two tables of observations (`sim.recordings.observe`) joined: `COLUMNS` from `quantity` on, in the order of the first."""
     table = _percentiles(observations, "observed").merge(_percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left")
     table["relative_error"] = relative_errors(table)
     table["covered"] = covered(table)
@@ -97,7 +97,7 @@ def relative_errors(table: pd.DataFrame) -> pd.Series:
 
 
 def covered(table: pd.DataFrame) -> pd.Series:
-    """Whether the observed median lies in the predicted range; no prediction covers nothing."""
+    """Whether the observed median lies in the predicted range; without a prediction it does not."""
     slack = _is_duration(table) * NEGLIGIBLE_MS
     return (table["observed_p50"] >= table["predicted_p10"] - slack) & (table["observed_p50"] <= table["predicted_p90"] + slack)
 

@@ -13,14 +13,14 @@ from sim.cells.ending import ENDING, delayed_signals
 # A parent with workers that sleep; it says their numbers and waits.  Work that starts in another thread is bound by the pipe alone.
 PARENT = """\
 import os, sys, threading, time
-from sim.cells.local import each
+from sim.cells.local import run_each
 
 def sleep(item, progress):
     os.write(1, b"%d\\n" % os.getpid())
     time.sleep(60)
 
 def work():
-    list(each(sleep, [1, 2, 3], jobs=3))
+    list(run_each(sleep, [1, 2, 3], jobs=3))
 
 if sys.argv[1] == "main":
     work()

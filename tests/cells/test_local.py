@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sim.cells.local import WorkerDiedError, cores, each
+from sim.cells.local import WorkerDiedError, cores, run_each
 
 
 def square(item, progress):
@@ -36,7 +36,7 @@ def test_every_item_once(jobs):
     """With its index, in any order; what was watched is complete at the end."""
     seen = []
 
-    outcomes = dict(each(square, [3, 1, 2], jobs=jobs, watch=lambda finished, ns: seen.append((finished, ns))))
+    outcomes = dict(run_each(square, [3, 1, 2], jobs=jobs, watch=lambda finished, ns: seen.append((finished, ns))))
 
     assert {0: 9, 1: 1, 2: 4} == outcomes
     assert (3, 60) == seen[-1]
@@ -46,13 +46,13 @@ def test_every_item_once(jobs):
 def test_an_exception_ends_all(jobs):
     """It is raised where the outcomes are taken."""
     with pytest.raises(OSError, match="No space left"):
-        list(each(fail_at_two, [1, 2, 3], jobs=jobs))
+        list(run_each(fail_at_two, [1, 2, 3], jobs=jobs))
 
 
 def test_a_killed_worker_is_told():
     """In words that help, not as a broken pool."""
     with pytest.raises(WorkerDiedError, match="too little memory"):
-        list(each(die, [1, 2], jobs=2))
+        list(run_each(die, [1, 2], jobs=2))
 
 
 def die_at_two(item, progress):
@@ -61,7 +61,7 @@ def die_at_two(item, progress):
 
 def test_a_killed_worker_may_be_survived():
     """The item that does it has the outcome of the dead, all others their own."""
-    outcomes = dict(each(die_at_two, [1, 2, 3, 4, 5], jobs=2, died=lambda item: -item))
+    outcomes = dict(run_each(die_at_two, [1, 2, 3, 4, 5], jobs=2, died=lambda item: -item))
 
     assert {0: 1, 1: -2, 2: 3, 3: 4, 4: 5} == outcomes
 
@@ -72,7 +72,7 @@ def test_an_interrupt_leaves_no_worker_behind():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        taken.extend(outcome for _, outcome in each(sleep, [0, 1], jobs=2))
+        taken.extend(outcome for _, outcome in run_each(sleep, [0, 1], jobs=2))
 
     assert time.monotonic() - begun < 20
     assert set() == {worker for worker in multiprocessing.active_children() if worker.is_alive()} - before

@@ -16,7 +16,7 @@ SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 @cache
 def told(*changes: str) -> list[str]:
-    return envelope().outside(sim.load(SEVERE, list(changes)).scenarios)
+    return envelope().unvalidated(sim.load(SEVERE, list(changes)).scenarios)
 
 
 def test_what_was_recorded_is_inside():
@@ -57,13 +57,13 @@ def test_it_is_one_line_however_much_there_is():
 
     assert 1 == len(line.splitlines())
     assert 5 == line.count("(")  # features named
-    assert f"{len(envelope().outside(study.scenarios)) - 5} more; see docs/truth.md" in line
+    assert f"{len(envelope().unvalidated(study.scenarios)) - 5} more; see docs/truth.md" in line
 
 
 def test_strategies_of_a_study_are_told_together():
     study = sim.load(SEVERE, ["checkpoint.interval=[1 min, 2 min]"])
 
-    assert ["checkpoint interval 1 min to 2 min (recordings: 1.5 s to 8 s)"] == envelope().outside(study.scenarios)
+    assert ["checkpoint interval 1 min to 2 min (recordings: 1.5 s to 8 s)"] == envelope().unvalidated(study.scenarios)
 
 
 def test_the_first_scenario_of_the_readme_is_inside():

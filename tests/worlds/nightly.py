@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim.cells.cell import warm
-from sim.cells.local import cores, each
+from sim.cells.local import cores, run_each
 from sim.scenario import write
 from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
@@ -80,7 +80,7 @@ def run(task: Task) -> WorldResult:
 def run_all(tasks: list[Task], jobs: int) -> Iterator[WorldResult]:
     """As they end."""
     warm()
-    for _, result in each(_run, tasks, jobs=jobs):
+    for _, result in run_each(_run, tasks, jobs=jobs):
         yield result
 
 

@@ -1,6 +1,6 @@
-"""What a strategy costs beyond its checkpoints: when output becomes visible, what failures take, when the job is over.
+"""The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 
-Several runs of one strategy are pooled: medians over all their commits and restarts, sums as means per run.
+Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Annotated
 
 import pandas as pd
 
+from sim.analysis.number_texts import NONE, count_text, ms_text
 from sim.analysis.strategies.summary import Tables
-from sim.analysis.words import NONE, count_text, ms_text
 
 __all__ = ["Consequences", "consequences", "consequences_sentence", "consequences_texts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """NaN where nothing happened, e.g. a downtime without a failure."""
+    """NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
 
     commits: Annotated[float, "per run"]
     committed_records: Annotated[float, "per run"]
@@ -43,12 +43,12 @@ class Consequences:
 
 
 def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0) -> Consequences:
-    """From the `commits` and `recoveries` of replications; `durations_ms`: how long each run lasted.
+    """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
 
-    Commits count if their checkpoint was triggered after the warm-up, as checkpoints do.
+    Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
     """
     commits = pd.concat([run["commits"] for run in runs], ignore_index=True)
-    commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # by the trigger, as checkpoints are
+    commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
     restarts = pd.concat([run["recoveries"] for run in runs], ignore_index=True)
     fresh = commits[~commits["again"].astype(bool)]
     over = restarts[restarts["running"] >= 0]
@@ -73,13 +73,13 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
-    """In each second: how long the oldest record has waited for its source, and how long those served were on their way."""
+    """In each second: the waiting time of the oldest record at its source, plus the transit time of the served ones."""
     worst = series[series["time"] > warmup_s].groupby("time")[["lag", "x_latency"]].max()
     return worst["lag"] + worst["x_latency"].clip(lower=0.0) / 1e3
 
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
-    """Time between a failure and being caught up, once where failures overlap: what one leaves behind the next one takes over."""
+    """Time from failures until the job has caught up.  Overlapping ones count once: the next recovery works off the same backlog."""
     total = 0.0
     for run, duration_ms in zip(runs, durations_ms, strict=True):
         rows = run["recoveries"].sort_values("failed")
@@ -90,7 +90,7 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
 
 
 def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences]) -> tuple[list[str], list[list[str]]]:
-    """(header, rows) for a terminal: columns about commits or failures only where there were any."""
+    """(header, rows) for a terminal; columns about commits or failures only if there were any."""
     columns = [("strategy", list(labels)), ("job", list(statuses))]
     if any(row.commits for row in rows):
         columns += [
@@ -114,7 +114,7 @@ def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Seq
 
 
 def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences]) -> str:
-    """What decides between strategies when the job fails: the share of time that is disturbed, or records replayed; empty: nothing does."""
+    """The difference that decides under failures: the share of disturbed time, or records replayed; empty: neither differs."""
     failing = [(row.disturbed_share, row.replayed_records, label, row) for label, row in zip(labels, rows, strict=True) if row.restarts]
     if len(failing) < 2:
         return ""

@@ -1,7 +1,7 @@
-"""Where a checkpoint's time goes, followed back along the way of its slowest barrier.
+"""The time of a checkpoint, split along the path of its slowest barrier.
 
-A barrier reaches a vertex when the slowest vertex before it has forwarded it: at the last barrier if checkpoints align, at the
-first if they do not (FLIP-76).  What passes until the vertex sees its first barrier is waiting behind data; until the last one,
+A barrier reaches a vertex when the slowest upstream vertex has forwarded it: at its last barrier if checkpoints align, else at its
+first (FLIP-76).  The time until the vertex gets its first barrier is waiting behind data; from the first to the last one it is
 alignment.  Then come the phases of the subtask that acknowledges last.  All values are medians over checkpoints [ms].
 """
 
@@ -19,7 +19,7 @@ __all__ = ["NOWHERE", "Path", "path"]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The parts of an end-to-end duration [ms]; NaN where nothing was measured."""
+    """The parts of an end-to-end duration [ms]; NaN: not measured."""
 
     queue_ms: Annotated[float, "behind data, summed over the hops"]
     queue_vertex: Annotated[str, "the hop where most of it passes: in front of this vertex; a source: before its task thread answers"]
@@ -41,17 +41,17 @@ NOWHERE = Path(
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """One vertex, its slowest subtask per checkpoint [ms]."""
+    """A vertex on the path, with its slowest subtask per checkpoint [ms]."""
 
     vertex: str
     first_ms: float  # trigger -> first barrier
-    alignment_ms: float  # part of the way only if barriers are forwarded after the last one
-    forwarded_ms: float  # trigger -> barrier on its way to the next vertex
+    alignment_ms: float  # on the path only if barriers are forwarded after the last one
+    forwarded_ms: float  # trigger -> barrier leaves for the next vertex
     pre_barrier_ms: float
 
 
 def path(subtasks: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> Path:
-    """From the rows of subtasks that acknowledged; `edges` are (upstream, downstream)."""
+    """The path, from the rows of subtasks that acknowledged; `edges` are (upstream, downstream)."""
     done = subtasks[(subtasks["status"] == "completed") & (subtasks["start_delay"] >= 0)]
     if done.empty:
         return NOWHERE
@@ -87,7 +87,7 @@ def _stop(vertex: str, rows: pd.DataFrame, *, aligned: bool) -> _Stop:
 
 
 def _way(last: str, stops: dict[str, _Stop], edges: Sequence[tuple[str, str]]) -> list[_Stop]:
-    """Back from the last vertex, at each step to the upstream vertex that forwarded latest."""
+    """The path back from the last vertex: each step goes to the upstream vertex that forwarded latest."""
     way = [stops[last]]
     while before := [stops[up] for up, down in edges if down == way[-1].vertex and up in stops]:
         way.append(max(before, key=lambda stop: stop.forwarded_ms))

@@ -1,4 +1,4 @@
-"""Strategies in pictures: through time (how long each checkpoint took, what lay in queues, who waited), and where their time goes."""
+"""Pictures of strategies: over time (durations of checkpoints, queues, back-pressure), and by the parts of their durations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["save", "through_time", "where_time_goes"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""Okabe-Ito: told apart with any colour vision."""
+"""Okabe-Ito: distinguishable with any colour vision."""
 
 
 def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
-    """Three panels over simulated time; `runs` by strategy, the first run of each."""
+    """Three panels over simulated time; `runs`: strategy -> its first run."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 8), dpi=120, layout="constrained")
@@ -46,15 +46,15 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
 
 
 def save(figure: Figure, path: Path) -> None:
-    """As PNG.  Drawn once: `savefig` of a figure whose layout is constrained draws it twice, for the same bytes."""
+    """As PNG.  Drawn once: `savefig` draws a figure of constrained layout twice, for the same bytes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has types for figures, not for this
+    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for this
     canvas.print_png(path)
 
 
 def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:
-    """A dot per completed checkpoint at its trigger, a cross where one failed."""
+    """A dot per completed checkpoint at its trigger, a cross for a failed one."""
     rows = tables["checkpoints"]
     done, failed = rows[rows["status"] == "COMPLETED"], rows[rows["status"] == "FAILED"]
     axes.plot(done["trigger_timestamp"] / 1e3, done["end_to_end_duration"] / 1e3, "o-", color=colour, ms=4, lw=0.8, label=name)
@@ -73,7 +73,7 @@ PARTS = (
 
 
 def where_time_goes(strategies: Sequence[Strategy], title: str = "") -> Figure:
-    """One bar per strategy: the parts of a checkpoint along the way of its slowest barrier (`sim.analysis.strategies.path`)."""
+    """A bar per strategy: the parts of a checkpoint along the path of its slowest barrier (`sim.analysis.strategies.path`)."""
     from matplotlib.figure import Figure
 
     lines = [line for line in strategies if line.summary.completed][::-1]

@@ -1,4 +1,4 @@
-"""Strategies side by side: one row each, as numbers for machines and as short texts for people."""
+"""Strategies side by side: a row each, as numbers for machines and as short texts for people."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.summary import Summary
-from sim.analysis.words import bytes_text, change_text, ms_text, per_second_text, share_text
 
 __all__ = ["Strategy", "table", "texts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """One line of a comparison."""
+    """A row of a comparison."""
 
     label: str
-    axes: tuple[tuple[str, str], ...]  # (axis, value) of what the scenario varies
-    group: str  # what is varied of the job: strategies of one group meet the same workload
-    status: str  # RUNNING, FINISHED, or FAILED and why
+    axes: tuple[tuple[str, str], ...]  # (axis, value) of the scenario's variations
+    group: str  # variation of the job: strategies of a group meet the same workload
+    status: str  # RUNNING, FINISHED, or FAILED with its reason
     summary: Summary
     baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
-    failed: bool = False  # the job, not single checkpoints
-    name: str = ""  # the label without what is said of the group already
-    steady: bool = True  # neither restarted nor ended: what the sinks served is what arrived, nothing twice and nothing missing
+    failed: bool = False  # the job failed, not only checkpoints
+    name: str = ""  # the label without the part that names the group
+    steady: bool = True  # neither restarted nor ended, so the sinks served all arrivals once
 
     @property
     def busiest(self) -> tuple[str, float]:
-        """The bottleneck and its share of busy time; one subtask of it, if that is much busier than the others."""
+        """The bottleneck and its share of busy time; a subtask of it, if that is much busier than the others."""
         row = self.summary
         if row.busiest_subtask_share > row.busy_share + 0.1:
             return f"{row.bottleneck}[{row.busiest_subtask}]", row.busiest_subtask_share
@@ -38,7 +38,7 @@ class Strategy:
 
     @property
     def throughput_change(self) -> float:
-        """Against no checkpoints; a share."""
+        """The change against no checkpoints, as a share."""
         if not self.baseline_per_second > 0:
             return math.nan
         return self.summary.throughput_per_second / self.baseline_per_second - 1
@@ -61,7 +61,7 @@ def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
         "throughput", "vs none", "busiest", "back-pressured",
     ]  # fmt: skip
     rows = [_texts(line) for line in strategies]
-    if all(line.summary.path.pre_barrier_ms < 0.5 for line in strategies):  # most jobs do nothing there
+    if all(line.summary.path.pre_barrier_ms < 0.5 for line in strategies):  # most jobs do nothing before the barrier
         at = header.index("pre-barrier")
         header, rows = header[:at] + header[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
     return header, rows

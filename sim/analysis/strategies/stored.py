@@ -1,6 +1,6 @@
-"""What lies in checkpoint storage, told to people: what each snapshot took, what it depends on, what breaks when something is deleted.
+"""The content of checkpoint storage, for people: the cost of each snapshot, its dependencies, the consequences of deletions.
 
-From the tables `checkpoints`, `series`, `snapshots`, `restores` and `files` of one run per strategy.
+It reads the tables `checkpoints`, `series`, `snapshots`, `restores` and `files` of a run per strategy.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 import pandas as pd
 
+from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.summary import Tables
-from sim.analysis.words import NONE, bytes_text, ms_text, per_second_text
 
 __all__ = ["stored"]
 
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:
-    """By strategy; only what there is something to say about: savepoints, and jobs that began from a snapshot."""
+    """Tables per strategy, if it has savepoints, or jobs that began from a snapshot."""
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     if not reporting:
         return []
@@ -50,7 +50,7 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
 
 
 def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """A row for each kind of snapshot; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
+    """A row per kind of snapshot; the first checkpoint after a savepoint is a kind of its own (FLINK-23949)."""
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
     done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
@@ -73,7 +73,7 @@ def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[li
 
 
 def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
-    """Records served by the sinks in the seconds that lie between the trigger and the end of one of these."""
+    """Records served by the sinks in the seconds between the triggers and ends of these snapshots."""
     sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
     inside = pd.Series(data=False, index=sinks.index)
     for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
@@ -111,7 +111,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _losses(run: Tables) -> Iterator[list[str]]:
-    """Removing the directory of a job takes away what later jobs still name."""
+    """Losses if the directory of a job is deleted: files that later jobs still refer to."""
     there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
     for owner, files in there.groupby("owner"):
         needed = {name for names in files["needed_by"] for name in names.split() if name.partition("/")[0] != str(owner)}

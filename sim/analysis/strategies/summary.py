@@ -1,7 +1,7 @@
-"""The tables of one strategy -> one row: how long checkpoints take, what they consist of, what they cost.
+"""The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
 
 Only checkpoints triggered after the warm-up count, and the series after it.  Percentiles are over *completed* checkpoints;
-`completed` is their n.  Several runs of one strategy (replications) are pooled: percentiles over all their checkpoints,
+`completed` is their number.  Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints,
 throughput and load as means.
 """
 
@@ -21,12 +21,12 @@ __all__ = ["Summary", "Tables", "summarize"]
 INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 Tables = Mapping[str, pd.DataFrame]
-"""The result tables of one run, by name."""
+"""Name -> result table of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """NaN where nothing was measured, e.g. a percentile over no completed checkpoint."""
+    """NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
     completed: Annotated[int, "checkpoints triggered after the warm-up; n of every percentile"]
     failed: Annotated[int, "checkpoints"]
@@ -57,7 +57,7 @@ class Summary:
     tail: Path  # of their slowest tenth
 
     def row(self) -> dict[str, Any]:
-        """Flat: the parts of `path` stand beside the rest as path_*, those of `tail` as tail_*."""
+        """A flat row: the parts of `path` become path_*, those of `tail` tail_*."""
         ways = {"path": self.path, "tail": self.tail}
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ways}
         return own | {f"{name}_{field.name}": getattr(way, field.name) for name, way in ways.items() for field in fields(way)}
@@ -66,9 +66,9 @@ class Summary:
 def summarize(
     runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = ()
 ) -> Summary:
-    """`edges` are the job graph's (upstream, downstream); `runs` are replications of one strategy.
+    """Summarise a strategy.  `edges` are the job graph's (upstream, downstream); `runs` are its replications.
 
-    `without_records`: vertices that read no records (committers); what they read from may be a sink all the same.
+    `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
     """
     checkpoints = _pooled(runs, "checkpoints")
     checkpoints = checkpoints[checkpoints["trigger_timestamp"] >= warmup_s * 1e3]
@@ -118,7 +118,7 @@ def _most_frequent(texts: pd.Series[str]) -> str:
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
-    """The runs' rows in one table; ids stay apart, as every run counts its checkpoints from 1."""
+    """The rows of all runs in one table; ids stay distinct, as every run counts its checkpoints from 1."""
     frames = [_apart(run[table]) for run in runs]
     if len(runs) == 1:
         return frames[0]
@@ -128,12 +128,12 @@ def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
 
 
 def _apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """Every job instance of a chain goes on counting where its snapshot stood."""
+    """Distinct ids for the job instances of a chain, which continue the count of their snapshot."""
     return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
 
 
 def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
-    """(vertex, subtask, busy share).  Two points of busy time are nothing: of subtasks that close, the last one holds the others up."""
+    """(vertex, subtask, busy share).  Within 0.02 of the greatest share the most downstream subtask counts: it slows the others."""
     if tasks.empty:
         return "", -1, np.nan
     spent = tasks[["accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs"]].sum(axis=1)
@@ -153,7 +153,7 @@ def _largest(values: pd.Series[float]) -> str:
 
 
 def _at(values: pd.Series[float], name: str) -> float:
-    return float(values[name]) if name in values.index else np.nan  # a job may be over before the first sample
+    return float(values[name]) if name in values.index else np.nan  # a job may end before the first sample
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:

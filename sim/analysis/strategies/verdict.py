@@ -1,7 +1,7 @@
-"""One sentence that says what decides the differences between strategies, computed from their numbers.
+"""The sentence about the decisive difference between strategies, computed from their numbers.
 
-Two durations are the same if they differ by less than repetitions of one real run do: 10 %, or 100 ms (below about 150 ms
-scheduling noise sets them).  Throughputs are the same within 1.5 %.
+Two durations count as equal if they differ by less than repetitions of a real run do: 10 %, or 100 ms (below about 150 ms scheduling
+noise prevails).  Throughputs within 1.5 % count as equal.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from sim.analysis.number_texts import bytes_text, change_text, ms_text, share_text
 from sim.analysis.strategies.side_by_side import Strategy
-from sim.analysis.words import bytes_text, change_text, ms_text, share_text
 
 __all__ = ["verdict"]
 
@@ -20,7 +20,7 @@ NOISE_THROUGHPUT = 0.015
 
 
 def verdict(strategies: Sequence[Strategy]) -> str:
-    """What decides between strategies.  Where they meet several workloads: in the one where the choice matters most."""
+    """The decisive difference.  Of several workloads, the one where the choice matters most is taken."""
     groups: dict[str, list[Strategy]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)
@@ -31,7 +31,7 @@ def verdict(strategies: Sequence[Strategy]) -> str:
 
 
 def _stakes(lines: Sequence[Strategy]) -> tuple[int, int, float]:
-    """How much hangs on the choice: failed jobs, failed checkpoints, ratio of durations."""
+    """The weight of the choice: failed jobs, failed checkpoints, ratio of durations."""
     durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
     ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
     return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
@@ -66,14 +66,14 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
             goes_on = f"; with {' or '.join(map(_name, sound))} it does not" if sound else ""
             hung = f"; {row.standstill}" if row.standstill else ""
             return f"With {_name(worst)} the job restarts for ever: {reason}{hung}{goes_on}"
-        if "cannot begin" in reason:  # no checkpoint's fault: of a chain of jobs one found nothing to begin from
+        if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
             return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
     text = f"With {_name(worst)} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
     if row.standstill:
         text += f", because {_circle(worst)}"
     elif not row.completed:
         text += f", because barriers do not get through in time: {_load(worst)}"
-    elif expired or worst.failed:  # other reasons are their own cause
+    elif expired or worst.failed:  # failures for other reasons are their own cause
         text += f", because {_lower(_cause(worst))}"
     if not sound:
         return text
@@ -102,7 +102,7 @@ def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
 
 
 def _tails(late: Strategy, early: Strategy) -> str:
-    """Medians are alike, the slowest checkpoints are not: what they wait for."""
+    """Equal medians with different slowest checkpoints: the reason for the difference."""
     low, high = sorted((_median_ms(early), _median_ms(late)))
     medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
     slowest = f"{ms_text(_p99_ms(early))} instead of {ms_text(_p99_ms(late))}"
@@ -111,13 +111,13 @@ def _tails(late: Strategy, early: Strategy) -> str:
 
 
 def _cause(line: Strategy, *, tail: bool = False) -> str:
-    """What the largest part of the duration is spent on, and where; `tail`: of the slowest tenth."""
+    """The largest part of the duration, and its place; `tail`: of the slowest tenth."""
     row, way = line.summary, line.summary.tail if tail else line.summary.path
     parts = {
         "queue": way.queue_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms, "sync": way.sync_ms, "async": way.async_ms,
     }  # fmt: skip
     part = max(parts, key=lambda name: parts[name])
-    whole = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms)
+    duration = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms)
     spent = ms_text(way.queue_vertex_ms if part == "queue" else way.alignment_vertex_ms)
     queue, join = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'"
     match part:
@@ -131,12 +131,12 @@ def _cause(line: Strategy, *, tail: bool = False) -> str:
             load = _load(line, way.alignment_vertex)
             return f"{join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
         case "pre-barrier":
-            return f"Work before the barrier takes {ms_text(way.pre_barrier_ms)} of {whole}, one vertex after the other"
+            return f"Work before the barrier takes {ms_text(way.pre_barrier_ms)} of {duration}, one vertex after the other"
         case "sync":
-            return f"The synchronous phase takes {ms_text(way.sync_ms)} of {whole}, on the task threads"
+            return f"The synchronous phase takes {ms_text(way.sync_ms)} of {duration}, on the task threads"
         case _:
             written = f"Writing {bytes_text(row.checkpointed_bytes)}" if row.checkpointed_bytes else "Asynchronous work"
-            return f"{written} takes {ms_text(way.async_ms)} of {whole}: storage decides, not the barriers"
+            return f"{written} takes {ms_text(way.async_ms)} of {duration}: storage decides, not the barriers"
 
 
 def _instead(fast: Strategy, slow: Strategy) -> str:
@@ -150,7 +150,7 @@ def _stored(line: Strategy, verb: str = "store") -> str:
 
 
 def _throughput(fast: Strategy, slow: Strategy) -> str:
-    """Empty where a restart or the end of the job counts in it."""
+    """The difference of throughput; empty if a restart or the end of the job distorts it."""
     if not (fast.steady and slow.steady):
         return ""
     change = fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1 if slow.summary.throughput_per_second else 0.0
@@ -160,7 +160,7 @@ def _throughput(fast: Strategy, slow: Strategy) -> str:
 
 
 def _load(line: Strategy, named: str = "") -> str:
-    """Who is busy, who waits; a vertex the sentence has just named is not named again."""
+    """The busy vertices and the waiting ones; the vertex `named` in the sentence already is left out."""
     row, (busiest, share) = line.summary, line.busiest
     text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
     if busiest != named and row.most_backpressured_share >= 0.1:
@@ -169,7 +169,7 @@ def _load(line: Strategy, named: str = "") -> str:
 
 
 def _best(lines: Sequence[Strategy], duration: Callable[[Strategy], float]) -> Strategy:
-    """The quickest; of those as quick and as productive, the one that stores least."""
+    """The quickest strategy; among equally quick and productive ones, the one that stores least."""
     quickest = min(lines, key=duration)
     served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
     equals = [line for line in lines if _same(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served]
@@ -193,7 +193,7 @@ def _failed_share(line: Strategy) -> float:
 
 
 def _failures(line: Strategy) -> int:
-    """Failed checkpoints; what a restart or the end of the job interrupts is not the strategy's fault."""
+    """Failed checkpoints, without those that a restart or the end of the job interrupted."""
     return line.summary.failed - line.summary.interrupted
 
 

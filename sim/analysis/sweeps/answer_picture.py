@@ -1,4 +1,4 @@
-"""The answer of a sweep in a picture: what was measured against what can be set, with confidence and limits."""
+"""The picture of a sweep's answer: measured values over settings, with confidence and limits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["answer_picture"]
 
 _MARKERS = "os^Dv<>P"
-_DODGE = 0.02  # of the axis, between lines, so that bars of confidence do not hide each other
+_DODGE = 0.02  # of the axis; lines are shifted so that bars of confidence don't hide each other
 
 
 class _Scale(NamedTuple):
-    """The horizontal axis: one of the settings."""
+    """The horizontal axis: a setting."""
 
     name: str
-    at: int  # its place among the settings
-    places: dict[str, float]  # value as written -> where it stands
+    at: int  # index of the setting
+    places: dict[str, float]  # value as written -> position on the axis
     is_log: bool
     is_quantity: bool
 
@@ -36,7 +36,7 @@ class _Scale(NamedTuple):
         return self.places[key[self.at]]
 
     def without(self, key: Sequence[str]) -> tuple[str, ...]:
-        """The other settings."""
+        """The values of the other settings."""
         return (*key[: self.at], *key[self.at + 1 :])
 
     def moved(self, place: float, i: int, count: int) -> float:
@@ -48,10 +48,10 @@ class _Scale(NamedTuple):
 def answer_picture(
     groups: Mapping[str, pd.DataFrame], settings: Sequence[str], columns: Sequence[str], limits: Sequence[Limit] = (), title: str = ""
 ) -> Figure:
-    """A row of panels per column shown, a column of them per group of rows.  The setting with most quantities (``10 s``, ``1 min``) lies on
-    the horizontal axis, every value of the others is a line.
+    """Panels: a row per column, a column per group of rows.
 
-    `groups`: by name, rows of a sweep as `answers.means` takes them.  Bars are 95 % confidence intervals, dashed lines limits.
+    The setting with most quantities (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
+    `groups`: name -> rows of a sweep, as for `answers.means`.  Bars are 95 % confidence intervals, dashed lines limits.
     """
     from matplotlib.figure import Figure
 
@@ -85,7 +85,7 @@ def _keys(table: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, lines: Sequence[tuple[str, ...]]) -> None:
-    """One value of the settings that do not lie on the axis: the i-th of the lines."""
+    """Draw a line: the i-th combination of the settings that are not on the axis."""
     keys = _keys(table)
     chosen = sorted((k for k, key in enumerate(keys) if scale.without(key) == lines[i]), key=lambda k: scale.place(keys[k]))
     places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
@@ -96,7 +96,7 @@ def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, l
 
 
 def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
-    """The setting with most values that are quantities of one kind lies on the axis; if none has any, the first one, value by value."""
+    """The axis: the setting with most values that are quantities of a kind; else the first setting, value by value."""
     values = {name: list(dict.fromkeys(row[i] for row in rows)) for i, name in enumerate(settings)}
     quantities = {name: places for name in settings if (places := _places(values[name]))}
     if not quantities:
@@ -109,7 +109,7 @@ def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
 
 
 def _places(values: Sequence[str]) -> dict[str, float]:
-    """Empty: these are no quantities of one kind, or only one."""
+    """Value -> position; empty: fewer than two quantities of a kind."""
     try:
         read = {value: units.parse_quantity(value) for value in values}
     except units.UnitError:

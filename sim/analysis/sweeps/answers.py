@@ -1,8 +1,8 @@
-"""What a sweep answers: means with their confidence, differences under the same randomness, the best setting within limits.
+"""The answer of a sweep: means with confidence, differences under common random numbers, the best setting within limits.
 
-A *setting* is a combination of values somebody decides on; a *world* is what the settings are compared in: a window of a trace, a
-replication, whatever else was varied.  All settings meet the same worlds with the same random numbers, so they are compared world
-by world: what worlds do to all of them alike cancels (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
+A *setting* is a combination of values that a user decides on.  Settings are compared across *worlds*: windows of a trace, replications,
+and all other variations.  All settings meet the same worlds with the same random numbers, so they are compared world by world.  Effects
+that are common to all settings cancel (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ __all__ = ["Best", "Limit", "best", "differences", "means", "worlds"]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a setting must keep, on the mean over all worlds; `at_most` and `at_least` in the unit of the column."""
+    """A limit for the mean over all worlds; `at_most` and `at_least` in the unit of the column."""
 
     column: str
     at_most: float = np.inf
     at_least: float = -np.inf
 
     def kept(self, mean: float) -> bool:
-        """A mean that does not exist, e.g. a duration where nothing completed, keeps no limit."""
+        """Whether a mean keeps the limit.  A missing mean, e.g. a duration if no checkpoint completed, breaks every limit."""
         return self.at_least <= mean <= self.at_most
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """`setting`: None if no setting keeps the limits."""
+    """The best setting; None if no setting keeps the limits."""
 
     setting: dict[str, str] | None
-    value: float  # of the column that was to be least, on the mean
-    confidence: float  # share of resampled sets of worlds in which this setting is the best as well
+    value: float  # mean of the minimised column
+    confidence: float  # share of resampled sets of worlds with the same best setting
     within_limits: int
     settings: int
 
 
 def worlds(results: pd.DataFrame, settings: Sequence[str], column: str) -> pd.DataFrame:
-    """One row per world, one column per setting; NaN where it has no value in a world.
+    """A row per world, a column per setting; NaN: the setting has no value in that world.
 
-    `results`: rows of a sweep with the columns of `settings`; rows that failed and runs without checkpoints do not count.
+    `results`: rows of a sweep with the columns of `settings`; failed runs and runs without checkpoints do not count.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none")]
     others = [name for name in rows.columns[: rows.columns.get_loc("strategy")] if name not in (*settings, "cell", "scenario", "seed")]
@@ -57,8 +57,10 @@ def worlds(results: pd.DataFrame, settings: Sequence[str], column: str) -> pd.Da
 
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """One row per setting: of each column the mean over worlds; as ``<column> ±``, half of its 95 % confidence interval; as
-    ``<column> n``, how many of the ``worlds`` have a value, e.g. a recovery that was over within the run."""
+    """A row per setting with the mean over worlds for each column.  Column ``<column> ±`` is half of its 95 % confidence interval.
+
+    Column ``<column> n`` is the number of ``worlds`` with a value: a recovery, for example, may not end within the run.
+    """
     parts = {}
     for column in columns:
         table = worlds(results, settings, column)
@@ -70,7 +72,7 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
 
 
 def differences(results: pd.DataFrame, settings: Sequence[str], column: str, reference: Mapping[str, str]) -> pd.DataFrame:
-    """One row per setting: mean difference to the reference, world by world, half its interval, and the number of worlds.
+    """A row per setting: mean difference to the reference, world by world, half its interval, and the number of worlds.
 
     KeyError: there is no such setting.
     """
@@ -86,10 +88,10 @@ def differences(results: pd.DataFrame, settings: Sequence[str], column: str, ref
 
 
 def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Sequence[Limit] = (), *, seed: int = 1) -> Best:
-    """The setting whose mean of `least` is smallest among those that keep all limits, and how sure that is.
+    """The setting with the smallest mean of `least` among those that keep all limits, and its confidence.
 
-    Where a setting has no value in a world in which another one has, e.g. it was not caught up within the run, it is the worst possible.
-    Worlds are resampled with replacement: a limit that is kept by chance, or a lead that one world gives, shows as little confidence.
+    A setting without a value in a world where another has one (e.g. it did not catch up within the run) counts as the worst possible.
+    Worlds are resampled with replacement: a limit kept by chance, or a lead due to a single world, lowers the confidence.
     """
     tables = {column: worlds(results, settings, column) for column in {least, *(limit.column for limit in limits)}}
     worst = dict.fromkeys(tables, np.inf) | {limit.column: -np.inf for limit in limits if np.isinf(limit.at_most)}
@@ -117,7 +119,7 @@ def best(results: pd.DataFrame, settings: Sequence[str], least: str, limits: Seq
 
 
 def _mean(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Over worlds, of those that have a value."""
+    """The mean over worlds that have a value."""
     known = ~np.isnan(values)
     mean: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(known, values, 0.0).sum(axis=0)
     mean /= np.where(known.any(axis=0), known.sum(axis=0), np.nan)

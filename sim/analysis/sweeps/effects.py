@@ -1,8 +1,8 @@
-"""Which of the varied keys matters: shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
+"""The effect of each varied key: its share of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
 
-`first`: what would vanish on average if the key were fixed and nothing else.  `total`: what would be left if all other keys were
-fixed; more than `first` where keys only matter together.  A complete grid gives both exactly; points of a sample give `first` by
-averages over slices of each key (Plischke et al. 2013), corrected for what slices of pure noise would show, and no `total`.
+`first`: the variance that vanishes on average if only this key is fixed.  `total`: the variance that is left if all other keys are fixed;
+more than `first` if keys interact.  A complete grid gives both exactly.  Points of a sample give `first` only, from means over slices
+of each key (Plischke et al. 2013), corrected for the effect of noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEWEST_PER_SLICE = 8
 
 
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
-    """One row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
+    """A row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
 
     Replications are averaged first: their spread is chance and belongs to no axis.
     """
@@ -34,18 +34,18 @@ def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataF
 
 
 def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tuple[str, float, float]]:
-    whole = mean[column].var(ddof=0)
+    variance = mean[column].var(ddof=0)
     shares = []
     for axis in axes:
         others = [other for other in axes if other != axis]
-        first = mean.groupby(axis)[column].mean().var(ddof=0) / whole
-        rest = mean.groupby(others)[column].mean().var(ddof=0) / whole if others else 0.0
+        first = mean.groupby(axis)[column].mean().var(ddof=0) / variance
+        rest = mean.groupby(others)[column].mean().var(ddof=0) / variance if others else 0.0
         shares.append((axis, float(first), float(1 - rest)))
     return shares
 
 
 def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
-    """Variance of the means of slices; of n points in k slices pure noise would show (k - 1) / (n - 1)."""
+    """Variance of the means of slices; for n points in k slices pure noise has (k - 1) / (n - 1)."""
     ranks = _ranks(values)
     count = len(measured)
     slices = min(int(ranks.nunique()), max(2, min(count // FEWEST_PER_SLICE, int(sqrt(count)))))
@@ -57,7 +57,7 @@ def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
 
 
 def _ranks(values: pd.Series[str]) -> pd.Series[float]:
-    """In the order of magnitude where values have one ("10 s" after "2 s"), else of their names."""
+    """Ranks by magnitude if values have one ("10 s" after "2 s"), else by name."""
     order = {value: i for i, value in enumerate(sorted(values.unique(), key=_magnitude))}
     return values.map(order).astype(float)
 

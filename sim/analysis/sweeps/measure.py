@@ -1,4 +1,4 @@
-"""The unit of a column of results is the end of its name; here it is read and written."""
+"""Units of result columns: the end of a column's name is its unit, which decides how values are read and written."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sim import units
+from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.analysis.sweeps.answers import Limit
-from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.condition import parse_condition
 from sim.foreign import Readable
 
@@ -27,13 +27,13 @@ class _Unit(NamedTuple):
 
 
 def _share(text: object) -> float:
-    """Also less than nothing: a change may be a loss."""
-    shown = str(text).strip()
-    return -float(units.parse_share(shown[1:])) if shown.startswith("-") else float(units.parse_share(shown))
+    """A share, also a negative one: a change may be a loss."""
+    plain = str(text).strip()
+    return -float(units.parse_share(plain[1:])) if plain.startswith("-") else float(units.parse_share(plain))
 
 
 _NOTHING = 5e-7
-"""As a share: smaller ones are the rounding of sums."""
+"""Smaller shares are rounding errors of sums."""
 _UNITS = (
     _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
     _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
@@ -46,13 +46,13 @@ _NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text
 
 
 def text(column: str, value: float) -> str:
-    """A value as people read it; a difference keeps its sign."""
+    """A value as text; a difference keeps its sign."""
     if math.isnan(value) or math.isinf(value):
         return "-"
     unit = _of(column)
     if value >= 0 or unit.ending == "_change":
         return unit.text(value)
-    return magnitude if (magnitude := unit.text(-value)) == unit.text(0.0) else f"-{magnitude}"  # nothing has no sign
+    return magnitude if (magnitude := unit.text(-value)) == unit.text(0.0) else f"-{magnitude}"  # zero has no sign
 
 
 def unit(column: str) -> str:
@@ -61,7 +61,7 @@ def unit(column: str) -> str:
 
 
 def limit(column: str, condition: str) -> Limit:
-    """``limit("end_to_end_p99_ms", "< 60 s")``; < and <= are the same to a mean."""
+    """``limit("end_to_end_p99_ms", "< 60 s")``; for a mean, < and <= are the same."""
     parsed = parse_condition(condition)
     if parsed is None or parsed.comparison in ("==", "!="):
         raise MeasureError(f"'{condition}' is no condition: write '< 60 s' or '> 10'")

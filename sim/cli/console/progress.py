@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sim.cells.local import Watch, nobody_watches
+from sim.cells.local import Watch, no_watch
 from sim.cli.console.errors import print_message
 
 __all__ = ["bar"]
@@ -20,7 +20,7 @@ LOG_EVERY_S = 60.0
 def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
     """Yields what is told (finished cells, simulated ns so far).  `details` says more; with it, a log has a line now and then."""
     if not sys.stderr.isatty():
-        yield nobody_watches if details is str else _log(what, count, what_each, details)
+        yield no_watch if details is str else _log(what, count, what_each, details)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sim.foreign import printable, shown
+from sim.foreign import one_line, printable
 
 __all__ = ["plain", "put", "show"]
 
@@ -14,7 +14,7 @@ LONGEST_CELL = 200  # characters
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
     """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy.  `words`: there are no numbers in it."""
-    header, *rows = [[shown(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
+    header, *rows = [[one_line(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
         print(plain(header, rows, text_cells=text_cells))
         return

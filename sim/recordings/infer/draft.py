@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.foreign import printable, shown
+from sim.foreign import one_line, printable
 
 __all__ = ["MARK", "Draft", "Inference"]
 
@@ -64,9 +64,9 @@ class Draft:
     def ask_for_missing(self, missing: Mapping[str, str]) -> None:
         """Add a question for each request without an answer: its part of the scenario is missing."""
         for path, why in list(missing.items())[:MAX_LISTED]:
-            question = f"What does {shown(path, 120)} answer?"
+            question = f"What does {one_line(path, 120)} answer?"
             self.unknown.append(question)
-            self.head.append(f"{MARK}: {question} Nothing came: {shown(why, 160)}. Assumed: what holds where nobody asks.")
+            self.head.append(f"{MARK}: {question} Nothing came: {one_line(why, 160)}. Assumed: what holds where nobody asks.")
         if len(missing) > MAX_LISTED:
             self.head.append(f"Nor did {len(missing) - MAX_LISTED} more questions have an answer.")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
@@ -44,13 +44,13 @@ def infer_job(job: RestJob) -> Inference:
     infer_storage(draft, job)
     _run(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
-    return draft.inference(f"How does the job '{shown(job.job.name)}' checkpoint, and how would it otherwise?")
+    return draft.inference(f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it otherwise?")
 
 
 def _head(draft: Draft, job: RestJob) -> None:
-    origin = f"Imported from {shown(job.snapshot.source)}, job {job.snapshot.job} ({shown(job.job.state) or 'state unknown'})"
+    origin = f"Imported from {one_line(job.snapshot.source)}, job {job.snapshot.job} ({one_line(job.job.state) or 'state unknown'})"
     counts = ", ".join(f"{job.counts[key]} {key}" for key in ("completed", "failed", "in_progress") if key in job.counts)
-    draft.head.append(f"{origin}, Flink {shown(job.flink_version) or 'of unknown version'}.")
+    draft.head.append(f"{origin}, Flink {one_line(job.flink_version) or 'of unknown version'}.")
     draft.head.append(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 
 

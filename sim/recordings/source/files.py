@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
-from sim.foreign import Readable, shown
+from sim.foreign import Readable, one_line
 from sim.recordings.source.budget import Budget, BudgetError
 
 __all__ = ["LARGEST_BYTES", "RecordingError", "opened", "parse", "refuse_special", "summary"]
@@ -91,6 +91,6 @@ def _parse(path: Path, content: bytes) -> Any:
 def summary(error: ValidationError) -> str:
     """The first mistakes, and the number of the others: ``checkpoints.list.3.id: Input should be a valid integer; ...``."""
     mistakes = error.errors(include_url=False)
-    named = [f"{'.'.join(map(shown, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_MAX_NAMED]]
+    named = [f"{'.'.join(map(one_line, mistake['loc'])) or 'the recording'}: {mistake['msg']}" for mistake in mistakes[:_MAX_NAMED]]
     others = f"; and {len(mistakes) - _MAX_NAMED} more" if len(mistakes) > _MAX_NAMED else ""
     return "; ".join(named) + others

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from sim.foreign import Readable, printable, shown
+from sim.foreign import Readable, one_line, printable
 
 __all__ = ["Mark", "Path", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
 
@@ -79,7 +79,7 @@ class Reading:
     def _at(self, path: Path, message: str) -> Problem:
         """At the mark of the path, or of the nearest key above it."""
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
-        named = tuple(step if isinstance(step, int) else shown(step) for step in path)
+        named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
         return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
 

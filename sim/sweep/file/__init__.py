@@ -1,4 +1,4 @@
-"""The sweep file: its words, and the scenarios of all runs that it asks for.
+"""The sweep file: its keys, and the scenarios of all its runs.
 
-The room `sweep` and the commands call it; `advice` takes its quantities and points.  It runs nothing and knows no results.
+The room `sweep` and the commands call it; `advice` uses its quantities and points.  It runs nothing and knows no results.
 """

@@ -1,4 +1,4 @@
-"""A sweep file -> the scenarios of all its runs.  The order of the steps, and what can be wrong between them."""
+"""A sweep file -> the scenarios of all its runs, with all mistakes on the way."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _WINDOW = "window"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a sweep file asks for.
+    """The content of a sweep file.
 
-    `text` is its first comment; the axes of `scenarios` are the values that tell them apart, windows among them.
+    `text` is its first comment.  The axes of `scenarios` are the values that tell them apart, windows among them.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Definition:
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
-    """A sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
+    """Read a sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
 
-    ScenarioError: all that is wrong with the sweep, or with a scenario of it.
+    ScenarioError: all mistakes in the sweep, or in a scenario of it.
     """
     if _is_sweep(file):
         return _read(file, tuple(overrides))
@@ -52,7 +52,7 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
 
 
 def _is_sweep(file: Path) -> bool:
-    """Whether a file is about a scenario rather than one itself.  What cannot be read is none; reading it as a scenario says why."""
+    """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
     try:
         plain = compose(read_text(file), Reading(str(file)))
     except ScenarioError:
@@ -71,20 +71,20 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     if given.precision and given.precision.of not in MEASURED:
         hint = did_you_mean(given.precision.of, MEASURED)
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
-    points, scenario = _points(given, reading), file.parent / given.scenario
+    points, scenario_file = _points(given, reading), file.parent / given.scenario
     by = given.answer.by or "" if given.answer else ""
-    cut = windows(given.windows, file.parent, scenario.parent, reading, by) if given.windows else [Window("", {})]
+    cut = windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else [Window("", {})]
     reading.stop_if_wrong()
     if (count := len(cut) * len(points)) > MAX_CELLS:
         reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
         reading.stop_if_wrong()
-    ask = partial(_scenarios, scenario, given, overrides, reading)
+    ask = partial(_scenarios, scenario_file, given, overrides, reading)
     found = [pair for window in cut for point in points for pair in ask(window, point)]
     warnings = {problem: None for _, problems in found for problem in problems} | reading.warnings
-    name, scenarios = file.name.removesuffix(file.suffix), [each for each, _ in found]
+    name, scenarios = file.name.removesuffix(file.suffix), [scenario for scenario, _ in found]
     answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
     reading.stop_if_wrong()
-    named = tuple(replace(each, name=name) for each in scenarios)
+    named = tuple(replace(scenario, name=name) for scenario in scenarios)
     return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)))
 
 
@@ -98,7 +98,7 @@ def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str]
 
 
 def _points(given: Sweep, reading: Reading) -> list[Point]:
-    """Every combination of `vary`, of what changes together, and of the sampled points."""
+    """Every combination of `vary`, of the keys that change together, and of the sampled points."""
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
     varied = given.vary or {}
@@ -134,7 +134,7 @@ def _scenarios(
 
 
 def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
-    """A mistake in a value that stands in the sweep file is told where it stands there."""
+    """The place of a mistake in the sweep file, if the value stands there."""
     if key is None:
         return problem
     places = [path for path in reading.marks if path and path[-1] == key]

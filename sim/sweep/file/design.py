@@ -1,4 +1,4 @@
-"""What a sweep file varies -> points: combinations of values, each a few overrides of the scenario.  Knows no key by name."""
+"""The variations in a sweep file -> points: combinations of values, each a few overrides of the scenario.  It knows no key by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sim.sweep.file.quantity import Quantity, QuantityError
 __all__ = ["Point", "combinations", "override", "sampled", "text_of", "together"]
 
 Point = dict[str, Any]
-"""Key of the scenario -> value, as it would be written there."""
+"""Key of the scenario -> value, as a scenario file has it."""
 T = TypeVar("T")
 
 
@@ -25,7 +25,7 @@ def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
 
 
 def together(group: Mapping[str, Sequence[Any]], here: Path, reading: Reading) -> list[Point]:
-    """The first values of all keys, then the second ..."""
+    """The points of keys that change together: the first values of all keys, then the second, and so on."""
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
@@ -55,7 +55,7 @@ def override(key: str, value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A value as it stands in a table: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
+    """A value as a table shows it: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {text_of(item)}" for key, item in value.items())
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
@@ -65,12 +65,12 @@ def _rows(engine: Any, count: int) -> Iterator[list[float]]:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # told in our own words, with the line
+        warnings.simplefilter("ignore", UserWarning)  # our own message names the line
         yield from engine.random(count).tolist()
 
 
 def _choice(given: Range | Sequence[Any], here: Path, reading: Reading) -> Callable[[float], Any]:
-    """From a share of 0 to 1 to a value."""
+    """A function from a share (0 to 1) to a value."""
     if not isinstance(given, Range):
         return lambda share: given[min(int(share * len(given)), len(given) - 1)]
     try:

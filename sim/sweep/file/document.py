@@ -1,4 +1,4 @@
-"""The words of a sweep file: a scenario, and what is varied about it.  Mistakes are told with file, line and column, as in scenarios."""
+"""The keys of a sweep file: a scenario, and its variations.  Mistakes are reported with file, line and column, as in scenarios."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sim.scenario.grammar.section import Section, Texts
 __all__ = ["Answer", "Precision", "Range", "Sample", "Sweep", "Windows"]
 
 Values = Annotated[list[Any], Field(min_length=1)]
-"""As they would be written in the scenario."""
+"""Values as a scenario file has them."""
 
 
 class Range(Section):
-    """Between two values, of the same unit or none."""
+    """A range between two values, of the same unit or without one."""
 
     HINTS: ClassVar[Texts] = {"log": "write scale: log"}
 
@@ -42,12 +42,12 @@ class Sample(Section):
 
 
 class Windows(Section):
-    """Pieces of a trace that a source of the job is driven by, each a run of its own.  One of every, at, file."""
+    """Pieces of a trace that drive a source of the job, each in a run of its own.  Choose between every, at and file."""
 
     source: str | None = None
-    """The vertex whose rate the trace gives; default: none, and a table of windows says all that they change."""
+    """The vertex whose rate the trace gives; default: none, if a table of windows has all changes."""
     trace: Annotated[str, Field(min_length=1)] | None = None
-    """CSV file or table of rates, relative to the sweep file; default: the one that the table of windows names."""
+    """CSV file or table of rates, relative to the sweep file; default: the one in the table of windows."""
     column: str | None = None
     """Default: rate."""
     time: str | None = None
@@ -56,42 +56,43 @@ class Windows(Section):
     """Rows at a fixed distance instead of time stamps."""
     scale: Number | None = None
     length: Duration | None = None
-    """How long each run lasts; default: as the table of windows says."""
+    """Length of each run; default: that in the table of windows."""
     every: Duration | None = None
-    """One after the other from the first row on, so far apart."""
+    """Distance of the windows from each other, beginning at the first row."""
     at: Annotated[list[Duration], Field(min_length=1)] | None = None
-    """Where they begin, counted from the first row."""
+    """Beginnings of the windows, counted from the first row."""
     file: str | None = None
-    """A table of windows (CSV or Parquet): `window`, a name; `from_s`; where `ckptsim traces windows` made it, `file` (the trace of each,
-    relative to the table) and `length_s`; and any key of the scenario, e.g. `faults.0.at` or `run.duration`, as a column."""
+    """A table of windows (CSV or Parquet) with the columns `window` (a name) and `from_s`.  `ckptsim traces windows` adds `file` (the trace
+    of each, relative to the table) and `length_s`.  Further columns are keys of the scenario, e.g. `faults.0.at` or `run.duration`.
+    """
     most: Positive | None = None
-    """Of these, evenly spread; default: all."""
+    """Number of windows, evenly spread over all; default: all."""
 
 
 class Precision(Section):
-    """Replications until the mean of a column is known well enough, for every combination."""
+    """Replications until the mean of a column is precise enough, for every combination."""
 
     of: str
     """A column of the results."""
     within: Percent
     """Half the width of its 95 % confidence interval, as a share of the mean."""
     most: Positive
-    """Replications at which to stop in any case."""
+    """Greatest number of replications."""
 
 
 class Answer(Section):
-    """What the sweep is run for: printed when it is done."""
+    """The question of the sweep; its answer is printed at the end."""
 
     settings: Annotated[list[str], Field(min_length=1)] | None = None
-    """Keys somebody decides on; default: all that vary.  The others, and windows and replications, are what settings are compared in."""
+    """Keys that a user decides on; default: all that vary.  Settings are compared across all other keys, windows and replications."""
     by: str | None = None
-    """An answer for each value of this: another key that varies, or a column of the table of windows, e.g. `load` (low, high)."""
+    """Gives an answer for each value of this: another key that varies, or a column of the table of windows, e.g. `load` (low, high)."""
     show: Annotated[list[str], Field(min_length=1)]
     """Columns of the results."""
     least: str | None = None
     """Recommend the setting with the smallest mean of this column ..."""
     limits: dict[str, str] | None = None
-    """... among those that keep these, e.g. `end_to_end_p99_ms: < 60 s`."""
+    """... among those that keep these limits, e.g. `end_to_end_p99_ms: < 60 s`."""
     against: dict[str, Any] | None = None
     """The setting that others are compared with, run by run."""
 
@@ -105,14 +106,14 @@ class Sweep(Section):
     scenario: str = Field(min_length=1)
     """A scenario file, relative to this one."""
     set_: dict[str, Any] | None = None
-    """Keys of the scenario that have another value in all runs."""
+    """Keys of the scenario with another value in all runs."""
     vary: dict[str, Values] | None = None
     """Keys of the scenario and their values: every combination of them."""
     together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None
-    """Keys that change together: the first values of all, then the second, and so on."""
+    """Keys that change together: first the first values of all, then the second ones, and so on."""
     sample: Sample | None = None
     windows: Windows | None = None
     replications: Positive | None = None
-    """With seeds of their own; all combinations meet the same ones."""
+    """Replications with seeds of their own; all combinations use the same seeds."""
     precision: Precision | None = None
     answer: Answer | None = None

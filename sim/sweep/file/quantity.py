@@ -1,4 +1,4 @@
-"""A value of a scenario whose kind its unit tells, so that there are others between two of them."""
+"""A value of a scenario with its kind, so that values between two of them exist.  Its unit tells the kind."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WRITE: dict[str, Callable[[Any], str]] = {
     "duration": units.format_duration, "size": units.format_size, "byte rate": units.format_byte_rate, "rate": units.format_rate,
     "share": units.format_share,
 }  # fmt: skip
-_WHOLE = ("duration", "size", "byte rate")
+_INTEGERS = ("duration", "size", "byte rate")
 _DIGITS = 4
-"""Significant ones: nobody asks for 12.345678 s, and what is written can be read."""
+"""Significant digits: more would be hard to read."""
 
 
 class QuantityError(Readable, ValueError):
-    """One line."""
+    """The text is no quantity, or one of another kind; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +33,26 @@ class Quantity:
 
     @classmethod
     def parse(cls, given: object) -> Quantity:
-        """A number, or text with a unit."""
+        """Parse a number, or text with a unit."""
         try:
             kind, value = units.parse_quantity(given)
         except units.UnitError:
             kind, value = "", None
-        if value is None:  # "unlimited", too
+        if value is None:  # or it is "unlimited"
             raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'")
         return cls("count" if kind == "number" and Fraction(value).denominator == 1 else kind, Fraction(value))
 
     def between(self, other: Quantity, share: float, *, log: bool) -> Quantity:
-        """At `share` of the way to `other`, rounded to what one would write."""
+        """The value at `share` of the way to `other`, rounded to a few digits."""
         low, high = float(self.value), float(other.value)
         value = math.exp(math.log(low) + share * (math.log(high) - math.log(low))) if log else low + share * (high - low)
         if self.kind == "count":
             return Quantity(self.kind, Fraction(min(int(low + share * (high - low + 1)), int(high)) if not log else round(value)))
         rounded = Fraction(f"{value:.{_DIGITS}g}")
-        return Quantity(self.kind, Fraction(round(rounded)) if self.kind in _WHOLE else rounded)
+        return Quantity(self.kind, Fraction(round(rounded)) if self.kind in _INTEGERS else rounded)
 
     def written(self) -> Any:
-        """As it stands in a scenario."""
+        """The value as a scenario file has it."""
         if self.kind in _WRITE:
-            return _WRITE[self.kind](int(self.value) if self.kind in _WHOLE else self.value)
+            return _WRITE[self.kind](int(self.value) if self.kind in _INTEGERS else self.value)
         return int(self.value) if self.value.denominator == 1 else float(self.value)

@@ -1,4 +1,4 @@
-"""`answer:` of a sweep file -> a question about its results; what cannot be asked is told before anything runs."""
+"""`answer:` of a sweep file -> a question about its results; impossible questions are refused before anything runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HERE = "answer"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`settings` are compared, everything else that was varied is what they are compared in; each value of `by` has its own answer."""
+    """`settings` are compared across all other varied values; each value of `by` has its own answer."""
 
     settings: tuple[str, ...]
     show: tuple[str, ...]
@@ -31,9 +31,9 @@ class Question:
 
 
 def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()) -> Question:
-    """`axes`: what varies, windows included; `values`: as they are written; `labels`: axes that only say which group a window is of.
+    """Build the question.  Mistakes go to `reading`.
 
-    Mistakes go to `reading`.
+    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups.
     """
     settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
     if given.by is not None and (given.by not in axes or given.by in settings):

@@ -1,4 +1,4 @@
-"""Windows of a trace -> what each of them changes about the scenario.  Cutting by features of the trace is somebody else's work."""
+"""Windows of a trace -> the changes of the scenario in each of them.  `sim.traces` cuts windows by features of the trace."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from sim.units import format_duration, format_number
 __all__ = ["Window", "windows"]
 
 NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
-"""Columns of a table of windows; others that have a dot in their name are keys of the scenario."""
+"""Columns of a table of windows.  A column with a dot in its name is a key of the scenario."""
 RATE = "rate"
-"""The column of a source's rate where nobody names one: that of our own tables."""
+"""The default column of a source's rate: that of our own tables."""
 
 
 class Window(NamedTuple):
-    """A run's piece of the trace."""
+    """The piece of the trace in a run."""
 
     name: str
     changes: Point
-    labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group it belongs to
+    labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
 
 
 class _Piece(NamedTuple):
     begin_ns: int
-    length_ns: int | None = None  # None: as the sweep file says
+    length_ns: int | None = None  # None: the sweep file has the length
     trace: Path | None = None
 
 
 def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> list[Window]:
-    """Each of them; a mistake goes to `reading`.  `label`: a column of the table, if there, that sorts windows into groups."""
+    """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
         return []
@@ -57,7 +57,7 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
-    """Keys without which windows cannot be made, and keys that belong to a source where none is named."""
+    """Keys that windows need and that are missing, and keys of a source without a source."""
     for name in ("source", "trace", "length") if given.file is None else ():
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
@@ -69,7 +69,7 @@ def _missing(given: Windows, reading: Reading) -> Iterator[str]:
 
 
 def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) -> Point:
-    """The source's rate is this piece of the trace."""
+    """The change that drives the source by this piece of the trace."""
     trace = piece.trace if given.trace is None else folder / given.trace
     length_ns = piece.length_ns if given.length is None else given.length
     assert length_ns is not None  # noqa: S101 - else it is a problem
@@ -77,7 +77,7 @@ def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) 
     if given.source is None:
         return lasts
     assert trace is not None  # noqa: S101 - else it is a problem
-    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": given.column or RATE}  # where a scenario looks for it
+    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": given.column or RATE}  # relative to the scenario
     rate["from"] = format_duration(piece.begin_ns)
     if given.time is not None:
         rate["time"] = given.time
@@ -89,7 +89,7 @@ def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) 
 
 
 def _grid(given: Windows, folder: Path) -> list[int]:
-    """Windows that end before the trace does."""
+    """Starts of windows that fit into the trace."""
     assert given.trace is not None and given.length is not None  # noqa: S101, PT018 - else it is a problem
     file = folder / given.trace
     end_ns = length_ns(file, given.column or RATE, given.time, given.step)

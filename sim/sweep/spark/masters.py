@@ -1,8 +1,8 @@
-"""What a master calls for: Spark's settings and the environment of driver and executors.  Nothing is started here.
+"""The settings and environment that a Spark master needs, for driver and executors.  Nothing is started here.
 
-Executors need Python and the packages (numpy, numba, pyarrow): the same virtual environment on all nodes, an archive of one
-(`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own package is
-sent to them.
+Executors need Python and the packages (numpy, numba, pyarrow).  That may be the same virtual environment on all nodes, or an archive of
+one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own
+package is sent to them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_YET = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"
 _ALWAYS = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # writes over our bar
+    "spark.ui.showConsoleProgress": "false",  # overwrites our progress bar
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
     "spark.executorEnv.PYTHONWARNINGS": f"ignore:{NOT_YET}:FutureWarning",
@@ -41,27 +41,27 @@ _OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours
 
 
 class MasterError(ValueError):
-    """No such master, or a setting that cannot be; one line."""
+    """No such master, or an impossible setting; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`conf`: for the session.  `environment`: of the driver, before it starts.  `sends`: executors have to be sent our package."""
+    """`conf`: for the session.  `environment`: for the driver, before it starts.  `sends`: whether executors get our package from us."""
 
     conf: Mapping[str, str]
     environment: Mapping[str, str]
     sends: bool
 
 
-def checked(master: str, words: Iterable[str]) -> dict[str, str]:
-    """``KEY=VALUE`` as in `spark-submit --conf`, for a master that can be; before anything else is done."""
+def checked(master: str, assignments: Iterable[str]) -> dict[str, str]:
+    """Check the master and parse ``KEY=VALUE`` (as in `spark-submit --conf`), before anything starts."""
     if not (_MASTERS.fullmatch(master) and all(map(_is_place, master.split(",") if "://" in master else ()))):
         raise MasterError(f"--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not '{master}'")
     found = {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
         if not (equals and key.startswith("spark.")):
-            raise MasterError(f"--conf: expected spark.KEY=VALUE, not '{word}'")
+            raise MasterError(f"--conf: expected spark.KEY=VALUE, not '{assignment}'")
         if key in _OURS:
             raise MasterError(f"--conf: {key} cannot be set: {_OURS[key]}")
         if (key, value) == ("spark.submit.deployMode", "cluster"):
@@ -71,19 +71,19 @@ def checked(master: str, words: Iterable[str]) -> dict[str, str]:
 
 
 def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> Settings:
-    """For this master.  `own`: the user's settings, which win; `environment`: what the user has set there."""
+    """The settings for a master.  `own`: the user's settings, which win; `environment`: the user's variables."""
     checked(master, ())
     if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
         raise MissingDependencyError("--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration")
     here = is_here(master)
-    wanted = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
+    variables = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
     if here:
-        wanted["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
-    return Settings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, wanted, sends=not master.startswith("local"))
+        variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
+    return Settings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, variables, sends=not master.startswith("local"))
 
 
 def must_fit(environment: Mapping[str, str], version: str) -> None:
-    """MissingDependencyError if SPARK_HOME holds another Spark than this PySpark: it would be started, and fail in a hundred lines."""
+    """MissingDependencyError: SPARK_HOME holds another version than this PySpark, which would fail in a hundred lines."""
     home = environment.get("SPARK_HOME")
     cores = [match[1] for jar in Path(home, "jars").glob("spark-core_*.jar") if (match := _CORE.search(jar.name))] if home else []
     found = next(iter(cores), None)
@@ -94,7 +94,7 @@ def must_fit(environment: Mapping[str, str], version: str) -> None:
 
 
 def _is_place(address: str) -> bool:
-    """Whether a host in brackets is an address, and a port is one."""
+    """Whether an address has a valid port, and a valid host in its brackets."""
     place = address.removeprefix("k8s://")
     try:
         return urlsplit(place if "//" in place else f"//{place}").port != 0
@@ -103,14 +103,14 @@ def _is_place(address: str) -> bool:
 
 
 def is_here(master: str) -> bool:
-    """All on this machine: nothing needs to be reachable from elsewhere."""
+    """Whether all runs on this machine, so that nothing must be reachable from others."""
     return master.startswith("local") or urlsplit(master.partition(",")[0]).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
-    """What executors run; PySpark reads it from its own environment, whatever the setting says."""
+    """The Python of executors; PySpark reads it from its own environment, whatever the setting says."""
     if _PYTHON in own:
         return own[_PYTHON]
     if here:
-        return sys.executable  # else workers take whatever `python3` is on PATH
+        return sys.executable  # else workers use any `python3` on PATH
     return environment.get("PYSPARK_PYTHON") or ("python3" if master.startswith("k8s") else sys.executable)

@@ -1,8 +1,8 @@
-"""Cells on Spark: rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
+"""Cells on Spark.  Rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
 
-`spark.range(0, n, 1, n).mapInArrow` gives exactly one task per part, without a shuffle.  Several jobs are under way at once, so that
-slots that the last tasks of one leave free are used by the next.  Short cells share a task of about a second.  A cell may run twice
-(lost executor, speculation): it is pure, the row is the same.
+`spark.range(0, n, 1, n).mapInArrow` gives one task per part, without a shuffle.  Several jobs run at once, so that free slots at the end
+of a job serve the next one.  Short cells share a task of about a second.  A cell may run twice (lost executor, speculation): it is
+pure, so the row is the same.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ if TYPE_CHECKING:
 __all__ = ["ClusterError", "each_row", "rows_on"]
 
 AT_ONCE = 3
-"""Jobs under way: the next two have their tasks ready when the slots of the first fall free."""
+"""Jobs at once: two jobs have tasks ready when slots of the first get free."""
 TASK_S = 1.0
-"""Cells of less CPU share a task: Spark spends 40-60 ms of it on each."""
+"""Cells of less CPU share a task: Spark spends 40-60 ms on each task."""
 MOST_CELLS = 64
-"""... but not too many: what a killed executor loses is its tasks."""
+"""... up to this number: a killed executor loses its tasks."""
 LOOK_S = 5.0
-"""How often to see whether there is a cluster still."""
+"""Time between two checks whether the cluster still exists."""
 PATIENCE_S = 300.0
-"""How long to wait for an executor: queues of clusters move."""
+"""The longest wait for an executor: queues of clusters take time."""
 
 _KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
-"""In Spark's words: what ran the task was killed."""
+"""Spark's messages about killed executors."""
 
 
 class ClusterError(RuntimeError):
-    """The cluster is gone or cannot run anything; rows so far are kept.  One line."""
+    """The cluster is gone or cannot run anything; finished rows are kept.  One line."""
 
 
 def each_row(
     planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True, conf: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """Rows as they come.  A cell that kills every worker it meets has an error for a row."""
+    """Rows as they come.  A cell that kills every worker gets an error as its row."""
     with session(master, conf=conf) as spark:
         yield from rows_on(spark, planned, engine=engine, watch=watch, check=check)
 
 
 def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
-    """On a session that is there already."""
+    """Rows from an existing session."""
     jobs = _Jobs(spark, engine, check)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
@@ -68,7 +68,7 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
                     batch, left = jobs.next_batch(left)
                     running[threads.submit(jobs.run, batch)] = batch
                 done, _ = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
-                jobs.look()
+                jobs.check_executors()
                 for job in done:
                     batch = running.pop(job)
                     yield from job.result()
@@ -84,7 +84,7 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
 
 
 class _Jobs:
-    """Makes jobs of cells, and learns from them how many cells make a task."""
+    """Makes jobs of cells, and learns from them how many cells fit into a task."""
 
     def __init__(self, spark: Any, engine: Engine, check: bool) -> None:
         from pyspark import cloudpickle
@@ -92,19 +92,19 @@ class _Jobs:
         cloudpickle.register_pickle_by_value(spark_task)
         self._spark, self._engine, self._check = spark, engine, check
         self._cpu_s, self._cells, self._begun = 0.0, 0, 0
-        self._met = time.monotonic()  # when there was an executor
+        self._met = time.monotonic()  # last time with an executor
         self.stopped = False
 
     def next_batch(self, left: list[Cell]) -> tuple[list[Cell], list[Cell]]:
         size = self._slots() * self._cells_per_task()
         return left[:size], left[size:]
 
-    def look(self) -> None:
-        """ClusterError once there has been no executor for too long: Spark itself would wait for ever, and say nothing."""
-        java = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark does not tell
-        if java is None or java.sc().isStopped():  # the jobs will say so
+    def check_executors(self) -> None:
+        """ClusterError: there has been no executor for too long.  Spark itself would wait silently for ever."""
+        java = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no public way
+        if java is None or java.sc().isStopped():  # the jobs will report it
             return
-        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is one of them
+        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is counted, too
             self._met = time.monotonic()
         elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
             raise ClusterError(
@@ -113,46 +113,46 @@ class _Jobs:
             )
 
     def run(self, batch: Sequence[Cell]) -> list[Row]:
-        """Rows of a batch.  If the job fails for good, the two halves are tried on their own, down to the cell that does it."""
+        """Rows of a batch.  If the job fails for good, its halves are tried separately, down to the guilty cell."""
         try:
             rows = self._collect(batch)
         except Exception as error:
             if self.stopped:
                 raise
-            self._tell(error)
+            self._raise_unless_killed(error)
             if len(batch) == 1:
                 return [died(batch[0])]
             half = len(batch) // 2
             return [*self.run(batch[:half]), *self.run(batch[half:])]
-        self._cpu_s += sum(row["cpu_s"] for row in rows)  # not on the clock: on a busy machine tasks would shrink, and cost more
+        self._cpu_s += sum(row["cpu_s"] for row in rows)  # CPU, not wall time: on a busy machine tasks would shrink, and cost more
         self._cells += len(rows)
         return rows
 
     def _collect(self, batch: Sequence[Cell]) -> list[Row]:
         count = min(len(batch), max(self._slots(), -(-len(batch) // MOST_CELLS)))
-        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost alike
+        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
-        self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # of this thread
+        self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
         run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
         done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
         return [json.loads(line["row"]) for line in done]
 
-    def _tell(self, error: Exception) -> None:
-        """Return if a job failed because what ran it was killed; anything else is not the cells' fault."""
+    def _raise_unless_killed(self, error: Exception) -> None:
+        """Return if a killed executor caused the failure; raise any other error, which is not the cells' fault."""
         context = self._spark.sparkContext
-        if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no other way to ask
+        if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
             raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
         from pyspark.errors import PythonException
 
         missing = re.search(r"Cannot run program .*", str(error))
-        if isinstance(error, PythonException) or missing:  # outside of any cell
+        if isinstance(error, PythonException) or missing:  # raised outside of any cell
             raise MissingDependencyError(f"the executors cannot run cells: {missing[0] if missing else reason(str(error))}") from None
         if not any(word in str(error) for word in _KILLED):
             why = re.search(r"most recent failure: (.*)", str(error))
             raise ClusterError(f"Spark cannot run cells: {why[1] if why else reason(str(error))}") from None
 
     def _slots(self) -> int:
-        """Now: executors come and go."""
+        """The present number: executors come and go."""
         return max(1, int(self._spark.sparkContext.defaultParallelism))
 
     def _cells_per_task(self) -> int:

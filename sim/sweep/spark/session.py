@@ -1,4 +1,4 @@
-"""A Spark session for sweeps: Java found first, the package sent to the executors, nothing of Spark's own on the terminal."""
+"""A Spark session for sweeps.  Java is found first, the package is sent to the executors, and Spark prints nothing on the terminal."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sim.sweep.spark.staging import staging
 __all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
 
 ARCHIVE = "ckptsim"
-"""Under this name executors find the package, unpacked."""
+"""The name of the unpacked package on executors."""
 LOG_LEVEL = "spark.log.level"
-"""Whoever sets it wants to see what Spark says."""
+"""A user who sets it wants to see Spark's messages."""
 KNOCK_S = 10.0
-"""A master that listens at all does it within this; Spark asks for a minute and more."""
+"""The time within which a listening master answers; Spark itself waits a minute and more."""
 
 MOST_WORDS = 200
-"""Characters of what Spark says."""
+"""Characters of a Spark message."""
 
 _LOCAL_DIR = "spark.local.dir"
 
@@ -42,35 +42,35 @@ _REASONS = (
     re.compile(r"^: [\w.$]+: (.+)", re.MULTILINE),
     re.compile(r"^\S*(?:Error|Exception): (.+)", re.MULTILINE),
 )
-"""Where Spark says why it does not start, best first."""
+"""Patterns of Spark's reasons for not starting, the best first."""
 
 
 @contextmanager
 def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A session that is stopped whatever happens.  `conf`: settings of the user's, which win.
+    """A session that is stopped however the block ends.  `conf`: the user's settings, which win.
 
-    MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no master that answers.
+    MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no answer of the master.
     """
     warnings.filterwarnings("ignore", message=NOT_YET)
-    wanted = settings(master, conf or {}, os.environ)
+    chosen = settings(master, conf or {}, os.environ)
     try:
         from pyspark import SparkConf, SparkContext, __version__
         from pyspark.sql import SparkSession
     except ImportError:
         raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
     must_fit(os.environ, __version__)
-    _knock(master)
-    os.environ.update(wanted.environment)
-    own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(wanted.conf.items()))
-    quiet = LOG_LEVEL not in wanted.conf
-    with staging() as folder:  # executors come for the package as long as there are new ones
+    _check_master_listens(master)
+    os.environ.update(chosen.environment)
+    own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
+    quiet = LOG_LEVEL not in chosen.conf
+    with staging() as folder:  # new executors fetch the package at any time
         java.prepare(folder)
-        if _LOCAL_DIR not in wanted.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
+        if _LOCAL_DIR not in chosen.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
             own.set(_LOCAL_DIR, str(folder))
         try:
             with _stderr_to(folder / "spark.log", quiet):
-                with delayed_signals():  # a Java that is interrupted on its way up stays for ever, and nobody knows of it
-                    SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - half of what getOrCreate does
+                with delayed_signals():  # an interrupted Java would stay for ever, unnoticed
+                    SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - the first half of getOrCreate
                 with _own_handler():
                     spark = SparkSession.builder.config(conf=own).getOrCreate()
         except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
@@ -78,17 +78,17 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
             raise java.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
         try:
             if quiet:
-                spark.sparkContext.setLogLevel("OFF")  # a lost executor is our story to tell
-            if wanted.sends:
+                spark.sparkContext.setLogLevel("OFF")  # our own messages report lost executors
+            if chosen.sends:
                 _send_package(spark, folder)
             yield spark
         finally:
-            with delayed_signals(), _silent_bridge(), suppress(Exception):  # a signal to the whole group has ended Java before us
+            with delayed_signals(), _silent_bridge(), suppress(Exception):  # a signal to the process group has ended Java before us
                 spark.stop()
 
 
 def reason(*texts: str) -> str:
-    """The one line of all that Spark has said that says why."""
+    """The line in Spark's messages that has the reason."""
     for pattern in _REASONS:
         for text in texts:
             if found := pattern.findall(text):
@@ -96,15 +96,15 @@ def reason(*texts: str) -> str:
     return next((line.strip()[:MOST_WORDS] for text in texts[::-1] for line in text.splitlines() if line.strip()), "it does not say why")
 
 
-def _knock(master: str) -> None:
-    """MissingDependencyError if nothing listens at any of a standalone cluster's masters."""
+def _check_master_listens(master: str) -> None:
+    """MissingDependencyError: no master of a standalone cluster listens."""
     if not master.startswith("spark://"):
         return
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
-        except (OSError, OverflowError, UnicodeError) as error:  # a port or a name that cannot be, too
+        except (OSError, OverflowError, UnicodeError) as error:  # also an impossible port or name
             why = getattr(error, "strerror", None) or str(error)
         else:
             return
@@ -113,7 +113,7 @@ def _knock(master: str) -> None:
 
 @contextmanager
 def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
-    """What is started meanwhile writes there, as long as it lives: Java says things before it can be told not to."""
+    """Redirect stderr of processes that start meanwhile: Java prints before its log level can be set."""
     if not quiet:
         yield
         return
@@ -130,7 +130,7 @@ def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _own_handler() -> Iterator[None]:
-    """PySpark has Ctrl-C handled its way from then on; ours says what is kept."""
+    """PySpark replaces the handler of Ctrl-C; put back our own, which reports the kept rows."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -141,7 +141,7 @@ def _own_handler() -> Iterator[None]:
 
 @contextmanager
 def _silent_bridge() -> Iterator[None]:
-    """The bridge to a Java that is gone writes a page for every call."""
+    """Silence the bridge to a Java that is gone: it prints a page for every call."""
     logger = logging.getLogger("py4j")
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -152,7 +152,7 @@ def _silent_bridge() -> Iterator[None]:
 
 
 def _send_package(spark: Any, folder: Path) -> None:
-    """As an archive that executors unpack: the compiler keeps its results beside sources it can read."""
+    """Send an archive that executors unpack: the compiler's cache needs readable sources."""
     package = Path(__file__).parents[2]
     shutil.copytree(package, folder / "tree" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     packed = shutil.make_archive(str(folder / ARCHIVE), "zip", folder / "tree")

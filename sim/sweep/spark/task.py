@@ -1,6 +1,6 @@
-"""What runs in a Spark executor.  Sent there as it stands here: on arrival there may be no `sim` to import yet.
+"""The code of a Spark task.  Executors get its text as it stands here, as they may not have `sim` yet.
 
-Nothing of `sim` is imported above the functions: they bring the package themselves.
+Nothing of `sim` is imported at the top: the functions bring the package themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["runner"]
 
 
 def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """For mapInArrow over the numbers of `tasks`, each of which is some pickled cells: their rows, as JSON."""
+    """A function for mapInArrow over the numbers of `tasks` (pickled cells), which returns their rows as JSON."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -28,7 +28,7 @@ def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: b
         bring(archive, version)
         from sim.cells.cell import timed, warm
 
-        warm(engine)  # type: ignore[arg-type] # a worker is used for many tasks: after the first this costs nothing
+        warm(engine)  # type: ignore[arg-type] # a worker runs many tasks: only the first one pays
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
         for numbers in batches:
@@ -40,7 +40,7 @@ def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: b
 
 
 def bring(archive: str, version: str) -> None:
-    """The driver's version of the package: the one installed here, with its compiled kernel, if it is the same; else what was sent."""
+    """Import the driver's version of the package: the installed one, with its compiled kernel, if it is the same; else the sent one."""
     try:
         from sim.runtime.run.manifest import code_version
 
@@ -56,7 +56,7 @@ def bring(archive: str, version: str) -> None:
 
 
 def _lasting(sent: Path, version: str) -> Path:
-    """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept beside it."""
+    """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept next to it."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
     place = home / version
     try:
@@ -64,7 +64,7 @@ def _lasting(sent: Path, version: str) -> Path:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             copy = Path(tempfile.mkdtemp(dir=home))
             shutil.copytree(sent, copy, dirs_exist_ok=True)
-            copy.rename(place)  # whole or not at all; another executor may have been first
+            copy.rename(place)  # atomic; another executor may have been first
     except OSError:
         return place if place.exists() else sent
     return place

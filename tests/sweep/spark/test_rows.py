@@ -51,12 +51,12 @@ def jobs(java, now):
 def test_nobody_waits_for_executors_for_ever(jobs, java, now):
     """Spark would, and say nothing: a full cluster, or workers that all died.  The time counts from when the last one was there."""
     for now[0], java.members in ((200, 1), (400, 3), (600, 1)):
-        jobs.look() if now[0] < 600 else None
-    jobs.look()
+        jobs.check_executors() if now[0] < 600 else None
+    jobs.check_executors()
     now[0] = 701
 
     with pytest.raises(ClusterError, match=r"no executor for 301 s: .* the same command goes on"):
-        jobs.look()
+        jobs.check_executors()
 
 
 @pytest.mark.parametrize("state", ["local", "stopped"])
@@ -65,7 +65,7 @@ def test_where_there_are_no_executors_to_wait_for(jobs, java, now, state):
     setattr(java, state, True)
     now[0] = 10_000
 
-    jobs.look()
+    jobs.check_executors()
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_where_there_are_no_executors_to_wait_for(jobs, java, now, state):
 def test_what_no_cell_is_to_blame_for(jobs, said, kind, told):
     """One line, and the right exit code."""
     with pytest.raises(kind, match=told) as error:
-        jobs._tell(RuntimeError(said))
+        jobs._raise_unless_killed(RuntimeError(said))
 
     assert "\n" not in str(error.value)
 
 
 def test_a_killed_executor_is_no_reason_to_stop(jobs):
-    assert jobs._tell(RuntimeError("most recent failure: ExecutorLostFailure (executor 1 exited)")) is None
+    assert jobs._raise_unless_killed(RuntimeError("most recent failure: ExecutorLostFailure (executor 1 exited)")) is None
 
 
 def test_batches_grow_with_the_cluster(jobs):

@@ -75,7 +75,7 @@ def test_one_of_several_masters_is_enough():
         ports = gone.getsockname()[1], there.getsockname()[1]
         gone.close()
 
-        room._knock("spark://" + ",".join(f"127.0.0.1:{port}" for port in ports))
+        room._check_master_listens("spark://" + ",".join(f"127.0.0.1:{port}" for port in ports))
 
 
 @pytest.mark.parametrize("quiet", [True, False])

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError, parse, summary
 from sim.recordings.source.lab.recording import FORMAT, Recording
 
@@ -25,7 +25,7 @@ def recording_of(document: Any, path: Path) -> Recording:
     if not isinstance(document, dict) or "format" not in document:
         raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
     if document["format"] != FORMAT:
-        raise RecordingError(f"{path}: has the format {shown(repr(document['format']), 60)}; this version reads '{FORMAT}'")
+        raise RecordingError(f"{path}: has the format {one_line(repr(document['format']), 60)}; this version reads '{FORMAT}'")
     try:
         return Recording.model_validate(document)
     except ValidationError as error:

@@ -19,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.connection import HTTPInTime, HTTPSInTime, RedirectError, WithinServer
@@ -143,7 +143,7 @@ class Client:
         if start == b"<":
             why = f"answers with a web page, not with JSON: {_HINT}"
         elif start and start in b"{[":
-            why = f"its JSON is cut off or damaged ({shown(error, LONGEST)})"
+            why = f"its JSON is cut off or damaged ({one_line(error, LONGEST)})"
         else:
             why = f"answers with {'something that is no JSON' if start else 'nothing'}: {_HINT}"
         return RestError(self.url + path, why, is_retryable=why.startswith("its JSON"))
@@ -152,17 +152,17 @@ class Client:
         cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
         if isinstance(cause, ssl.SSLCertVerificationError):
             who = "SSL_CERT_FILE may name who vouches for it"
-            return RestError(self.url, f"its certificate is not trusted ({shown(cause.verify_message, LONGEST)}); {who}")
+            return RestError(self.url, f"its certificate is not trusted ({one_line(cause.verify_message, LONGEST)}); {who}")
         if isinstance(cause, ssl.SSLError):
-            why = f"does not speak TLS as expected ({shown(cause, LONGEST)}): is it http:// instead of https://?"
+            why = f"does not speak TLS as expected ({one_line(cause, LONGEST)}): is it http:// instead of https://?"
             return RestError(self.url, why)
         if isinstance(cause, TimeoutError):
             return self._timeout_error(path)
         if isinstance(cause, (HTTPException, ValueError)):
-            why = f"no proper answer ({type(cause).__name__}: {shown(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
+            why = f"no proper answer ({type(cause).__name__}: {one_line(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
             return RestError(self.url + path, why, is_retryable=True)
         reason = getattr(cause, "strerror", None) or cause
-        return RestError(self.url, f"cannot be reached ({shown(reason, LONGEST)})", is_retryable=True)
+        return RestError(self.url, f"cannot be reached ({one_line(reason, LONGEST)})", is_retryable=True)
 
     def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()
@@ -180,7 +180,7 @@ def _parsed(url: str) -> SplitResult:
     except ValueError:  # a port that is none
         usable = False
     if not usable or any(c.isspace() or not c.isprintable() for c in url):
-        raise RestError(f"'{shown(url.rpartition('@')[2], LONGEST)}'", "is no address of a REST API: write http://HOST:8081")
+        raise RestError(f"'{one_line(url.rpartition('@')[2], LONGEST)}'", "is no address of a REST API: write http://HOST:8081")
     return parts
 
 
@@ -199,7 +199,7 @@ def _refusal(error: HTTPError) -> str:
     if error.code in (301, 302, 303, 307, 308):
         return f"HTTP {error.code}: sends us round in circles: {_HINT}"
     reason = _flink_reason(error)
-    return f"HTTP {error.code}: {reason}" if reason else f"HTTP {error.code} {shown(error.reason)}: {_HINT}"
+    return f"HTTP {error.code}: {reason}" if reason else f"HTTP {error.code} {one_line(error.reason)}: {_HINT}"
 
 
 def _flink_reason(error: HTTPError) -> str:
@@ -208,4 +208,4 @@ def _flink_reason(error: HTTPError) -> str:
         first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
     except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
         return ""
-    return shown(masked_text(first.rpartition("Exception: ")[2]), LONGEST)
+    return one_line(masked_text(first.rpartition("Exception: ")[2]), LONGEST)

@@ -15,7 +15,7 @@ from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request
 
-from sim.foreign import shown
+from sim.foreign import one_line
 
 __all__ = ["HTTPInTime", "HTTPSInTime", "RedirectError", "WithinServer", "origin"]
 
@@ -40,7 +40,7 @@ class WithinServer(HTTPRedirectHandler):
             same, target = False, location
         if not location or not same:
             fp.close()
-            place = shown(_without_credentials(target), LONGEST)
+            place = one_line(_without_credentials(target), LONGEST)
             raise RedirectError(f"sends us to {place}: if that is Flink, give its address" if location else "sends us on, and not where")
         return super().http_error_302(req, fp, code, msg, headers)
 

@@ -16,7 +16,7 @@ from time import monotonic, time_ns
 from typing import Any
 from urllib.parse import quote
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.paths import is_id
@@ -202,7 +202,7 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
-        raise RestError(source, f"names a job {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
+        raise RestError(source, f"names a job {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
     if not jobs:
         raise RestError(source, "there is no job")
     running = [job for job in jobs if job.get("state") not in TERMINAL]
@@ -210,16 +210,16 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
         raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
     chosen = running if prefix is None else [job for job in jobs if str(job["jid"]).startswith(prefix.lower())]
     if len(chosen) > 1:
-        what = "run" if prefix is None else f"begin with {shown(prefix)!r}"
+        what = "run" if prefix is None else f"begin with {one_line(prefix)!r}"
         raise RestError(source, f"several jobs {what}, choose one with --job: {_named(chosen)}")
     if not chosen:
         others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
-        raise RestError(source, f"has no job {shown(prefix or '')!r}; {others}")
+        raise RestError(source, f"has no job {one_line(prefix or '')!r}; {others}")
     return str(chosen[0]["jid"]), str(chosen[0].get("state", ""))
 
 
 def _named(jobs: list[dict[str, Any]]) -> str:
-    return first_names([f"{job['jid']} ({shown(job.get('name', '?'), 40)}, {shown(job.get('state', '?'), 20)})" for job in jobs])
+    return first_names([f"{job['jid']} ({one_line(job.get('name', '?'), 40)}, {one_line(job.get('state', '?'), 20)})" for job in jobs])
 
 
 def _vertices(job: Any, source: str) -> list[str]:
@@ -229,7 +229,7 @@ def _vertices(job: Any, source: str) -> list[str]:
     if len(ids) > MOST_VERTICES:
         raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
     if strange := [vertex for vertex in ids if not is_id(vertex)]:
-        raise RestError(source, f"names a vertex {shown(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
+        raise RestError(source, f"names a vertex {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits")
     return list(dict.fromkeys(ids))
 
 

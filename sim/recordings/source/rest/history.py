@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
@@ -31,13 +31,13 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
         if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
             raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
         if climbs(name[1:]):
-            raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {shown(name)}")
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {one_line(name)}")
         if not is_path(name.rstrip("/")):
             continue  # none of our requests has such a path
         try:
             answers[name.rstrip("/")] = budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
         except BudgetError as error:
-            raise RecordingError(f"{path}: {shown(name)} of the archive {error}") from None
+            raise RecordingError(f"{path}: {one_line(name)} of the archive {error}") from None
         except (ValueError, RecursionError) as error:
-            raise RecordingError(f"{path}: {shown(name)} of the archive is no JSON: {shown(error, 100)}") from None
+            raise RecordingError(f"{path}: {one_line(name)} of the archive is no JSON: {one_line(error, 100)}") from None
     return RestSnapshot(path.name, choose(answers, job, str(path)), answers)

@@ -11,7 +11,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.recorded_job import Checkpoint, Task
 from sim.recordings.source.rest.answers import (
@@ -131,7 +131,7 @@ class RestJob:
         plan = self._plan()
         edges = {node.id: node.inputs for node in plan.nodes}
         if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:
-            raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{shown(missing[0])}'")
+            raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{one_line(missing[0])}'")
         if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
             raise RecordingError(f"{self.snapshot.source}: the plan of the job reads a vertex that it lacks: {unknown[0]}")
         known = {

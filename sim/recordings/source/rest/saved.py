@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
@@ -108,7 +108,7 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
 def _file(path: str) -> str:
     """The file of a path, below the folder even if a server's names try to leave it."""
     if not is_path(path):
-        raise RecordingError(f"{shown(path)} is no path of Flink's REST API: not saved")
+        raise RecordingError(f"{one_line(path)} is no path of Flink's REST API: not saved")
     return path.removeprefix("/") + SUFFIX
 
 
@@ -184,7 +184,7 @@ def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Reader]:
     if len(infos) > MOST_FILES:
         raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
     if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
-        raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {shown(climbing)}")
+        raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {one_line(climbing)}")
     return {info.filename: reader(info) for info in infos if info.filename.endswith(SUFFIX)}
 
 
@@ -192,7 +192,7 @@ def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
     try:
         return budget.parse(content, name)
     except BudgetError as error:
-        raise RecordingError(f"{path}: {shown(name, 120)} {error}") from None
+        raise RecordingError(f"{path}: {one_line(name, 120)} {error}") from None
     except (ValueError, RecursionError) as error:
-        page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {shown(error, 100)}"
-        raise RecordingError(f"{path}: {shown(name, 120)} {page}") from None
+        page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {one_line(error, 100)}"
+        raise RecordingError(f"{path}: {one_line(name, 120)} {page}") from None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.foreign import shown
+from sim.foreign import one_line
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import is_id
 
@@ -46,5 +46,5 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
     names = first_names(ids)
     if meant:
         raise RecordingError(f"{source}: holds several jobs, choose one with --job: {names}")
-    named = repr(shown(prefix or ""))
+    named = repr(one_line(prefix or ""))
     raise RecordingError(f"{source}: holds no job {named}: {names}" if ids else f"{source}: holds no job")

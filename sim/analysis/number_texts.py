@@ -1,4 +1,4 @@
-"""Numbers as people read them: rounded, with a unit.  For exact texts that can be parsed again see `sim.units`."""
+"""Numbers as short texts: rounded, with a unit.  For exact texts that can be parsed again see `sim.units`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 __all__ = ["NONE", "bytes_text", "change_text", "count_text", "ms_text", "per_second_text", "share_text"]
 
 NONE = "-"
-"""Where there is no number."""
+"""In place of a missing number."""
 
 
 def ms_text(ms: float) -> str:
-    """``ms_text(5743.2) == "5.7 s"``: two digits are what repeated runs of one configuration agree on."""
+    """``ms_text(5743.2) == "5.7 s"``: repeated runs of a configuration agree on two digits."""
     if math.isnan(ms):
         return NONE
     if ms < 0.95:
@@ -69,5 +69,5 @@ def change_text(change: float) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Two digits, but never fewer than the whole part has."""
+    """Two digits, but never fewer than the integer part has."""
     return f"{number:.1f}".removesuffix(".0") if number < 9.95 else f"{number:.0f}"

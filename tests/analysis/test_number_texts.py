@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.analysis.words import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 
 
 @pytest.mark.parametrize(
