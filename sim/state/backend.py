@@ -8,9 +8,13 @@ from typing import Protocol
 from sim.model.stored import SnapshotType
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
-__all__ = ["Backend", "canonical", "keyed_bytes", "streamed"]
+__all__ = ["Backend", "CannotFreeze", "canonical", "keyed_bytes", "streamed"]
 
 _SECOND = 1_000_000_000
+
+
+class CannotFreeze(Exception):  # noqa: N818  # named like what it says of the state
+    """The synchronous part of a snapshot throws, and the task fails; says why."""
 
 
 class Backend(Protocol):
@@ -22,7 +26,7 @@ class Backend(Protocol):
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         """Freeze the state as it stands after the last `update`; says what is to be written.
 
-        `may_reuse`: whether a stored file may be referred to, by its id.
+        `may_reuse`: whether a stored file may be referred to, by its id.  Raises CannotFreeze.
         """
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:

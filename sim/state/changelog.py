@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sim.model.state import Changelog, State
 from sim.model.stored import SnapshotType
-from sim.state.backend import Backend
+from sim.state.backend import Backend, CannotFreeze
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring
 
 __all__ = ["ChangelogBackend"]
@@ -37,6 +37,7 @@ class ChangelogBackend:
         self._cut_bytes = 0  # everything before was given to be written
         self._from_bytes = 0  # ... and before this is in the materialisation
         self._writing: dict[str, tuple[int, File]] = {}  # by name: (where it ends, file)
+        self._failed_bytes = 0  # where the last file ends that could not be written
         self._log: list[tuple[int, Handle]] = []  # written: (where it ends, file)
         self._materialised: tuple[Handle, ...] = ()
         self._image: Hashable = None  # of the backend below, at that time
@@ -67,6 +68,11 @@ class ChangelogBackend:
         if end_bytes > self._from_bytes:
             self._log.append((end_bytes, handle))
 
+    def given_up(self, file: File) -> None:
+        """A file of the log could not be written, and is not tried again (FsStateChangelogWriter#handleUploadFailure)."""
+        end_bytes, _ = self._writing.pop(file.name)
+        self._failed_bytes = max(self._failed_bytes, end_bytes)
+
     # ------------------------------------------------------------------------------------------ materialisation
 
     def materialise(self, number: int) -> FrozenState:
@@ -93,6 +99,8 @@ class ChangelogBackend:
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         if type_ in ("canonical", "native"):
             return self.inner.take(number, type_, may_reuse)
+        if self._failed_bytes > self._from_bytes:  # FsStateChangelogWriter#ensureCanPersist; a materialisation gets over it
+            raise CannotFreeze("an upload of the changelog has failed before")
         tail = self.cut()
         ahead_bytes = self._unreported_bytes + (0 if tail is None else tail.size_bytes)
         self._unreported_bytes = 0
@@ -138,7 +146,7 @@ class ChangelogBackend:
         """The files restored from go on being referred to, until the next materialisation."""
         self._materialised = tuple(handle for part in below for handle in part.handles)
         self._image = below[0].image if len(below) == 1 else None
-        self._writing, self._log = {}, []
+        self._writing, self._failed_bytes, self._log = {}, 0, []
         self._from_bytes = self.end_bytes = 0
         for handle in log:
             self.end_bytes += handle.size_bytes

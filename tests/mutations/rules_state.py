@@ -122,6 +122,20 @@ STATE = (
         f"{RUNTIME}task/test_log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
     ),
     Rule(
+        "an upload of the changelog that failed is missed by the next checkpoint",
+        "state/changelog.py",
+        "        if self._failed_bytes > self._from_bytes:  #",
+        "        if self._failed_bytes < 0:  #",
+        f"{RUNTIME}task/test_log_writer.py::test_a_failed_upload_is_not_tried_again",
+    ),
+    Rule(
+        "a materialisation gets over an upload that failed",
+        "state/changelog.py",
+        "        if self._failed_bytes > self._from_bytes:  #",
+        "        if self._failed_bytes > 0:  #",
+        f"{RUNTIME}task/test_log_writer.py::test_a_materialisation_gets_over_a_failed_upload",
+    ),
+    Rule(
         "a materialisation truncates the log",
         "state/changelog.py",
         "        self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]\n",

@@ -15,7 +15,7 @@ from sim.model.scenario import Scenario
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
-from tests.worlds.account import account
+from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
@@ -24,7 +24,8 @@ __all__ = ["Outcome", "differences", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
-LIFTED_PATIENCE = (20, 1000)  # ... for one without limits, which may wait for slow storage for minutes, rarely for hours
+LIFTED_PATIENCE = 20  # ... for one without limits, which may wait for slow storage for minutes
+LAST_PATIENCE = 1000  # ... or for hours, if nothing else explains it
 MOST_CPU_S = 60  # of one world
 
 
@@ -88,17 +89,31 @@ def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     if compare and (names := differences(result, simulate(scenario, engine="reference"))):
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
-        return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
-    outcome = _excused(scenario, result, patience)
-    if outcome.kind == "endless" and patience > 1:
-        return _excused(scenario, simulate(_longer(scenario, patience)), patience)
-    return outcome
+        twin = undisturbed(scenario)
+        alone = simulate(twin)
+        if alone.job_status != "RUNNING" or _patiently(twin, alone, patience).kind:  # else there is no end to compare with
+            return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
+    return _patiently(scenario, result, patience)
 
 
-def _excused(scenario: Scenario, result: Result, patience: int) -> Outcome:
-    """A job may go on for ever if that is its world's doing: no checkpoint comes through, and nothing is lost."""
+def _patiently(scenario: Scenario, result: Result, patience: int) -> Outcome:
+    """A job may go on for ever if that is its world's doing: no checkpoint comes through, and nothing is lost.
+
+    What is found out with the least work comes first.
+    """
+    first = LIFTED_PATIENCE if patience > 1 else patience
+    outcome = _excused(scenario, result, first)
+    if outcome.kind != "endless" or patience == 1:
+        return outcome
+    longer = simulate(_longer(scenario, patience))
+    outcome = _excused(scenario, longer, first)
+    return _excused(scenario, longer, LAST_PATIENCE) if outcome.kind == "endless" else outcome
+
+
+def _excused(scenario: Scenario, result: Result, times: int) -> Outcome:
+    """`times`: for so many times its duration the world without limits may run."""
     outcome = _judged(scenario, result)
-    if outcome.kind == "endless" and (_hangs(result) or _held_up(scenario, result, patience)):
+    if outcome.kind == "endless" and (_hangs(result) or _held_up(scenario, result, times)):
         return replace(outcome, kind="", fact="")
     return outcome
 
@@ -107,13 +122,10 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
     return replace(scenario, run=replace(scenario.run, duration_ns=times * scenario.run.duration_ns))
 
 
-def _held_up(scenario: Scenario, result: Result, patience: int) -> bool:
+def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
-    for times in LIFTED_PATIENCE if patience > 1 else (patience,):
-        free = simulate(_longer(lifted(scenario, result), times))
-        if _judged(scenario, free).kind == "" or _hangs(free):
-            return exceeded(scenario, result, free)
-    return False
+    free = simulate(_longer(lifted(scenario, result), times))
+    return (_judged(scenario, free).kind == "" or _hangs(free)) and exceeded(scenario, result, free)
 
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:

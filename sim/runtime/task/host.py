@@ -31,6 +31,7 @@ from sim.runtime.task.operator_io import OperatorIO
 from sim.runtime.task.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
+from sim.state.backend import CannotFreeze
 from sim.state.changelog import ChangelogBackend
 from sim.storage import work as storage_work
 
@@ -246,7 +247,7 @@ class TaskHost:
             case vocabulary.CaptureInput():
                 self.in_flight.capture_input(checkpoint)
             case vocabulary.FinishCapture():
-                self._end_capture(checkpoint)
+                self.in_flight.finish_capture(checkpoint)
             case vocabulary.SettleBarriers():
                 self.plane.settle(self.task, checkpoint)
             case vocabulary.PrioritiseInput():
@@ -275,10 +276,6 @@ class TaskHost:
 
     def _note(self, happening: Happening, checkpoint: int, number: int = 0, detail: str = "") -> None:
         self.context.journal.note(self.env.now, happening, checkpoint, self.task, number, detail)
-
-    def _end_capture(self, checkpoint: int) -> None:
-        if self.in_flight.capturing(checkpoint):
-            self.in_flight.finish_capture(checkpoint)
 
     def _mail_at(self, at_ns: int, event: Callable[[int], TaskEvent]) -> None:
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
@@ -311,7 +308,11 @@ class TaskHost:
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
         served, requests = self._served(), self.operator.requests()
-        frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, requests=requests)
+        try:
+            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, requests=requests)
+        except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
+            self.job.fail_task(self.task, f"snapshot: {reason}")
+            return
         self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
 
     def _finish_channel_state(self, checkpoint: int) -> None:
@@ -319,7 +320,7 @@ class TaskHost:
             self._note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
             self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
 
-        self._end_capture(checkpoint)  # with every barrier here at the start nobody said so
+        self.in_flight.finish_capture(checkpoint)  # with every barrier here at the start nobody said so
         self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         stats = self._stats(checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(checkpoint)

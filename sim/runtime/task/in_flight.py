@@ -63,10 +63,11 @@ class InFlightData:
         return checkpoint in self._parts and self._parts[checkpoint].capturing
 
     def finish_capture(self, checkpoint: int) -> None:
-        """All barriers are here: the rest of the input follows."""
-        self._store_input(checkpoint)
-        self._parts[checkpoint].capturing = False
-        self._release_if_written(checkpoint)
+        """All barriers are here: the rest of the input follows, if there may be any."""
+        if self.capturing(checkpoint):
+            self._store_input(checkpoint)
+            self._parts[checkpoint].capturing = False
+            self._release_if_written(checkpoint)
 
     def volume(self, checkpoint: int) -> tuple[int, int]:
         """(input bytes, output bytes) handed to the writer so far."""

@@ -71,11 +71,9 @@ class LogWriter:
         self.upload(files)
 
     def wait(self, file: File) -> Work[Handle]:
-        """Process: until a file is durable.  Raises StorageFailed."""
-        self.upload([file])
+        """Process: until a file that was claimed is durable.  Raises StorageFailed."""
         handle = yield self._uploads[file.name]
         if handle is None:
-            self._uploads.pop(file.name, None)  # the next snapshot that needs it tries again
             raise StorageFailed(f"{file.name} of the changelog could not be written")
         return handle  # type: ignore[no-any-return]
 
@@ -113,7 +111,9 @@ class LogWriter:
     def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
         """It is durable, or given up."""
         handle = None if stored is None else Handle(file.name, file.size_bytes, file.scope, stored)
-        if handle is not None:
+        if handle is None:
+            self.backend.given_up(file)
+        else:
             self.backend.logged(handle)
         done.succeed(handle)
         self._forget_ended(file)

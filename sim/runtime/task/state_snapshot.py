@@ -119,7 +119,10 @@ class SubtaskState:
     def take(
         self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True, *, requests: int = 0,
     ) -> int:  # fmt: skip
-        """The synchronous part: freeze the state after `served` records and `requests` under way; returns what it costs the thread [ns]."""
+        """The synchronous part: freeze the state after `served` records and `requests` under way; returns what it costs the thread [ns].
+
+        Raises CannotFreeze.
+        """
         keyed, type_ = _NOTHING, self._types.pop(checkpoint)
         if self.backend is not None:
             self.count(served, now_ns)

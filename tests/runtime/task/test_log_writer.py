@@ -109,17 +109,35 @@ def test_freezing_for_a_materialisation_keeps_the_task():
     assert 10 * MS < busy[1] - busy[0] < 100 * MS
 
 
-def test_a_failed_upload_is_tried_again_by_the_next_checkpoint():
-    """An outage as long as a client insists: the first checkpoint fails with the file, the second writes it with its own and completes."""
-    base = scenario(Changelog(NEVER, 10**9, upload_attempts=1), interval=S, seconds=4)
+def upload_fails(materialize_ns=NEVER):
+    """An outage as long as a client insists, at the first checkpoint."""
+    base = scenario(Changelog(materialize_ns, 10**9, upload_attempts=1), interval=S, seconds=4)
     base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
     one = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
     one.start()
     one.env.call_in(505 * MS, lambda: one.storage.fail_until(700 * MS))
     one.env.run(until=base.run.duration_ns)
 
+    return one
+
+
+def test_a_failed_upload_is_not_tried_again():
+    """The first checkpoint fails with the file, the second one fails the task: its log lacks a file.  A restart begins a new one."""
+    one = upload_fails()
+    (restart,) = one.job.recovery.stats.values()
+
+    assert ["FAILED", "FAILED"] == [one.stats[number].status for number in sorted(one.stats)][:2]
+    assert {"COMPLETED"} == {one.stats[number].status for number in sorted(one.stats)[2:]}
+    assert "snapshot: an upload of the changelog has failed before" == restart.what
+    assert 1500 == pytest.approx(restart.failed_ns / MS, abs=20)
+
+
+def test_a_materialisation_gets_over_a_failed_upload():
+    """It holds everything before it, so no checkpoint needs the missing file."""
+    one = upload_fails(materialize_ns=400 * MS)
+
     assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [one.stats[number].status for number in sorted(one.stats)]
-    assert [1501, 1000, 1000] == [size // 1000 for _, size in logs(one)]
+    assert not one.job.recovery.stats
 
 
 def test_subtasks_of_a_task_manager_share_a_file():
