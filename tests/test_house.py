@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"condition", "foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "validation": BELOW_CLI | {"recordings"},  # predicted against observed
+    "backtest": BELOW_CLI | {"recordings", "validation"},  # the job as it is against its own history
     "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
     "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
     "cells": BELOW_CLI,  # single runs
@@ -40,7 +41,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweep": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
-    "cli": BELOW_CLI | {"recordings", "validation", "calibration", "envelope", "cells", "comparison", "sweep", "advice", "traces"},
+    "cli": BELOW_CLI
+    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "sweep", "advice", "traces"},
     "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, print_message, speaking
+from sim.cli.backtesting import with_backtest
+from sim.cli.console.errors import Code, Stopped, UserError, print_message, speaking
 from sim.cli.console.progress import bar
 from sim.cli.options import parsed
 
 if TYPE_CHECKING:
-    from sim.recordings import Import, Inference, JobLog, RestSnapshot
+    from sim.recordings import Import, Inference, RestSnapshot
+    from sim.recordings.reading import RecordingSource
 
 __all__ = ["import_recording"]
 
@@ -37,15 +39,15 @@ def import_recording(
         list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Under three kinds of barriers instead of its own.")] = False,
+    backtest: Annotated[
+        bool, typer.Option("--backtest/--no-backtest", help="Simulate the job as it is, and hold that to its history of checkpoints.")
+    ] = True,
 ) -> None:
     """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
 
     Every value says where it comes from; what nobody could tell is marked UNKNOWN, with the question to answer.
     """
     with speaking():
-        from sim.scenario import write
-        from sim.whole_file import replace_text
-
         if out is not None and out.is_dir():
             raise UserError(f"--out: {out}: is a folder", Code.USAGE)
         live = "://" in sources[0]
@@ -66,20 +68,51 @@ def import_recording(
                 raise
             if save is not None:
                 _keep(snapshot, save, keep_secrets=keep_secrets)
-            imported: Import | Inference = _inferred(snapshot, compare=compare)
+            source: RecordingSource = snapshot
         else:
-            imported = _stored(sources, job, compare)
-        text = write(imported.document, imported.question, imported.comments)
-        _check(text)
+            from sim.recordings import read_source
+
+            source = read_source([Path(name) for name in sources], job)
+        imported = _imported(source, compare=compare)
+        text = _text(imported)
+        _keep_text(text, out)
+        _tell(imported)
+        if backtest:
+            text = _backtested(source, imported, text, out)
         if out is None:
             print(text, end="")
-        else:
-            replace_text(out, text)
-        _tell(imported)
+
+
+def _backtested(source: RecordingSource, imported: Import | Inference, text: str, out: Path | None) -> str:
+    """The text with its backtest.  Ctrl-C keeps the text without it."""
+    try:
+        complete = _text(with_backtest(source, imported))
+    except KeyboardInterrupt:
+        if out is None:
+            print(text, end="")
+        raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
+    _keep_text(complete, out)
+    return complete
+
+
+def _keep_text(text: str, out: Path | None) -> None:
+    if out is not None:
+        from sim.whole_file import replace_text
+
+        replace_text(out, text)
+
+
+def _text(imported: Import | Inference) -> str:
+    """The file must run as it is, whatever somebody's cluster says."""
+    from sim.scenario import write
+
+    text = write(imported.document, imported.question, imported.comments)
+    _check(text)
+    return text
 
 
 def _check(text: str) -> None:
-    """The file must run as it is, whatever somebody's cluster says."""
+    """ScenarioError becomes a message about what was read."""
     from sim.scenario import ScenarioError, loads
 
     try:
@@ -89,16 +122,11 @@ def _check(text: str) -> None:
         raise UserError(f"what was read makes no scenario that holds: {problems}", Code.INVALID_INPUT) from None
 
 
-def _stored(sources: list[str], job: str | None, compare: bool) -> Import | Inference:
-    from sim.recordings import Recording, read_source, to_document
+def _imported(source: RecordingSource, *, compare: bool) -> Import | Inference:
+    from sim.recordings import Recording, compared, infer, to_document
 
-    source = read_source([Path(name) for name in sources], job)
-    return to_document(source, compare=compare) if isinstance(source, Recording) else _inferred(source, compare=compare)
-
-
-def _inferred(source: RestSnapshot | JobLog, *, compare: bool) -> Inference:
-    from sim.recordings import compared, infer
-
+    if isinstance(source, Recording):
+        return to_document(source, compare=compare)
     return compared(infer(source)) if compare else infer(source)
 
 

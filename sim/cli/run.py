@@ -25,7 +25,7 @@ from sim.cli.options import (
     SetOption,
     in_environment,
 )
-from sim.cli.validity import warn_outside
+from sim.cli.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
     from sim.comparison.compare import Comparison
@@ -79,6 +79,7 @@ def _run_file(
     if assumptions := assumed(path.read_text(encoding="utf-8", errors="replace")):
         print_message(f"warning: {path}: {assumptions}")
     warn_outside(study.name, study.scenarios)
+    print_backtest(study.name, study.backtest)
     from sim.comparison.folder import keep, plain
     from sim.comparison.run_folder import replacing
 

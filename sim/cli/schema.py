@@ -25,10 +25,10 @@ def print_schema(
         if sweep and results:
             raise UserError("--sweep and --results exclude each other", Code.USAGE)
         if not results:
-            from sim.scenario.schemas import json_schema
+            from sim.scenario.schemas import schema_text
             from sim.sweep.file.document import Sweep
 
-            print(json.dumps(json_schema(Sweep, "ckptsim sweep") if sweep else json_schema(), indent=2))
+            print(schema_text(Sweep, "ckptsim sweep") if sweep else schema_text(), end="")
             return
         from sim.cli.console.terminal import show
 

@@ -1,4 +1,4 @@
-"""Before anything runs: a line on stderr if a scenario is unlike all that predictions were held to."""
+"""Before anything runs: a line on stderr if a scenario is unlike all that predictions were held to, and what its own backtest says."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from sim.cli.console.errors import print_message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-__all__ = ["warn_outside"]
+__all__ = ["print_backtest", "warn_outside"]
 
 
 def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
@@ -19,3 +20,11 @@ def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
 
     if finding := warning(scenarios):
         print_message(f"warning: {name}: {finding}")
+
+
+def print_backtest(name: str, backtest: Backtest | None) -> None:
+    """Nothing, for a file that was not imported."""
+    from sim.scenario.backtest.verdict import verdict
+
+    if backtest is not None:
+        print_message(f"{'warning: ' if backtest.off else ''}{name}: {verdict(backtest)}")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim.scenario.actions.document import Action
+from sim.scenario.backtest.document import Backtest
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.cluster.document import Cluster
 from sim.scenario.faults.document import Fault, RescaleField, Restart
@@ -107,3 +108,4 @@ class Document(Section):
     """How checkpoint storage is laid out."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""
+    backtest: Backtest | None = None

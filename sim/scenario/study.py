@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path as FilePath
 
+from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.scenario.axes import Axis, find_axes, variants
+from sim.scenario.backtest.builder import build_backtest
 from sim.scenario.build import build
 from sim.scenario.flink.block import apply_flink
 from sim.scenario.job.graph import check_graph
@@ -29,6 +31,7 @@ class Study:
     scenarios: tuple[Scenario, ...]
     axes: tuple[Axis, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    backtest: Backtest | None = None  # of the file, however it is varied
 
 
 def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Study:
@@ -53,10 +56,12 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
     check_graph(plain, reading)
     axes = find_axes(document, plain, reading) if document is not None else ()
     reading.stop_if_wrong()
+    given = None if document is None else document.backtest
+    backtest = None if given is None else build_backtest(given, reading)
     question = first_comment(text)
     scenarios: list[Scenario] = []
     for concrete, chosen in variants(plain, axes):
         if (variant := validate(concrete, reading)) is not None:
             scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
     reading.stop_if_wrong()
-    return Study(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)))
+    return Study(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)

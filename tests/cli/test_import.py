@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from sim.backtest.runs import TooLargeError
 from sim.scenario import load, loads
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
+USERS = RECORDINGS.parent / "users-jobs"
 
 
 def test_a_recording_becomes_a_scenario(ckptsim):
@@ -14,7 +18,7 @@ def test_a_recording_becomes_a_scenario(ckptsim):
 
     assert 0 == done.exit_code
     assert loads(done.stdout).scenarios
-    assert all(line.startswith("not modelled: ") for line in done.stderr.splitlines())
+    assert done.stderr.startswith("Backtest: ")
 
 
 def test_into_a_file(ckptsim, tmp_path):
@@ -23,6 +27,67 @@ def test_into_a_file(ckptsim, tmp_path):
 
     assert (0, "") == (done.exit_code, done.stdout)
     assert 3 == len(load(tmp_path / "p4.yaml").scenarios)
+
+
+def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsim, tmp_path):
+    """A tail of the history that the simulation has not is named in all three."""
+    done = ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml")
+    head = [line.removeprefix("# ") for line in (tmp_path / "job.yaml").read_text().splitlines() if line.startswith("# ")]
+    lines = done.stderr.splitlines()
+    printed = lines[next(i for i, line in enumerate(lines) if line.startswith("Backtest: ")) :]
+
+    assert printed == head[-len(printed) :]
+    assert any(line.startswith("- end-to-end (p90 -") for line in printed)
+    assert all(len(line) <= 80 for line in printed)
+    assert ("p90",) == load(tmp_path / "job.yaml").backtest.of("end-to-end").off
+
+
+def test_commands_say_what_the_backtest_of_their_file_found(ckptsim, tmp_path):
+    """A comparison and a sweep of an imported file."""
+    ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml")
+    (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nvary: {checkpoint.interval: [5 s, 10 s]}\nset: {run.duration: 10 s}\n")
+
+    for done in (ckptsim("run", "job.yaml", "--set", "run.duration='10 s'"), ckptsim("sweep", "sweep.yaml")):
+        assert "the simulation is off from the history of 17 checkpoints that was imported: end-to-end p90 -" in done.stderr
+
+
+def test_without_a_backtest(ckptsim, tmp_path):
+    """Nothing is simulated, and nothing is said of it."""
+    done = ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml", "--no-backtest")
+
+    assert "acktest" not in done.stderr + (tmp_path / "job.yaml").read_text()
+
+
+@pytest.mark.parametrize("to_file", [True, False])
+def test_an_interrupt_keeps_the_import(ckptsim, tmp_path, monkeypatch, to_file):
+    """What was read is worth more than its backtest."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    plain = ckptsim("import", USERS / "J2-count-unaligned.zip", "--no-backtest").stdout
+    monkeypatch.setattr("sim.backtest.backtest.runs_within", interrupted)
+    done = ckptsim("import", USERS / "J2-count-unaligned.zip", *(["-o", tmp_path / "job.yaml"] if to_file else []))
+
+    assert 130 == done.exit_code
+    assert plain == ((tmp_path / "job.yaml").read_text() if to_file else done.stdout)
+    assert "is complete but for its backtest" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(TooLargeError("the job has 8 channels"), "the job has 8 channels"), (KeyError("x"), "broke")]
+)
+def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error, words):
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr("sim.backtest.backtest.runs_within", broken)
+    done = ckptsim("import", USERS / "J2-count-unaligned.zip")
+
+    assert 0 == done.exit_code
+    assert loads(done.stdout).scenarios
+    assert "no backtest: " in done.stderr
+    assert words in done.stderr
 
 
 def test_what_is_no_recording(ckptsim, tmp_path):
@@ -53,3 +118,10 @@ def test_the_columns_of_the_results(ckptsim):
     runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"}
 
     assert runs | {"results", "runs"} == set(told)
+
+
+def test_what_schema_prints_is_what_is_committed(ckptsim):
+    """docs/adding.md writes the file from it."""
+    committed = Path(__file__).parents[2] / "scenarios" / "ckptsim.schema.json"
+
+    assert committed.read_text() == ckptsim("schema").stdout

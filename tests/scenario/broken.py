@@ -40,7 +40,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ("s:4:44: job.a.paralelism: unknown key 'paralelism' (did you mean 'parallelism'?)",),
     ),
     "misspelt section": (ending("storrage: {}\n"), ("s:8:1: storrage: unknown key 'storrage' (did you mean 'storage'?)",)),
-    "unlike any key": (ending("zzz: 1\n"), ("s:8:1: zzz: unknown key 'zzz'; known keys are actions, checkpoint, cluster",)),
+    "unlike any key": (ending("zzz: 1\n"), ("s:8:1: zzz: unknown key 'zzz'; known keys are actions, backtest, checkpoint, cluster",)),
     "duplicate key": (ending("run: {duration: 1 s}\n"), ("s:8:1: run: key is given twice; the first is on line 7",)),
     "duplicate vertex": (but(("checkpoint:", "  a: {}\ncheckpoint:")), ("s:6:3: job.a: key is given twice; the first is on line 4",)),
     "key without a value": (but(("service: 10 us", "service: null")), ("s:5:25: job.b.service: has no value",)),

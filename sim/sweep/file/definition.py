@@ -9,8 +9,9 @@ from math import prod
 from pathlib import Path
 
 from sim.cells.columns import MEASURED
+from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
-from sim.scenario import ScenarioError, load
+from sim.scenario import ScenarioError, Study, load
 from sim.scenario.axes import MAX_CELLS
 from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, did_you_mean
@@ -38,6 +39,7 @@ class Definition:
     precision: Precision | None = None
     question: Question | None = None
     warnings: tuple[Problem, ...] = ()
+    backtest: Backtest | None = None  # of the scenario file
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
@@ -48,7 +50,7 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
     if _is_sweep(file):
         return _read(file, tuple(overrides))
     study = load(file, overrides)
-    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings)
+    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings, backtest=study.backtest)
 
 
 def _is_sweep(file: Path) -> bool:
@@ -80,12 +82,13 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         reading.stop_if_wrong()
     ask = partial(_scenarios, scenario_file, given, overrides, reading)
     found = [pair for window in cut for point in points for pair in ask(window, point)]
-    warnings = {problem: None for _, problems in found for problem in problems} | reading.warnings
+    warnings = {problem: None for _, study in found for problem in study.warnings} | reading.warnings
     name, scenarios = file.name.removesuffix(file.suffix), [scenario for scenario, _ in found]
     answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
     reading.stop_if_wrong()
     named = tuple(replace(scenario, name=name) for scenario in scenarios)
-    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)))
+    backtest = found[0][1].backtest if found else None
+    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest)
 
 
 def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
@@ -118,7 +121,7 @@ def _points(given: Sweep, reading: Reading) -> list[Point]:
 
 def _scenarios(
     file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: Window, point: Point
-) -> Iterator[tuple[Scenario, tuple[Problem, ...]]]:
+) -> Iterator[tuple[Scenario, Study]]:
     written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
     if given.replications:
         written[override("run.replications", given.replications)] = "replications"
@@ -130,7 +133,7 @@ def _scenarios(
     named = ((_WINDOW, window.name), *window.labels) if window.name else ()
     chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
     for scenario in study.scenarios:
-        yield replace(scenario, axes=(*chosen, *scenario.axes)), study.warnings
+        yield replace(scenario, axes=(*chosen, *scenario.axes)), study
 
 
 def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:

@@ -1,0 +1,82 @@
+"""How well the simulation of a job as it is agrees with the history of checkpoints that it was imported from.
+
+A backtest is about a file, not about a run: it changes nothing of what is simulated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["QUANTITIES", "Backtest", "Compared", "Kind", "Level", "Quantiles"]
+
+Kind = Literal["duration", "size", "rate"]
+Level = Literal["p50", "p90"]
+
+QUANTITIES: dict[str, Kind] = {
+    "end-to-end": "duration",
+    "start-delay": "duration",
+    "alignment": "duration",
+    "sync": "duration",
+    "async": "duration",
+    "in-flight-persisted": "size",
+    "in-flight-processed": "size",
+    "checkpointed": "size",
+    "full-size": "size",
+    "throughput": "rate",
+}
+"""What is compared, in the order of reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Quantiles of a quantity, in ms, bytes or records per second.  NaN: there are no values."""
+
+    p50: float = math.nan
+    p90: float = math.nan
+    largest: float = math.nan
+    count: int = 0
+
+    def at(self, level: Level) -> float:
+        return self.p50 if level == "p50" else self.p90
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity, observed and predicted.  `off`: where both differ by more than repetitions of one run do."""
+
+    quantity: str
+    observed: Quantiles
+    predicted: Quantiles
+    vertex: str = ""  # empty: the whole checkpoint
+    off: tuple[Level, ...] = ()
+    cause: str = ""
+
+    def agreement(self, level: Level) -> float:
+        """The smaller value as a share of the larger one; 1 where they differ by no more than repetitions do."""
+        values = (self.observed.at(level), self.predicted.at(level))
+        if level not in self.off or math.isnan(values[0]):
+            return 1.0
+        return min(values) / max(values) if values[1] > 0 else 0.0  # NaN: nothing was predicted
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    compared: tuple[Compared, ...]
+    longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
+    runs: int = 1
+    simulated_ns: int = 0  # each of the runs
+
+    def of(self, quantity: str) -> Compared | None:
+        return next((compared for compared in self.compared if compared.quantity == quantity), None)
+
+    @property
+    def off(self) -> tuple[Compared, ...]:
+        return tuple(compared for compared in self.compared if compared.off)
+
+    @property
+    def checkpoints(self) -> int:
+        """Completed checkpoints of the history."""
+        durations = self.of("end-to-end")
+        return 0 if durations is None else durations.observed.count

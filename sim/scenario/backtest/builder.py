@@ -1,0 +1,68 @@
+"""`backtest:` -> the model."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sim.model.backtest import QUANTITIES, Backtest, Compared, Kind, Quantiles
+from sim.scenario.backtest import document as doc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sim.scenario.text.problems import Reading
+
+__all__ = ["build_backtest"]
+
+_UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
+
+
+def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
+    """Mistakes go to `reading`."""
+    longest = given.longest or []
+    if any(after > before for before, after in pairwise(longest)):
+        reading.wrong(("backtest", "longest"), "write the longest duration first")
+    compared = []
+    for quantity, kind in QUANTITIES.items():
+        section = getattr(given, _field(quantity))
+        if section is None:
+            continue
+        for side in ("observed", "predicted"):
+            _check(getattr(section, side), ("backtest", quantity, side), reading)
+        compared.append(
+            Compared(
+                quantity=quantity,
+                observed=_quantiles(section.observed, kind),
+                predicted=_quantiles(section.predicted, kind),
+                vertex=section.vertex or "",
+                off=tuple(section.off or ()),
+                cause=section.cause or "",
+            )
+        )
+    return Backtest(tuple(compared), tuple(duration / 1e6 for duration in longest), given.runs, given.simulated)
+
+
+def _field(quantity: str) -> str:
+    """The field of a key: `async` is a word of Python."""
+    name = quantity.replace("-", "_")
+    return name if name in doc.Backtest.model_fields else f"{name}_"
+
+
+def _check(given: Any, path: Sequence[str], reading: Reading) -> None:
+    values = [value for value in (given.p50, given.p90, given.max) if value is not None]
+    if len(values) != (3 if given.count else 0):
+        reading.wrong(tuple(path), "write p50, p90, max and count, or count: 0 alone")
+    elif "unlimited" in values or sorted(values) != values:
+        reading.wrong(tuple(path), "expected p50 <= p90 <= max")
+
+
+def _quantiles(given: Any, kind: Kind) -> Quantiles:
+    p50, p90, largest = (_number(value, kind) for value in (given.p50, given.p90, given.max))
+    return Quantiles(p50, p90, largest, given.count)
+
+
+def _number(value: Any, kind: Kind) -> float:
+    """NaN: there is none, or a mistake that is known already."""
+    return math.nan if value is None or value == "unlimited" else float(value) / _UNIT[kind]

@@ -1,0 +1,27 @@
+"""The verdict of a backtest as a sentence, for whatever runs a file that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest, Compared, Level
+
+__all__ = ["agreement_text", "verdict"]
+
+
+def verdict(backtest: Backtest) -> str:
+    """``the simulation is off from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``."""
+    history = f"the history of {backtest.checkpoints} checkpoints that was imported"
+    if not backtest.off:
+        return f"the simulation agrees with {history} as repetitions of one job do"
+    changes = ", ".join(agreement_text(row, level) for row in backtest.off for level in row.off)
+    return f"the simulation is off from {history}: {changes}"
+
+
+def agreement_text(row: Compared, level: Level) -> str:
+    """``end-to-end p90 -54 %``: predicted against observed."""
+    observed, predicted = row.observed.at(level), row.predicted.at(level)
+    if not row.predicted.count or not observed:
+        return f"{row.quantity} {level} not seen"
+    return f"{row.quantity} {level} {100 * (predicted - observed) / observed:+.0f} %"

@@ -1,0 +1,48 @@
+"""The model of a backtest -> `backtest:`, as `sim.scenario.write` takes it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sim.model.backtest import QUANTITIES, Kind
+from sim.units import format_duration, format_rate, format_size
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest, Compared, Quantiles
+
+__all__ = ["section_of"]
+
+
+def section_of(backtest: Backtest) -> dict[str, Any]:
+    section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}
+    if backtest.longest_ms:
+        section["longest"] = [_text(value, "duration") for value in backtest.longest_ms]
+    return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
+
+
+def _compared(compared: Compared) -> dict[str, Any]:
+    kind = QUANTITIES[compared.quantity]
+    vertex = {"vertex": compared.vertex} if compared.vertex else {}
+    off = {"off": list(compared.off)} if compared.off else {}
+    cause = {"cause": compared.cause} if compared.cause else {}
+    return vertex | {"observed": _quantiles(compared.observed, kind), "predicted": _quantiles(compared.predicted, kind)} | off | cause
+
+
+def _quantiles(quantiles: Quantiles, kind: Kind) -> dict[str, Any]:
+    if not quantiles.count:
+        return {"count": 0}
+    values = {"p50": quantiles.p50, "p90": quantiles.p90, "max": quantiles.largest}
+    return {name: _text(value, kind) for name, value in values.items()} | {"count": quantiles.count}
+
+
+def _text(value: float, kind: Kind) -> str:
+    """Four digits: repetitions agree on fewer."""
+    rounded = Fraction(f"{value:.4g}")
+    match kind:
+        case "duration":
+            return format_duration(round(rounded * 10**6))
+        case "size":
+            return format_size(round(rounded))
+        case "rate":
+            return format_rate(rounded)

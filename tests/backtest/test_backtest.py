@@ -1,0 +1,95 @@
+"""Recordings of jobs like users' jobs: what their own history says of the simulation."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.backtest.backtest import NoHistoryError, backtest
+from sim.backtest.texts import WIDTH, lines_of
+from sim.model.backtest import QUANTITIES
+from sim.recordings import read_any
+from sim.scenario import loads, write
+from sim.scenario.backtest.writer import section_of
+
+DATA = Path(__file__).parents[1] / "data"
+USERS = DATA / "users-jobs"
+
+
+def off(name):
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    return {row.quantity: row.off for row in found.off}, {row.quantity: row.cause for row in found.off}
+
+
+def test_a_tail_that_the_model_has_not():
+    """Medians hold, and single checkpoints of the history take twice as long."""
+    levels, causes = off("J2-count-unaligned")
+
+    assert ("p90",) == levels["end-to-end"]
+    assert "the history has a tail that the model has not" in causes["end-to-end"]
+    assert "throughput" not in levels
+    assert "in-flight-persisted" not in levels
+
+
+def test_state_that_grows():
+    levels, causes = off("J2-count-aligned")
+
+    assert {"checkpointed", "full-size"} == set(levels)
+    assert all("the state grows in the history, from 9.3 MB to 39 MB" in cause for cause in causes.values())
+
+
+def test_files_that_rocksdb_merges():
+    levels, causes = off("J3-rocksdb-aligned")
+
+    assert ("p50", "p90") == levels["full-size"]
+    assert "files that it has merged" in causes["checkpointed"]
+    assert "throughput" not in levels
+
+
+def test_a_job_of_paced_work_agrees_with_its_history():
+    """Work that sleeps, storage in memory: nothing is off."""
+    found = backtest(read_any(DATA / "recordings" / "p4-severe-aligned.json.gz"))
+
+    assert () == found.off
+    assert ["Nothing is off by more than repetitions of one job are."] == lines_of(found)[-1:]
+
+
+@pytest.mark.parametrize("name", ["J3-rocksdb-unaligned", "J4-pressed-timeout500-r1"])
+def test_the_table_fits_a_terminal_and_a_comment(name):
+    """A row per quantity, a sentence per cause, no line longer than 80 columns with its comment sign."""
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    lines = lines_of(found)
+
+    assert max(map(len, lines)) <= WIDTH
+    assert [row.quantity for row in found.compared] == [line.split()[0] for line in lines if line.split(" ")[0] in QUANTITIES]
+    assert all(any(row.cause.split()[0] in line for line in lines) for row in found.off)
+
+
+def test_the_section_reads_back():
+    """What later commands read is what was compared, to four digits."""
+    found = backtest(read_any(USERS / "J4-pressed-unaligned-r1.zip"))
+    document = {
+        "version": 1,
+        "job": {"source": {"source": {"rate": "1/s", "record": "1 B"}, "parallelism": 1}},
+        "checkpoint": {"interval": "1 s"},
+        "run": {"duration": "1 s"},
+        "backtest": section_of(found),
+    }
+    read = loads(write(document, "?")).backtest
+
+    assert [replace(row, observed=None, predicted=None) for row in found.compared] == [
+        replace(row, observed=None, predicted=None) for row in read.compared
+    ]
+    assert [pytest.approx(row.observed.p90, rel=1e-3) for row in found.compared] == [row.observed.p90 for row in read.compared]
+    assert [row.predicted.count for row in found.compared] == [row.predicted.count for row in read.compared]
+    assert [pytest.approx(duration, rel=1e-3) for duration in found.longest_ms] == list(read.longest_ms)
+    assert (found.runs, found.simulated_ns) == (read.runs, read.simulated_ns)
+
+
+def test_nothing_to_compare_with():
+    """A history without a completed checkpoint."""
+    job = read_any(DATA / "rest" / "pressed.zip")
+    empty = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
+
+    with pytest.raises(NoHistoryError):
+        backtest(empty)
