@@ -111,3 +111,10 @@ def test_who_gets_nowhere_without_limits_as_well_is_a_finding(monkeypatch):
     monkeypatch.setattr(trial, "lifted", lambda scenario, _: scenario)
     outcome = run_text(text, patience=1)
     assert ("endless", "RESTARTING FOR EVER") == (outcome.kind, outcome.fact.partition(":")[0])
+
+
+def test_a_job_that_its_limits_hold_up_alone_is_no_twin():
+    """Rescaled it comes to its end, undisturbed it does not: there is no end to compare with, and no finding."""
+    text = (FOLDER / "rescaled-out-of-its-limits.yaml").read_text()
+
+    assert "" == run_text(text, compare=True).kind

@@ -91,7 +91,7 @@ def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
         twin = undisturbed(scenario)
         alone = simulate(twin)
-        if alone.job_status != "RUNNING" or _patiently(twin, alone, patience).kind:  # else there is no end to compare with
+        if alone.job_status == "FINISHED" or _patiently(twin, alone, patience).kind:  # else there is no end to compare with
             return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
     return _patiently(scenario, result, patience)
 
