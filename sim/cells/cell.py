@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.consequences import consequences
-from sim.analysis.strategies.summary import Summary, Tables, summarize
+from sim.analysis.strategies.summary import summarize
 from sim.cells.plan import Cell
-from sim.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.runtime.run.result import Result
 
-__all__ = ["Row", "died", "edges", "outcome", "pooled", "timed", "warm"]
+__all__ = ["Row", "died", "outcome", "simulated", "timed", "warm"]
 
 _PACKAGE = Path(__file__).parents[1]
 
 Row = dict[str, Any]
 """Columns: `sim.cells.columns`."""
+
+
+def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
+    """The result of a cell with all its tables, or why there is none."""
+    from sim.runtime.run.simulate import simulate
+
+    try:
+        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
+    except Exception as error:  # noqa: BLE001 - any error: the other cells still run
+        return _message(error)
 
 
 def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
@@ -35,7 +44,7 @@ def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], N
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
     except Exception as error:  # noqa: BLE001 - any error: the other cells still run
-        return {"cell": cell.id, "status": "error", "error": f"{type(error).__name__}: {error}".splitlines()[0] + _where(error)}
+        return {"cell": cell.id, "status": "error", "error": _message(error) + _where(error)}
 
 
 def timed(
@@ -54,17 +63,6 @@ def died(cell: Cell) -> Row:
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
-def pooled(scenario: Scenario, runs: Sequence[Tables]) -> Summary:
-    """A summary over the replications of a strategy."""
-    committers = [vertex.name for vertex in scenario.job.vertices if vertex.committer_of]
-    return summarize(runs, edges(scenario), warmup_s=scenario.run.warmup_ns / 1e9, without_records=committers)
-
-
-def edges(scenario: Scenario) -> list[tuple[str, str]]:
-    """(upstream, downstream) of the job graph."""
-    return [(inlet.upstream, vertex.name) for vertex in scenario.job.vertices for inlet in vertex.inputs]
-
-
 def warm(engine: Engine = "compiled") -> None:
     """Load and compile the code of all cells, once per worker: it takes longer than a short cell.  Forked workers inherit it."""
     from importlib import import_module
@@ -77,15 +75,20 @@ def warm(engine: Engine = "compiled") -> None:
 
 
 def _columns(result: Result, check: bool) -> Row:
-    scenario, violations = result.scenario, result.violations
-    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=scenario.run.warmup_ns / 1e6)
+    job, violations, warmup_ns = result.scenario.job, result.violations, result.scenario.run.warmup_ns
+    summary = summarize([result.tables], job.edges, warmup_s=warmup_ns / 1e9, without_records=job.committers)
+    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=warmup_ns / 1e6)
     return {
         "job_status": result.job_status,
         "violations": len(violations) if check else -1,
         "violation": str(violations[0]) if violations else "",
-        **pooled(scenario, [result.tables]).row(),
+        **summary.row(),
         **asdict(cost),
     }
+
+
+def _message(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _where(error: Exception) -> str:

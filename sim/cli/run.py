@@ -28,7 +28,7 @@ from sim.cli.options import (
 from sim.cli.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
-    from sim.comparison.compare import Comparison
+    from sim.comparison.comparison import Comparison
     from sim.comparison.expect import Expectation
     from sim.scenario import Study
 
@@ -116,12 +116,12 @@ def _folder(out: Path | None, study: Study, *, several: bool) -> Path:
 
 def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:
     from sim.cells.plan import cells, with_baselines
-    from sim.comparison.compare import compare
+    from sim.comparison.compare import compare_cells
 
     planned = with_baselines(cells(study.scenarios))
     with bar(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
-            return compare(study, engine=engine.value, jobs=jobs, folder=folder, watch=watch, check=checks)
+            return compare_cells(study, planned, engine=engine.value, jobs=jobs, folder=folder, watch=watch, check=checks)
         except KeyboardInterrupt:
             finished = len(list(folder.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {folder}") from None

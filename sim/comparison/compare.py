@@ -2,130 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property, partial
-from html import escape
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.number_texts import ms_text
-from sim.analysis.section import Section
-from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
-from sim.analysis.strategies.side_by_side import Strategy, table, texts
-from sim.analysis.strategies.stored import stored
-from sim.analysis.strategies.verdict import verdict
-from sim.cells.cell import edges, pooled, warm
+from sim.cells.cell import simulated, warm
 from sim.cells.folder_name import slug
-from sim.cells.local import Progress, Watch, cores, no_watch, run_each
+from sim.cells.local import Watch, cores, no_watch, run_each
 from sim.cells.plan import Cell, baseline, cells, distinct, with_baselines
-from sim.model.scenario import Scenario
+from sim.comparison.comparison import Comparison, label
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from sim.model.scenario import Scenario
     from sim.plane import Engine
     from sim.scenario import Study
 
-__all__ = ["Comparison", "compare", "label"]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Results of a study by strategy; shows itself as a table and a sentence."""
-
-    question: str
-    name: str
-    results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
-    baselines: dict[str, Result]  # by identity: runs without checkpoints
-    errors: dict[str, str]  # label -> why a cell has no result
-
-    @cached_property
-    def strategies(self) -> tuple[Strategy, ...]:
-        return tuple(self._strategy(name, results) for name, results in self.results.items())
-
-    @cached_property
-    def consequences(self) -> dict[str, Consequences]:
-        """By label of the strategy: what became visible when, what failures cost."""
-        return {
-            name: consequences(
-                [result.tables for result in results],
-                [result.ended_ns / 1e6 for result in results],
-                warmup_ms=results[0].scenario.run.warmup_ns / 1e6,
-            )
-            for name, results in self.results.items()
-        }
-
-    def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
-        """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
-        rows = list(self.consequences.values())
-        ends = [_end(results) for results in self.results.values()]
-        if all(row.nothing_happened for row in rows) and not any(ends):
-            return None
-        return consequences_texts(list(self.consequences), [end or "runs on" for end in ends], rows)
-
-    @cached_property
-    def stored(self) -> list[Section]:
-        """Tables about what lies in checkpoint storage: of one run per strategy, and only if there is something to say."""
-        runs = {name: results[0] for name, results in self.results.items()}
-        if not runs:
-            return []
-        return stored({name: result.tables for name, result in runs.items()}, edges(next(iter(runs.values())).scenario))
-
-    @property
-    def consequences_sentence(self) -> str:
-        """What decides between strategies when the job fails; empty: nothing does."""
-        return consequences_sentence(list(self.consequences), list(self.consequences.values()))
-
-    @cached_property
-    def violations(self) -> dict[str, tuple[str, ...]]:
-        """By label of the strategy: stories of what its runs broke."""
-        found = {name: [violation for result in results for violation in result.violations] for name, results in self.results.items()}
-        return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per strategy, units in the column names."""
-        return table(self.strategies)
-
-    @cached_property
-    def verdict(self) -> str:
-        """What decides the differences."""
-        return verdict(self.strategies) if self.strategies else "No strategy has a result."
-
-    def __str__(self) -> str:
-        header, rows = texts(self.strategies)
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
-        return "\n".join([*lines, "", self.verdict])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        header, rows = texts(self.strategies)
-        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{escape(self.verdict)}</p>"
-
-    def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
-        scenario = results[0].scenario
-        bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
-        failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
-        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
-        return Strategy(
-            label=name,
-            axes=scenario.axes,
-            group=label(scenario, _of_the_world) if scenario.axes else "",
-            status=failed[0] if failed else results[0].job_status,
-            summary=_summary(results),
-            baseline_per_second=_summary(bare).throughput_per_second if bare and steady else float("nan"),
-            failed=bool(failed),
-            name=label(scenario, lambda axis: not _of_the_world(axis)),
-            steady=steady,
-        )
+__all__ = ["compare", "compare_cells"]
 
 
 def compare(
@@ -142,13 +38,20 @@ def compare(
     if isinstance(study, (str, Path)):
         from sim.scenario import load
 
-        return compare(load(study, overrides), engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
+        study = load(study, overrides)
     if isinstance(study, Sequence):
         return _of_results(study)
     planned = with_baselines(cells(study.scenarios))
+    return compare_cells(study, planned, engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
+
+
+def compare_cells(
+    study: Study, planned: Sequence[Cell], *, engine: Engine, jobs: int | None, folder: Path | None, watch: Watch, check: bool,
+) -> Comparison:  # fmt: skip
+    """Run the cells of a study, baselines among them."""
     runs, names, ended = distinct(planned), _folder_names(planned), {}
     warm(engine)
-    outcomes = run_each(partial(_simulate, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
+    outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
     with closing(outcomes):  # no worker goes on when this ends
         for i, outcome in outcomes:
             ended[runs[i].id] = outcome
@@ -160,41 +63,6 @@ def compare(
 def _of_results(results: Sequence[Any]) -> Comparison:
     first: Scenario = results[0].scenario
     return _gather(first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results])
-
-
-def _of_the_world(axis: str) -> bool:
-    """Whether an axis is about what strategies are compared in, not about them."""
-    return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
-
-
-def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
-    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name."""
-    if not scenario.axes:
-        return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
-    axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
-    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
-
-
-def _end(results: Sequence[Result]) -> str:
-    """How the runs of one strategy ended; empty: they were cut off."""
-    ended = [result for result in results if result.job_status != "RUNNING"]
-    if not ended:
-        return ""
-    first = ended[0]
-    if first.job_status.startswith("RESTARTING"):
-        return "restarts for ever"
-    often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
-    return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
-
-
-def _simulate(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Result | str:
-    """A result, or why there is none."""
-    from sim.runtime.run.simulate import simulate
-
-    try:
-        return simulate(cell.scenario, engine=engine, progress=progress, check=check)
-    except Exception as error:  # noqa: BLE001 - the other cells do not suffer
-        return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
@@ -210,10 +78,6 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
         if not cell.is_baseline or cell.scenario.axes:
             results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
     return Comparison(question, name, results, baselines, errors)
-
-
-def _summary(results: Sequence[Result]) -> Any:
-    return pooled(results[0].scenario, [result.tables for result in results])
 
 
 def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.analysis.strategies.picture import save, through_time
-from sim.comparison.compare import Comparison
+from sim.comparison.comparison import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.sheet import write_csv
 from sim.whole_file import replace_file, replace_text

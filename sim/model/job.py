@@ -101,5 +101,15 @@ class Vertex:
 class Job:
     vertices: tuple[Vertex, ...]  # in topological order
 
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """(upstream, downstream), in the order of readers and of their inputs: the plane numbers edges so."""
+        return tuple((inlet.upstream, reader.name) for reader in self.vertices for inlet in reader.inputs)
+
+    @property
+    def committers(self) -> tuple[str, ...]:
+        """Vertices that read no records, only what others have to commit."""
+        return tuple(vertex.name for vertex in self.vertices if vertex.committer_of)
+
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)

@@ -3,7 +3,7 @@
 import math
 
 import sim
-from sim.comparison.compare import label
+from sim.comparison.comparison import label
 from sim.scenario import loads
 
 

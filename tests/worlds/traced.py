@@ -46,20 +46,10 @@ class Traced:
 
 def traced(scenario: Scenario) -> Traced:
     """Run it to its end."""
-    worlds: list[World] = []
     result = Traced()
-
-    def build(part: Scenario, beginning: Beginning | None) -> World:
-        with patch("sim.runtime.run.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
-            world = World(part, "reference", check=False, beginning=beginning)
-        if beginning is not None:
-            _hand_over(worlds[-1], world, beginning)
-        worlds.append(world)
-        _watch_commits(worlds, len(worlds) - 1, result.committed)
-        return world
-
-    chain = Chain(scenario, build)
+    chain = _TracedChain(scenario, result)
     chain.run()
+    worlds = chain.worlds
     last = worlds[-1]
     result.status, result.spec = chain.status, last.spec
     for world in worlds:
@@ -76,19 +66,36 @@ def traced(scenario: Scenario) -> Traced:
     return result
 
 
+class _TracedChain(Chain):
+    """Jobs in planes that know the identity of every record."""
+
+    def __init__(self, scenario: Scenario, result: Traced) -> None:
+        super().__init__(scenario, "reference", check=False)
+        self.result = result
+
+    def world(self, scenario: Scenario, beginning: Beginning | None) -> World:
+        with patch("sim.runtime.run.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
+            world = super().world(scenario, beginning)
+        if beginning is not None:
+            _hand_over(self.worlds[-1], world, beginning)
+        _watch_commits([*self.worlds, world], self.result.committed)
+        return world
+
+
 def _plane(world: World) -> ReferencePlane:
     return cast("ReferencePlane", world.plane)
 
 
-def _watch_commits(worlds: list[World], number: int, committed: dict[str, Counter[Lineage]]) -> None:
-    output = worlds[number].output
+def _watch_commits(worlds: list[World], committed: dict[str, Counter[Lineage]]) -> None:
+    """Count the commits of the last world; the earlier worlds know what its snapshot holds."""
+    output, names = worlds[-1].output, worlds[-1].names
     commit = output.commit
 
     def watched(fresh: Iterable[Committable]) -> None:
         several = list(fresh)
         for transaction in several:
-            name = worlds[number].names[transaction.writer]
-            committed.setdefault(name[0], Counter()).update(_records(worlds[: number + 1], name, transaction))
+            name = names[transaction.writer]
+            committed.setdefault(name[0], Counter()).update(_records(worlds, name, transaction))
         commit(several)
 
     output.commit = watched  # type: ignore[method-assign]

@@ -16,13 +16,15 @@ from sim.protocol.snapshots.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.jobmanager.actions import request
 from sim.runtime.observe.endless import endless
+from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.segments import Segment, segments
+from sim.runtime.run.world import World
 from sim.runtime.setup.redistribution import rescaled
 
 if TYPE_CHECKING:
     from sim.model.directories import Directories
-    from sim.runtime.run.world import World
+    from sim.plane import Engine
 
 __all__ = ["Chain", "NothingToBeginFrom"]
 
@@ -36,20 +38,32 @@ class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
 
 
 class Chain:
-    """Worlds in the order of time, one if the scenario has one job instance.  `build` makes one."""
+    """Worlds in the order of time, one if the scenario has one job instance; each has a sampler.
 
-    def __init__(self, scenario: Scenario, build: Callable[[Scenario, Beginning | None], World]) -> None:
+    `attach` is called with each world before it runs.
+    """
+
+    def __init__(
+        self, scenario: Scenario, engine: Engine, *,
+        check: bool, progress: Callable[[int], None] | None = None, attach: Callable[[World], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.scenario = scenario
-        self.build = build
+        self.engine: Engine = engine
+        self.check = check
+        self.progress = progress
+        self.attach = attach
         self.worlds: list[World] = []
+        self.samplers: list[Sampler] = []
         self.stopped: str | None = None  # why the chain ended early
 
     def run(self) -> None:
         """To the end of the last instance, or of one that leaves nothing to begin from."""
         parts, beginning = segments(self.scenario), None
         for number, segment in enumerate(parts):
-            world = self.build(segment.scenario, beginning)
+            world = self.world(segment.scenario, beginning)
             self.worlds.append(world)
+            self.samplers.append(Sampler(world.context, world.counters, self.progress))
+            self.attach(world)
             world.start()
             self._run(world, segment)
             if number + 1 < len(parts):
@@ -61,6 +75,10 @@ class Chain:
                 except NothingToBeginFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
                     return
+
+    def world(self, scenario: Scenario, beginning: Beginning | None) -> World:
+        """A job instance; `beginning`: of all but the first."""
+        return World(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property
     def status(self) -> str:

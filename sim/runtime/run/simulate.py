@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -17,17 +16,16 @@ from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
-from sim.runtime.observe.sampling import Sampler
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
 from sim.runtime.run.manifest import manifest
 from sim.runtime.run.result import Result
-from sim.runtime.run.world import World
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.runtime.run.beginning import Beginning
+    from sim.runtime.observe.sampling import Sampler
+    from sim.runtime.run.world import World
 
 __all__ = ["ENGINES", "simulate"]
 
@@ -50,61 +48,47 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
-    parts: list[_Part] = []
-
-    def build(part: Scenario, beginning: Beginning | None) -> World:
-        world = World(part, engine, check=check, beginning=beginning)
-        parts.append(_Part(world, Sampler(world.context, world.counters, progress)))
-        attach(world)
-        return world
-
-    chain = Chain(scenario, build)
+    chain = Chain(scenario, engine, check=check, progress=progress, attach=attach)
     with _few_collections():
         try:
             chain.run()
         except Exception as error:  # of ours: whoever reports it says when it happened
-            error.add_note(f"after {parts[-1].world.env.now / 1e9:.6f} s of simulated time" if parts else "before it began")
+            error.add_note(f"after {chain.worlds[-1].env.now / 1e9:.6f} s of simulated time" if chain.worlds else "before it began")
             raise
-        tables = [part.tables() for part in parts]
-        violations = tuple(found for part in parts for found in part.world.violations())
+        tables = [_tables(world, sampler) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]
+        violations = tuple(found for world in chain.worlds for found in world.violations())
+    journals = [world.journal for world in chain.worlds]
     result = Result(
         scenario=scenario,
-        **{name: _joined([per_part[name] for per_part in tables]) for name in tables[0]},
+        **{name: _joined([per_world[name] for per_world in tables]) for name in tables[0]},
         files=files_table(chain.file_rows()),
         snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
         restores=restores_table(chain.restore_rows()),
-        journal=parts[0].world.journal if len(parts) == 1 else Journal(entry for part in parts for entry in part.world.journal),
+        journal=journals[0] if len(journals) == 1 else Journal(entry for journal in journals for entry in journal),
         manifest=manifest(scenario),
         job_status=chain.status,
-        ended_ns=parts[-1].world.env.now,
+        ended_ns=chain.worlds[-1].env.now,
         violations=violations,
     )
-    for part in parts:
-        part.world.dissolve()
+    for world in chain.worlds:
+        world.dissolve()
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One job instance; most runs have one."""
-
-    world: World
-    sampler: Sampler
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        world = self.world
-        stats = [world.stats[number] for number in sorted(world.stats)]
-        for row in (row for row in stats if row.status == "IN_PROGRESS"):
-            row.standstill = standstill(world.context, world.tasks)
-        return {
-            "checkpoints": checkpoints_table(stats),
-            "subtasks": subtasks_table(stats, world.names),
-            "tasks": tasks_table(world.counters.rows(), world.names),
-            "series": series_table(self.sampler.rows),
-            "commits": commits_table(world.commits, world.names),
-            "recoveries": recoveries_table(world.job.recovery.stats.values()),
-            "path": Paths(world.context).table(),
-        }
+def _tables(world: World, sampler: Sampler) -> dict[str, pd.DataFrame]:
+    """The tables of one job instance; most runs have one."""
+    stats = [world.stats[number] for number in sorted(world.stats)]
+    for row in (row for row in stats if row.status == "IN_PROGRESS"):
+        row.standstill = standstill(world.context, world.tasks)
+    return {
+        "checkpoints": checkpoints_table(stats),
+        "subtasks": subtasks_table(stats, world.names),
+        "tasks": tasks_table(world.counters.rows(), world.names),
+        "series": series_table(sampler.rows),
+        "commits": commits_table(world.commits, world.names),
+        "recoveries": recoveries_table(world.job.recovery.stats.values()),
+        "path": Paths(world.context).table(),
+    }
 
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

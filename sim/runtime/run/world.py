@@ -125,5 +125,4 @@ class World:
 def _forced_edges(scenario: Scenario) -> frozenset[int]:
     """Numbers of the edges whose barriers are forced to be aligned."""
     forced = forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned)
-    ends = [(inlet.upstream, reader.name) for reader in scenario.job.vertices for inlet in reader.inputs]  # in the plane's order of edges
-    return frozenset(e for e, edge in enumerate(ends) if edge in forced)
+    return frozenset(e for e, edge in enumerate(scenario.job.edges) if edge in forced)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.runtime.run import simulate as room
+from sim.runtime.run import instances as room
 from sim.runtime.run.simulate import simulate
 
 
