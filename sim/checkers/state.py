@@ -12,7 +12,7 @@ __all__ = ["RESTORED", "Brought", "Kind", "Stamp", "unlike"]
 
 RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
 
-Kind = Literal["keyed", "operator"]
+Kind = Literal["keyed", "windows", "operator"]
 
 
 class Stamp(NamedTuple):

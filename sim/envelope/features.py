@@ -215,6 +215,10 @@ FEATURES = (
         "async I/O latency", lambda scenario: [vertex.async_io.latency.mean for vertex in scenario.job.vertices if vertex.async_io],
         format_duration, sides="both",
     ),
+    Feature(
+        "windows", lambda scenario: [vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window], format_duration,
+        sides="both",
+    ),
     Feature("state", _state),
     Feature("state per subtask", lambda scenario: _state_sizes(scenario.job), format_size),
     Feature("storage", _storage),

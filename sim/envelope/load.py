@@ -40,6 +40,8 @@ def utilisation(job: Job) -> Fraction | None:
         offered = sum((rate * _largest_share(inlet, vertex) for inlet, rate in coming), Fraction(0))
         if vertex.async_io is not None:
             busy = max(busy, offered * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
+        if vertex.window is not None:
+            busy += offered * vertex.fan_out * vertex.window.fire_ns / _SECOND
         busiest = max(busiest, busy)
         rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0)) * vertex.fan_out
     return busiest

@@ -10,7 +10,7 @@ from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex"]
+__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,16 @@ class AsyncIO:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Records are held in keyed state until their window ends; then the task thread fires what they give."""
+
+    size_ns: int
+    fire_ns: int = 0  # of the task thread, for each record that leaves
+    phase_ns: int = 0  # a window ends here, and every `size_ns` before and after
+    record_bytes: int = 0  # of keyed state, for each record held
+
+
+@dataclass(frozen=True, slots=True)
 class Vertex:
     """One chain of operators; its parallel instances are the subtasks."""
 
@@ -89,6 +99,7 @@ class Vertex:
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
     async_io: AsyncIO | None = None
+    window: Window | None = None
     state: State | None = None
     union_state: bool = False  # union list state cannot be taken from some of its tasks only
     snapshot: Snapshot = Snapshot()

@@ -20,7 +20,7 @@ from sim.protocol.commit.committables import Committable
 from sim.state.files import FrozenState, Handle
 from sim.storage.ledger import FileId
 
-__all__ = ["Contents", "StateSnapshot", "TaskSnapshot", "Uncommitted", "beginning"]
+__all__ = ["Contents", "StateSnapshot", "TaskSnapshot", "Timer", "Uncommitted", "beginning"]
 
 
 @dataclass(slots=True)
@@ -30,23 +30,25 @@ class StateSnapshot:
     type: SnapshotType
     keyed: FrozenState
     operator_bytes: int
+    window_bytes: int = 0  # of the records held in windows
     handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
     operator: list[Handle] = field(default_factory=list)
+    windows: list[Handle] = field(default_factory=list)
     logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
     local: FileId | None = None  # the copy on the disk of its task manager
     stamp: Stamp | None = None  # whose state it is, for those who check restores
 
     @property
     def full_bytes(self) -> int:
-        return self.keyed.full_bytes + self.operator_bytes
+        return self.keyed.full_bytes + self.window_bytes + self.operator_bytes
 
     @property
     def written_bytes(self) -> int:
-        return self.keyed.written_bytes + self.operator_bytes
+        return self.keyed.written_bytes + self.window_bytes + self.operator_bytes
 
     @property
     def all_handles(self) -> list[Handle]:
-        return [*self.handles, *self.operator]
+        return [*self.handles, *self.windows, *self.operator]
 
 
 class Uncommitted(NamedTuple):
@@ -63,6 +65,13 @@ class Uncommitted(NamedTuple):
         return self._replace(committables=tuple(replace(row, writer=number[before[row.writer]]) for row in self.committables))
 
 
+class Timer(NamedTuple):
+    """A timer of a window operator."""
+
+    records: int  # served when its window ended: it lets these go
+    at_ns: int  # when it is due
+
+
 @dataclass(slots=True)
 class TaskSnapshot:
     """One task's part of a checkpoint.
@@ -75,6 +84,7 @@ class TaskSnapshot:
     committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
+    timers: tuple[Timer, ...] = ()  # of its windows
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
     inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
@@ -101,12 +111,12 @@ class Contents:
 
     def cut(
         self, checkpoint: int, task: int, committables: Uncommitted | None = None, *,
-        finished: bool = False, held_back: tuple[int, ...] = (),
+        finished: bool = False, held_back: tuple[int, ...] = (), timers: tuple[Timer, ...] = (),
     ) -> TaskSnapshot:  # fmt: skip
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back)
+        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back, timers=timers)
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
         return part

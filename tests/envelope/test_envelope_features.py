@@ -21,7 +21,18 @@ def seen(*changes):
 
 
 def test_what_is_not_there_has_no_value():
-    nothing = {"inputs", "skewed keys", "state", "network", "work per checkpoint", "commit", "end of the job", "faults", "restarts"}
+    nothing = {
+        "inputs",
+        "windows",
+        "skewed keys",
+        "state",
+        "network",
+        "work per checkpoint",
+        "commit",
+        "end of the job",
+        "faults",
+        "restarts",
+    }
 
     assert set() == nothing & set(seen())
     assert nothing < {feature.name for feature in FEATURES}
@@ -46,6 +57,7 @@ def test_what_is_not_there_has_no_value():
         ("storage={file-merging: {}}", "storage", ("flat", "merged files")),
         ("job.sink.state={size: 8 MB, changelog: {}}", "state", ("changelog", "hashmap")),
         ("job.sink.async-io={latency: 100 ms}", "async I/O latency", (100 * 10**6,)),
+        ("job.sink.window={tumbling: 7 s, time: processing}", "windows", (7 * 10**9,)),
         ("job.sink.input={src: {ship: hash, weights: {hot: 70 %}}}", "skewed keys", ("yes",)),
         ("rescale=[{at: 10 s, parallelism: {sink: 4}}]", "restarts", ("rescaling",)),
         ("cluster.latency=1 ms", "network", ("latency",)),

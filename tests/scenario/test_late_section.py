@@ -1,8 +1,8 @@
-"""`async-io:`, `commit: {emits: on-commit}` and `shifted-exponential`: what reaches the model, and what is refused."""
+"""`async-io:`, `window:`, `commit: {emits: on-commit}` and `shifted-exponential`: what reaches the model, and what is refused."""
 
 import pytest
 
-from sim.model.job import AsyncIO, Distribution
+from sim.model.job import AsyncIO, Distribution, Window
 from sim.scenario import ScenarioError, loads
 
 TEXT = """# What waits?
@@ -31,6 +31,14 @@ def test_requests_have_a_latency_and_flinks_capacity():
     assert read("service: 1 ms").async_io is None
 
 
+def test_windows_have_a_size_and_what_they_cost():
+    given = "window: {tumbling: 7 s, time: processing, fire: 2 ms, phase: 3 s, state-per-record: 80 B}"
+
+    assert Window(7 * 10**9, 2_000_000, 3 * 10**9, 80) == read(given).window
+    assert Window(7 * 10**9) == read("window: {tumbling: 7 s, time: processing}").window
+    assert read("service: 1 ms").window is None
+
+
 def test_a_commit_says_when_records_go_on():
     assert "at-once" == read("commit: two-phase").commit.emits
     assert "on-commit" == read("commit: {emits: on-commit}").commit.emits
@@ -45,12 +53,30 @@ def test_part_of_a_service_may_be_constant():
 @pytest.mark.parametrize(("what", "words"), [
     ("async-io: {latency: 1 s, capacity: 0}", "job.op.async-io.capacity: 0 is out of range"),
     ("async-io: {latency: 1 s}, commit: two-phase", "two vertices"),
+    ("window: {tumbling: 7 s, time: processing}, commit: two-phase", "windows and transactions are two vertices"),
+    ("window: {tumbling: 7 s, time: processing}, commit: {emits: on-commit}", "windows and transactions are two vertices"),
+    ("window: {tumbling: 7 s, time: processing}, async-io: {latency: 1 s}", "windows and requests are two vertices"),
+    ("window: {tumbling: 500 us, time: processing}", "1 ms or more"),
+    ("window: {tumbling: 7 s, time: processing, phase: 7 s}", "is 7 s, but a window of 7 s ends within 7 s"),
+    ("window: {tumbling: 7 s, time: wall}", "expected"),
     ("commit: {emits: on-commit, committer: global}", "only a chained one"),
     ("commit: {emits: later}", "expected at-once or on-commit"),
     ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_told(what, words):
     assert words in complaint(what)
+
+
+def test_a_source_holds_no_records():
+    text = TEXT.format(what="service: 1 ms").replace("record: 1 kB}", "record: 1 kB}, window: {tumbling: 7 s, time: processing}")
+    with pytest.raises(ScenarioError, match="a source holds no records"):
+        loads(text, name="x")
+
+
+def test_windows_keep_their_parallelism():
+    text = TEXT.format(what="window: {tumbling: 7 s, time: processing}") + "rescale: {at: 5 s, parallelism: {op: 2}}\n"
+    with pytest.raises(ScenarioError, match="records held in windows are not dealt out anew"):
+        loads(text, name="x")
 
 
 def test_a_source_waits_for_no_answers():

@@ -9,7 +9,8 @@ What does not depend on the order in which records meet is compared record by re
 Behind a vertex that writes a fraction of a copy per record it depends on the order which records go on.  Their number does not, nor
 does their channel (copies are routed by their ordinals), so the records of each channel are counted.  A rescaled vertex counts anew:
 behind it only what is order-free can be compared.  A vertex that emits what it commits may do so when its readers have finished: they drop
-it, as in Flink, and how much that is depends on the checkpoints.  What is left out is said by `not_compared`.
+it, as in Flink, and how much that is depends on the checkpoints.  Windows of processing time lose what they hold at the end
+of data, and how much that is depends on when it comes.  What is left out is said by `not_compared`.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def not_compared(scenario: Scenario) -> list[str]:
     left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
     emitting = [v.name for v in vertices if v.commit is not None and v.commit.emits == "on-commit"]
     left_out += [f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting]
+    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if v.window is not None]
     if resized and fractions:
         left_out.append(f"how many records come behind {', '.join(fractions)}: fractions are counted anew behind a rescale")
     return left_out

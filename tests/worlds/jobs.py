@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_job"]
+__all__ = ["draw_job", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -201,4 +201,22 @@ def _changelog(draw: Draw) -> Document:
         batch_delay=lambda: draw.pick("0 s", "5 ms", "30 ms"), batch_size=lambda: draw.pick("1 B", "2 kB", "1 MB"),
         upload_threads=lambda: draw.pick(1, 2), upload_timeout=lambda: draw.pick("0 s", "20 ms", "50 ms", "1 s"),
         upload_attempts=lambda: draw.pick(1, 3), reports_materialized=lambda: draw.pick(True, False),
+    )  # fmt: skip
+
+
+def draw_windows(draw: Draw, world: Document) -> None:
+    """Some operators hold records until their window ends.  Drawn behind all else: other worlds stay what they were."""
+    rescale = world.get("rescale", [])
+    resized = {name for row in (rescale if isinstance(rescale, list) else [rescale]) for name in row["parallelism"]}
+    for name, vertex in world["job"].items():
+        plain = "input" in vertex and "async-io" not in vertex and "commit" not in vertex and name not in resized
+        if plain and draw.chance(0.25):
+            vertex["window"] = _window(draw)
+
+
+def _window(draw: Draw) -> Document:
+    window: Document = {"tumbling": draw.pick("40 ms", "150 ms", "600 ms"), "time": "processing"}
+    return window | draw.section(
+        0.6, fire=lambda: draw.pick("100 us", "1 ms"), phase=lambda: draw.pick("7 ms", "39 ms"),
+        state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"),
     )  # fmt: skip

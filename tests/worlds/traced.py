@@ -38,7 +38,7 @@ class Traced:
     status: str = ""
     spec: PlaneSpec | None = None  # of the last job
     resized: set[str] = field(default_factory=set)  # vertices that had several parallelisms
-    emits_late: set[str] = field(default_factory=set)  # vertices whose records go on when they are committed
+    emits_late: set[str] = field(default_factory=set)  # vertices some of whose records may never go on
     seen: dict[str, Counter[Lineage]] = field(default_factory=dict)  # by vertex: what its tasks have served, in the end
     counts: dict[str, list[int]] = field(default_factory=dict)  # by edge: records read, by channel
     committed: dict[str, Counter[Lineage]] = field(default_factory=dict)  # by vertex
@@ -56,7 +56,8 @@ def traced(scenario: Scenario) -> Traced:
         pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
         result.resized |= {first.name for first, final in pairs if first.parallelism != final.parallelism}
     vertices = last.scenario.job.vertices
-    result.emits_late = {row.name for row in vertices if row.commit is not None and row.commit.emits == "on-commit"}
+    rows = [row for row in vertices if row.window is not None or (row.commit is not None and row.commit.emits == "on-commit")]
+    result.emits_late = {row.name for row in rows}
     plane = _plane(last)
     for task in plane.all_tasks:
         records = ((*last.names[writer], ordinal) if writer >= 0 else ("nobody", 0, 0) for writer, ordinal in task.served_records)

@@ -37,8 +37,8 @@ class Blocked(NamedTuple):
 def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """Who waits for whom now, in words; empty: no circle."""
     names = [name for name, _ in context.names]
-    lags = [vertex.lag for vertex in context.spec.vertices]
-    late = frozenset(vertex for vertex, lag in enumerate(lags) if lag is not None and not lag.times)
+    commits = [vertex.commit for vertex in context.scenario.job.vertices]
+    late = frozenset(vertex for vertex, commit in enumerate(commits) if commit is not None and commit.emits == "on-commit")
     uncommitted = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
     storing = frozenset(task.task for task in tasks if task.storing)
     circular = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, uncommitted=uncommitted, storing=storing)

@@ -39,8 +39,10 @@ class StateAccounts:
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state is frozen."""
         stamp = snapshot.stamp = Stamp(self.instance, checkpoint, *self.names[task])
-        by_kind: _Part = {"keyed": (stamp, snapshot.keyed.full_bytes), "operator": (stamp, snapshot.operator_bytes)}
-        self.parts.setdefault(checkpoint, {})[task] = {kind: row for kind, row in by_kind.items() if row[1]}
+        sizes: dict[Kind, int] = {
+            "keyed": snapshot.keyed.full_bytes, "windows": snapshot.window_bytes, "operator": snapshot.operator_bytes,
+        }  # fmt: skip
+        self.parts.setdefault(checkpoint, {})[task] = {kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes}
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """The task has got its state and is about to run."""
@@ -79,7 +81,7 @@ class StateAccounts:
         if not all(task in self._brought for task in tasks):
             return
         (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
-        stamps: dict[str, list[Stamp]] = {"keyed": [], "operator": []}
+        stamps: dict[str, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
         for task, part in taker.parts.get(checkpoint, {}).items():
             if taker.names[task][0] == name:
                 for kind, (stamp, _) in part.items():

@@ -58,9 +58,11 @@ def _vertex(vertex: Vertex) -> plane.Vertex:
 
 
 def _lag(vertex: Vertex) -> plane.Lag | None:
-    """Outputs that wait for an answer, or for a commit."""
+    """Outputs that wait for an answer, for the end of a window, or for a commit."""
     if vertex.async_io is not None:
         return plane.Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
+    if vertex.window is not None:
+        return plane.Lag(firing_ns=vertex.window.fire_ns, outputs=(vertex.fan_out.numerator, vertex.fan_out.denominator))
     return plane.Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
 
 

@@ -181,6 +181,7 @@ class TaskHost:
         """The task has its state and runs."""
         if self.state.log is not None:
             self.state.log.start()
+        self.operator.begin()
 
     def count_updates(self) -> None:
         """Tell the state how many records were served by now."""
@@ -307,9 +308,9 @@ class TaskHost:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
-        served, requests = self._served(), self.operator.requests()
+        served, waiting = self._served(), self.operator.waiting()
         try:
-            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, requests=requests)
+            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, waiting)
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.job.fail_task(self.task, f"snapshot: {reason}")
             return

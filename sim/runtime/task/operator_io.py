@@ -12,6 +12,8 @@ from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.task.operator_files import OperatorFiles
 from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from sim.runtime.task.slot import Slot
+from sim.runtime.task.state_snapshot import Waiting
+from sim.runtime.task.window import Windows
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
@@ -33,6 +35,7 @@ class OperatorIO:
         self.files: OperatorFiles | None = None
         self.writer: SinkWriter | None = None
         self.committer: SinkCommitter | None = None
+        self.windows = None if vertex.window is None else Windows(slot, vertex.window)
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
         self._makes_requests = vertex.async_io is not None
@@ -86,7 +89,8 @@ class OperatorIO:
         if self.writer is not None:
             read = self.plane.position(self.slot.task).records_out.tolist()
             held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
-        self.slot.contents.cut(checkpoint, self.slot.task, uncommitted, finished=finished, held_back=held_back)
+        timers = () if self.windows is None else self.windows.cut()
+        self.slot.contents.cut(checkpoint, self.slot.task, uncommitted, finished=finished, held_back=held_back, timers=timers)
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
@@ -109,6 +113,10 @@ class OperatorIO:
         """Under way now."""
         return self.plane.position(self.slot.task).late if self._makes_requests else 0
 
+    def waiting(self) -> Waiting:
+        """Records that are state now, because their outputs wait."""
+        return Waiting(self.requests(), 0 if self.windows is None else self.windows.records())
+
     def _emit(self, epoch: int) -> None:
         """Epochs up to this one are committed: the outputs of their records leave."""
         committed = [number for number in self._served if number <= epoch]
@@ -128,6 +136,8 @@ class OperatorIO:
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
+        if self.windows is not None:
+            self.windows.end_input()
         if not self._ends_epochs:
             done()
             return
@@ -157,13 +167,20 @@ class OperatorIO:
         if self.committer is not None:
             self.committer.close()
 
+    def begin(self) -> None:
+        """The task runs."""
+        if self.windows is not None:
+            self.windows.begin()
+
     def stop(self) -> None:
         """The task is gone, and what it had on its disk."""
         if self.files is not None:
             self.files.stop()
 
     def restored(self, part: TaskSnapshot) -> None:
-        """Epochs go on behind the checkpoint restored: output that ends before the next one belongs to neither it nor an older one."""
+        """Timers and epochs go on behind the checkpoint restored: output before the next one belongs to neither it nor an older one."""
+        if self.windows is not None:
+            self.windows.restored(part.timers)
         if not self._ends_epochs and self.committer is None:
             return
         uncommitted = part.committables

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import simpy
 
@@ -27,10 +27,17 @@ from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
-__all__ = ["SubtaskState"]
+__all__ = ["SubtaskState", "Waiting"]
 
 _NOTHING = FrozenState()
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
+
+
+class Waiting(NamedTuple):
+    """Records that are state because their outputs wait."""
+
+    requests: int = 0  # under way
+    in_windows: int = 0
 
 
 class StateLog(Protocol):
@@ -117,9 +124,10 @@ class SubtaskState:
         self._types[checkpoint] = type_
 
     def take(
-        self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True, *, requests: int = 0,
+        self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True,
+        waiting: Waiting = Waiting(),  # noqa: B008  # frozen
     ) -> int:  # fmt: skip
-        """The synchronous part: freeze the state after `served` records and `requests` under way; returns what it costs the thread [ns].
+        """The synchronous part: freeze the state after `served` records, some of them `waiting`; returns what it costs the thread [ns].
 
         Raises CannotFreeze.
         """
@@ -129,8 +137,10 @@ class SubtaskState:
             keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
             if self.log is not None:
                 self.log.claim(keyed.awaited)
-        operator_bytes = self._own.operator_state_bytes + requests * self._request_bytes
-        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes)
+        operator_bytes = self._own.operator_state_bytes + waiting.requests * self._request_bytes
+        window = self.vertex.window
+        window_bytes = 0 if window is None else waiting.in_windows * window.record_bytes
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, window_bytes)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns
 
@@ -143,13 +153,13 @@ class SubtaskState:
         """Process: one part of the asynchronous phase.  Raises StorageFailed."""
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
-            if snapshot.operator_bytes:
-                scope: Scope = "savepoint" if snapshot.type in ("canonical", "native") else "exclusive"
-                file = File("operator", snapshot.operator_bytes, scope)
-                name = ("operator", self.vertex.name, self.index, checkpoint)
-                yield from self._write(storage, snapshot.operator, file, name, self._merge(snapshot, checkpoint))
-        elif self.backend is not None:
-            works = [self._write_keyed(storage, snapshot, checkpoint)]
+            yield from self._write_beside(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint)
+            return
+        windows = self._write_beside(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint)
+        if self.backend is None:
+            yield from windows
+        else:
+            works = [self._write_keyed(storage, snapshot, checkpoint), *([windows] if snapshot.window_bytes else [])]
             if self.options.local_recovery and snapshot.type in ("checkpoint", "full"):
                 works.append(self._copy(storage, snapshot, checkpoint))
             yield from in_parallel(storage.env, works, len(works))
@@ -208,12 +218,14 @@ class SubtaskState:
                     yield storage.env.timeout(restoring.after_ns)
                 read_bytes += sum(size_bytes for _, size_bytes in restoring.reads)
         for snapshot, share in parts:
-            if snapshot.operator:
-                self.brought.append(_brought("operator", snapshot, share, snapshot.operator))
-            for handle in snapshot.operator:
-                size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
-                yield from _read(storage, handle, size_bytes, self.host)
-                read_bytes += size_bytes
+            files: tuple[tuple[Kind, list[Handle]], ...] = (("windows", snapshot.windows), ("operator", snapshot.operator))
+            for kind, handles in files:
+                if handles:
+                    self.brought.append(_brought(kind, snapshot, share, handles))
+                for handle in handles:
+                    size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
+                    yield from _read(storage, handle, size_bytes, self.host)
+                    read_bytes += size_bytes
         return read_bytes
 
     def _from_local_copy(
@@ -239,6 +251,16 @@ class SubtaskState:
         alone = len(snapshot.keyed.steps) == 1 and len(snapshot.keyed.steps[0].files) == 1
         for step in snapshot.keyed.steps:
             yield from self.write_step(storage, snapshot.handles, step, name, self._merge(snapshot, checkpoint), alone=alone)
+
+    def _write_beside(
+        self, storage: CheckpointStorage, handles: list[Handle], what: tuple[Kind, int], snapshot: StateSnapshot, checkpoint: int,
+    ) -> Work[None]:  # fmt: skip
+        """One file beside those of the backend: its kind and its bytes."""
+        kind, size_bytes = what
+        if size_bytes:
+            scope: Scope = "savepoint" if snapshot.type in ("canonical", "native") else "exclusive"
+            name = (kind, self.vertex.name, self.index, checkpoint)
+            yield from self._write(storage, handles, File(kind, size_bytes, scope), name, self._merge(snapshot, checkpoint))
 
     def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
         """A second stream to the local disk; RocksDB keeps the links it has.  A full disk costs the copy, not the checkpoint."""

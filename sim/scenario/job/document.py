@@ -135,6 +135,21 @@ class AsyncIO(Section):
     """Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."""
 
 
+class Window(Section):
+    """Tumbling windows: records are held as keyed state, and what they give leaves when their window ends."""
+
+    tumbling: Axis[Duration]
+    """Size of a window; all subtasks end theirs together."""
+    time: Axis[Annotated[str, choice("processing")]]
+    """Whose time ends a window: the clock's."""
+    fire: Axis[Duration] | None = None
+    """Time of the task thread for each record that leaves; default: none."""
+    phase: Axis[Duration] | None = None
+    """When the first window ends, if not at a multiple of its size."""
+    state_per_record: Axis[Size] | None = None
+    """Keyed state per record held; default: none."""
+
+
 class Vertex(Section):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
@@ -166,6 +181,7 @@ class Vertex(Section):
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
     async_io: AsyncIO | None = None
+    window: Window | None = None
     state: State | None = None
     union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
     """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""

@@ -1,0 +1,72 @@
+"""The windows of one task: what they hold leaves at their ends, fired by the task thread.
+
+Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail fires them all.
+The records held are the plane's late outputs (rules L1-L8); which of them are due is decided here.
+"""
+
+from __future__ import annotations
+
+from sim.model.job import Window
+from sim.runtime.contents import Timer
+from sim.runtime.task.slot import Slot
+
+__all__ = ["Windows"]
+
+
+class Windows:
+    """Processing time: a window ends at the same instant in all subtasks."""
+
+    def __init__(self, slot: Slot, window: Window) -> None:
+        self.slot = slot
+        self.window = window
+        self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
+        self._quiet = False  # its operator has finished: no timer fires any more
+
+    def begin(self) -> None:
+        """The task runs: what was due when it was restored fires at once."""
+        for timer in self._due:
+            self._post(timer)
+        self._arm()
+
+    def restored(self, timers: tuple[Timer, ...]) -> None:
+        """Timers are state; those of the future are armed with the windows that go on."""
+        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now]
+
+    def records(self) -> int:
+        """That windows hold now."""
+        return self.slot.context.plane.position(self.slot.task).late
+
+    def cut(self) -> tuple[Timer, ...]:
+        """The timers of a snapshot taken now."""
+        return (*self._due, Timer(self._served(), self._next_end()))
+
+    def end_input(self) -> None:
+        """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647)."""
+        self._quiet = True
+
+    def _served(self) -> int:
+        return self.slot.context.plane.position(self.slot.task).served
+
+    def _next_end(self) -> int:
+        window = self.window
+        return self.slot.now + window.size_ns - (self.slot.now - window.phase_ns) % window.size_ns
+
+    def _arm(self) -> None:
+        self.slot.context.env.call_in(self._next_end() - self.slot.now, self._end_window)
+
+    def _end_window(self) -> None:
+        """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
+        if self._quiet or self.slot.thread.stopped:
+            return
+        timer = Timer(self._served(), self.slot.now)
+        self._due.append(timer)
+        self._post(timer)
+        self._arm()
+
+    def _post(self, timer: Timer) -> None:
+        self.slot.thread.post(lambda: self._fire(timer))
+
+    def _fire(self, timer: Timer) -> None:
+        if not self._quiet:
+            self._due.remove(timer)
+            self.slot.thread.let_go(timer.records)

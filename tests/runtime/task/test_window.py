@@ -1,0 +1,153 @@
+"""Windows: records are held as keyed state until their window ends, then the task thread fires what they give, and nothing passes it."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+WINDOWS = """# What do windows that end together do to checkpoints?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: 100/s, record: 500 B{bound}}}, parallelism: 2}}
+  win:
+    input: {{src: hash}}
+    service: 10 us
+    parallelism: 2
+    window: {{tumbling: 5 s, time: processing, {window}}}
+  sink: {{input: {{win: hash}}, service: {service}, parallelism: 2}}
+checkpoint: {{interval: 3 s, barriers: {barriers}}}
+run: {{duration: {duration}}}
+"""
+
+
+def run(window="fire: 0 s", *, bound="", barriers="aligned", more="", duration="24 s", service="10 us"):
+    text = WINDOWS.format(window=window, bound=bound, barriers=barriers, duration=duration, service=service)
+    return simulate(loads(text + more, name="win").scenarios[0])
+
+
+def read(result, vertex, until):
+    """Records the subtasks of a vertex have read in each second up to a time."""
+    rows = result.series[(result.series["vertex"] == vertex) & (result.series["time"] <= until)]
+    return rows.groupby("time")["numRecordsInPerSecond"].sum()
+
+
+def served(result, vertex):
+    rows = result.tasks[result.tasks["vertex"] == vertex]
+    return int(rows["numRecordsIn"].sum())
+
+
+def sizes(result):
+    """Bytes of the windows' state, by checkpoint."""
+    rows = result.subtasks[result.subtasks["vertex"] == "win"]
+    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
+
+
+def test_records_leave_at_the_end_of_their_window():
+    """Two subtasks of 100 records/s each: nothing for five seconds, then a thousand records at once, to the end of the run."""
+    result = run()
+    at = read(result, "sink", 20)
+
+    assert [6.0, 11.0, 16.0] == [time for time, rate in at.items() if rate]
+    assert [1000] * 3 == pytest.approx(at[at > 0].tolist(), abs=20)  # some wait for the flush of a buffer
+    assert () == result.violations
+
+
+def test_a_phase_shifts_all_windows():
+    at = read(run("phase: 2 s"), "sink", 20)
+
+    assert [3.0, 8.0, 13.0, 18.0] == [time for time, rate in at.items() if rate]
+
+
+def test_firing_keeps_the_thread_for_each_record():
+    """Five hundred records of 2 ms per subtask: busy for a second, and the barrier of the checkpoint at 15 s waits for the end of it."""
+    result = run("fire: 2 ms")
+    series = result.series[(result.series["vertex"] == "win") & (result.series["time"] == 6.0)]
+    delays = result.subtasks[result.subtasks["vertex"] == "win"].groupby("id")["start_delay"].max()
+
+    assert 1.0 == pytest.approx(series["busy"].mean(), abs=0.02)
+    assert delays.max() == pytest.approx(1000, abs=40)
+    assert () == result.violations
+
+
+@pytest.mark.parametrize("barriers", ["aligned", "unaligned", "{aligned-timeout: 100 ms}"])
+def test_no_barrier_passes_a_firing(barriers):
+    """Processing-time timers are never interrupted: with barriers that overtake data it takes as long."""
+    delays = run("fire: 2 ms", barriers=barriers).checkpoints["end_to_end_duration"]
+
+    assert delays.max() > 0.6
+
+
+def test_records_held_are_keyed_state():
+    """Forty bytes each: the size grows with the window and falls when it fires; what is not held is no state."""
+    result = run("state-per-record: 40 B")
+    trigger = result.checkpoints.set_index("id")["trigger_timestamp"] / 1e3
+    state_bytes = sizes(result)
+
+    assert 5 < len(state_bytes)
+    for checkpoint, size_bytes in state_bytes.items():
+        assert 40 * 200 * (trigger[checkpoint] % 5) == pytest.approx(size_bytes, abs=40 * 30)
+    assert {0} == set(sizes(run()))
+
+
+def test_a_snapshot_stores_what_its_position_holds():
+    """State and position are cut at one instant, whatever waits in front."""
+    scenario = loads(
+        WINDOWS.format(window="fire: 3 ms, state-per-record: 1 B", bound="", barriers="unaligned", duration="24 s", service="1 ms"),
+        name="win",
+    ).scenarios[0]
+    result = simulate(scenario)
+
+    assert len(set(sizes(result).tolist())) > 3
+    assert () == result.violations
+
+
+@pytest.mark.parametrize("kill", ["7 s", "9900 ms", "10050 ms"])
+def test_windows_go_on_after_a_failure(kill):
+    """Held records are held again; a window that ended meanwhile fires at once; nothing is lost and nothing leaves twice."""
+    result = run("fire: 1 ms, state-per-record: 40 B", more=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n")
+
+    assert 1 == len(result.recoveries)
+    assert () == result.violations
+
+
+def test_a_window_that_ended_while_the_task_was_down_fires_at_once():
+    """Killed at 14.5 s with the checkpoint of 12 s, back after the end at 15 s: its timer is due; records behind it wait for 20 s."""
+    result = run(more="faults: [{kill: 'win[0]', at: 14500 ms}]\nrestart: {strategy: fixed-delay, delay: 2 s}\n")
+    at = read(result, "sink", 19)
+    late = [(time, rate) for time, rate in at.items() if rate and time > 12]
+
+    assert 1 == len(late)
+    assert 17.0 <= late[0][0] <= 18.0
+    assert () == result.violations
+
+
+def test_what_processing_time_windows_hold_at_the_end_of_data_is_lost():
+    """Pending processing-time timers are dropped when the operator finishes (FLINK-18647): the job does not wait for them."""
+    result = run(bound=", records-per-subtask: 700", more="")
+
+    assert "FINISHED" == result.job_status
+    assert 1400 == served(result, "win")
+    assert served(result, "sink") == pytest.approx(1000, abs=20)
+    assert () == result.violations
+
+
+@pytest.mark.parametrize("stop", ["drain", "no-drain"])
+def test_a_job_with_windows_stops(stop):
+    result = run("fire: 1 ms, state-per-record: 40 B", more=f"actions: [{{at: 8 s, stop: {stop}}}]\n")
+
+    assert "FINISHED" == result.job_status
+    assert () == result.violations
+
+
+def test_the_next_job_goes_on_with_what_windows_hold():
+    """Stopped at 8 s without a drain, started again from the savepoint: every record leaves once."""
+    more = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
+    result = run("state-per-record: 40 B", more=more, bound=", records-per-subtask: 1500")
+
+    assert () == result.violations
+
+
+def test_others_are_rescaled_beside_windows():
+    result = run("fire: 1 ms, state-per-record: 40 B", more="rescale: {at: 8 s, parallelism: {sink: 3}}\n")
+
+    assert () == result.violations
