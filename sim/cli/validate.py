@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,27 +13,10 @@ from sim.cli.options import EnvironmentOption, JobsOption
 from sim.cli.recording_files import in_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from sim.cells.local import Progress
     from sim.model.scenario import Overheads
-    from sim.recordings.source.graph import Vertex
-    from sim.validation.settings import Settings
+    from sim.validation.judging import Judgement
 
 __all__ = ["validate_recordings"]
-
-
-class _Outcome(NamedTuple):
-    """What came of one file."""
-
-    table: pd.DataFrame | None
-    name: str = ""
-    graph: Sequence[Vertex] = ()
-    settings: Settings | None = None
-    lost: Sequence[str] = ()  # what is not modelled
-    trouble: str = ""  # why there is no table
 
 
 def validate_recordings(
@@ -67,7 +49,7 @@ def validate_recordings(
         raise typer.Exit(Code.FINE if len(judged) == len(found) else Code.CELLS_FAILED)
 
 
-def _by_name(found: list[tuple[Path, _Outcome]]) -> dict[str, _Outcome]:
+def _by_name(found: list[tuple[Path, Judgement]]) -> dict[str, Judgement]:
     """Recordings of one name are told apart by their folders, then by their paths."""
     names = [outcome.name for _, outcome in found]
     paths = [path for path, _ in found]
@@ -86,61 +68,21 @@ def _files(path: Path) -> list[Path]:
     return in_folder(path)
 
 
-def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[_Outcome]:
+def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[Judgement]:
     """In the order of the paths."""
     from functools import partial
 
     from sim.cells.local import cores, run_each
+    from sim.validation.judging import judge
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
-        judge = partial(_judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
+        one_file = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
         with stoppable("nothing is kept: all recordings are judged by one call"):
-            done = dict(run_each(judge, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
+            done = dict(run_each(one_file, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 
-class _OutOfTimeError(Exception):
-    """A recording takes longer than the user will wait."""
-
-
-def _impatient(limit_s: float) -> Progress:
-    """Called while a simulation goes on."""
-    end_s = time.monotonic() + limit_s
-
-    def progress(simulated_ns: int) -> None:
-        if time.monotonic() > end_s:
-            raise _OutOfTimeError(f"took longer than {limit_s:g} s ({simulated_ns / 1e9:.0f} s simulated); --time-limit allows more")
-
-    return progress
-
-
-def _judge(path: Path, progress: Progress, *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> _Outcome:
-    """The truth table of one file.  Nothing in one file keeps the others from being judged."""
-    from sim.recordings import Recording, RecordingError, read_any
-    from sim.scenario import ScenarioError
-    from sim.validation.settings import settings_of
-    from sim.validation.truth import truth, unmodelled
-
-    progress(0)
-    try:
-        recording = read_any(path)
-        lost = unmodelled(recording)
-        table = truth(recording, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s))
-        settings = settings_of(recording.config, recording.flink_version) if isinstance(recording, Recording) else None
-        return _Outcome(table, recording.name, recording.vertices, settings, lost)
-    except RecordingError as error:
-        return _Outcome(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
-    except ScenarioError as error:
-        return _Outcome(None, trouble=f"{path}: is a recording of a job that cannot be simulated: {error}")
-    except _OutOfTimeError as error:
-        return _Outcome(None, trouble=f"{path}: {error}")
-    except MemoryError:
-        return _Outcome(None, trouble=f"{path}: is a recording of a job too large for the memory of this machine")
-    except Exception as error:  # noqa: BLE001 -- ours, and no reason to lose what the other recordings say
-        return _Outcome(None, trouble=f"{path}: the simulation broke: {type(error).__name__}: {error}")
-
-
-def _show(judged: dict[str, _Outcome], counted: dict[str, _Outcome], as_json: bool) -> None:
+def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: bool) -> None:
     import pandas as pd
 
     from sim.cli.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table

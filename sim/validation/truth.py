@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.recordings import RecordedJob, RecordingError, observed, read_any, to_document
+from sim.recordings import Import, RecordedJob, RecordingError, observed, read_any, to_document
 from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
@@ -41,7 +41,7 @@ COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED,
 
 
 def truth(
-    recording: RecordedJob | Path | str, *, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
+    recording: RecordedJob | Path | str, *, document: Import | None = None, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
     overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """The rows (`COLUMNS`) of a recording, for all its quantities; NaN: absent from a run.
@@ -49,12 +49,12 @@ def truth(
     `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
     than `NEGLIGIBLE_MS`, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
     (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
-    `progress` gets the simulated time [ns] of each run.
+    `document`: if it was made of the recording before.  `progress` gets the simulated time [ns] of each run.
     RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
-        seen, scenario = observed(recorded), scenario_of(recorded, overheads)
+        seen, scenario = observed(recorded), scenario_of(recorded, overheads, document)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, ScenarioError):
             raise
@@ -67,10 +67,10 @@ def truth(
     return table
 
 
-def scenario_of(recording: RecordedJob, overheads: Overheads | None = None) -> Scenario:
+def scenario_of(recording: RecordedJob, overheads: Overheads | None = None, document: Import | None = None) -> Scenario:
     """The simulated scenario of a recording: its configuration, no observation."""
-    document, question, comments, _ = to_document(recording)
-    scenario = loads(write(document, question, comments), name=recording.name).scenarios[0]
+    imported = to_document(recording) if document is None else document
+    scenario = loads(write(imported.document, imported.question, imported.comments), name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 

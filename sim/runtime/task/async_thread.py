@@ -21,7 +21,7 @@ __all__ = ["AsyncThread"]
 @dataclass(slots=True)
 class _Turn:
     checkpoint: int
-    begin: Callable[[], Work[None]]
+    work: Work[None]
     done: Callable[[], None]
     failed: Callable[[], None]
     working: simpy.Process | None = None
@@ -32,11 +32,9 @@ class AsyncThread:
         self.env = env
         self._turns: deque[_Turn] = deque()  # the first one has the thread
 
-    def queue(
-        self, checkpoint: int, begin: Callable[[], Work[None]], done: Callable[[], None], failed: Callable[[], None] = lambda: None
-    ) -> None:
-        """Do the work of `begin()` when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
-        self._turns.append(_Turn(checkpoint, begin, done, failed))
+    def queue(self, checkpoint: int, work: Work[None], done: Callable[[], None], failed: Callable[[], None] = lambda: None) -> None:
+        """Begin the work when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
+        self._turns.append(_Turn(checkpoint, work, done, failed))
         if len(self._turns) == 1:
             self._next()
 
@@ -61,22 +59,21 @@ class AsyncThread:
 
     def _next(self) -> None:
         turn = self._turns[0]
-        work = turn.begin()
         try:
-            awaited = next(work, None)
+            awaited = next(turn.work, None)
         except StorageFailed:
             turn.failed()
             return
         if awaited is None:  # nothing that takes time: no process is needed
             turn.done()
         else:
-            turn.working = self.env.process(self._work(turn, work, awaited))
+            turn.working = self.env.process(self._work(turn, awaited))
 
-    def _work(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> Work[None]:
+    def _work(self, turn: _Turn, awaited: simpy.Event) -> Work[None]:
         try:
             if turn not in self._turns:  # it left before this process began, whose interrupt comes too late
-                work.throw(simpy.Interrupt(None))
-            yield from go_on(work, awaited)
+                turn.work.throw(simpy.Interrupt(None))
+            yield from go_on(turn.work, awaited)
         except simpy.Interrupt:
             return  # cancelled: its files are left behind
         except StorageFailed:

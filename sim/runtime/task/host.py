@@ -344,10 +344,25 @@ class TaskHost:
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
-        self.async_thread.queue(command.checkpoint, lambda: self._async_work(command), finished, failed)
+        self.async_thread.queue(command.checkpoint, self._async_work(command), finished, failed)
         if command.checkpoint in self._channel_state_failed:
             self._channel_state_failed.remove(command.checkpoint)
             failed()
+
+    def _async_work(self, command: vocabulary.RunAsync) -> Generator[simpy.Event, None, None]:
+        """Process: one piece after the other in the task's one asynchronous thread."""
+        stats = self._stats(command.checkpoint)
+        stats.async_queue_ns = self.env.now - stats.async_begun_ns
+        for work in command.work:
+            if work in (Work.OPERATOR_ASYNC, Work.OPERATOR_FLUSH):
+                cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
+                if cost_ns:
+                    yield self.env.timeout(cost_ns)
+                if work is Work.OPERATOR_FLUSH:
+                    yield from self.operator.upload(command.checkpoint)
+            elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
+                yield from self.state.write(self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
+        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
     def _acknowledge(self, command: vocabulary.Acknowledge) -> None:
         self.async_thread.leave(command.checkpoint)
@@ -383,18 +398,3 @@ class TaskHost:
         if cost_ns:
             self.thread.occupy()
         self.env.call_in(cost_ns, lambda: self.tell(vocabulary.PhaseFinished(self.env.now, checkpoint, phase)))
-
-    def _async_work(self, command: vocabulary.RunAsync) -> Generator[simpy.Event, None, None]:
-        """Process: one piece after the other in the task's one asynchronous thread."""
-        stats = self._stats(command.checkpoint)
-        stats.async_queue_ns = self.env.now - stats.async_begun_ns
-        for work in command.work:
-            if work in (Work.OPERATOR_ASYNC, Work.OPERATOR_FLUSH):
-                cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
-                if cost_ns:
-                    yield self.env.timeout(cost_ns)
-                if work is Work.OPERATOR_FLUSH:
-                    yield from self.operator.upload(command.checkpoint)
-            elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
-                yield from self.state.write(self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
-        self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)

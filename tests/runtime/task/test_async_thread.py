@@ -27,7 +27,7 @@ class Shop:
         """Work that leaves the thread `stays` after it is done."""
         leave = lambda: self.env.call_in(stays, lambda: self.thread.leave(checkpoint))  # noqa: E731
         done = lambda: (self.note(f"{checkpoint} done"), leave())  # noqa: E731
-        self.env.call_in(at, lambda: self.thread.queue(checkpoint, lambda: self.work(checkpoint, *costs), done))
+        self.env.call_in(at, lambda: self.thread.queue(checkpoint, self.work(checkpoint, *costs), done))
 
     def run(self):
         self.env.run(until=1000)
@@ -96,7 +96,7 @@ def test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further(shop):
         yield there
         shop.note("2 goes on")
 
-    shop.env.call_in(1, lambda: shop.thread.queue(2, waiting, lambda: shop.note("2 done")))
+    shop.env.call_in(1, lambda: shop.thread.queue(2, waiting(), lambda: shop.note("2 done")))
     shop.env.call_in(5, lambda: (shop.thread.leave(1), shop.thread.leave(2)))
 
     assert [("1 begins", 0)] == shop.run()
