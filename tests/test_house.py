@@ -38,11 +38,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
+    "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
+    "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
     "sweep": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
     "cli": BELOW_CLI
-    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "sweep", "advice", "traces"},
+    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "sweep"}
+    | {"advice", "traces"},
     "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }

@@ -23,7 +23,9 @@ def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequen
     """Every file appears whole or not at all; the runs themselves are there already."""
     replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    text = json.dumps({**plain(comparison), "overrides": list(overrides), RUNS: names}, indent=1, allow_nan=False)
+    text = json.dumps(
+        {**plain(comparison), "overrides": list(overrides), "source": str(scenario.resolve()), RUNS: names}, indent=1, allow_nan=False
+    )
     replace_text(folder / SUMMARY, text + "\n")
     if not comparison.strategies:
         return

@@ -10,7 +10,7 @@ class Made:
     """Tables of one run; times in ms.  Every vertex has one subtask."""
 
     def __init__(self):
-        self.checkpoints, self.subtasks, self.series, self.tasks = [], [], [], []
+        self.checkpoints, self.subtasks, self.series, self.tasks, self.path = [], [], [], [], []
 
     def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000, standstill=""):
         number = len(self.checkpoints) + 1
@@ -25,6 +25,15 @@ class Made:
             "id": len(self.checkpoints), "vertex": vertex, "index": index, "status": "completed", "ack_timestamp": ack,
             "start_delay": start_delay, "alignment_duration": alignment, "sync_duration": sync, "async_duration": asynchronous,
             "x_pre_barrier": pre_barrier, "unaligned_checkpoint": persisted > 0,
+        })  # fmt: skip
+        return self
+
+    def part(self, part, vertex, ms, *, index=0, acknowledged=False):
+        """The next part of the critical path of the latest checkpoint."""
+        begin = sum(row["duration"] for row in self.path if row["id"] == len(self.checkpoints))
+        self.path.append({
+            "id": len(self.checkpoints), "part": part, "vertex": vertex, "index": index, "upstream": "", "begin": begin,
+            "duration": int(ms * 1e6), "file": "", "acknowledged": acknowledged,
         })  # fmt: skip
         return self
 
@@ -56,6 +65,7 @@ class Made:
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize"],
             "tasks": ["vertex", "index", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
                       "x_hardBackPressuredTimeMs"],
+            "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
         }  # fmt: skip
         return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
 
@@ -67,6 +77,7 @@ def queued(duration, delay, *, persisted=0, times=1):
         made.checkpoint(1000.0 * k, duration, persisted=persisted)
         made.subtask("source", ack=10, start_delay=5).subtask("map", ack=20, start_delay=15)
         made.subtask("sink", ack=duration, start_delay=15 + delay, persisted=persisted)
+        made.part("trigger", "", 5).part("behind data", "map", 10).part("behind data", "sink", delay).part("acknowledgement", "sink", 3)
     return made.load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0.5, 0.0))
 
 

@@ -1,94 +1,118 @@
-"""The time of a checkpoint, split along the path of its slowest barrier.
+"""The time of a checkpoint, split along its critical path (table `path`): what each kind of wait takes, and where most of it passes.
 
-A barrier reaches a vertex when the slowest upstream vertex has forwarded it: at its last barrier if checkpoints align, else at its
-first (FLIP-76).  The time until the vertex gets its first barrier is waiting behind data; from the first to the last one it is
-alignment.  Then come the phases of the subtask that acknowledges last.  All values are medians over checkpoints [ms].
+All values are medians over checkpoints [ms], so they sum to the median duration only nearly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["NOWHERE", "Path", "path"]
+__all__ = ["NOWHERE", "PARTS", "Path", "path"]
+
+PARTS: dict[str, str] = {
+    "trigger": "messages",
+    "task thread": "queue",
+    "behind data": "queue",
+    "end of input": "queue",
+    "until the timeout": "timeout",
+    "alignment": "alignment",
+    "file before barrier": "pre_barrier",
+    "work before barrier": "pre_barrier",
+    "sync": "sync",
+    "async queue": "async_queue",
+    "async work": "async_work",
+    "upload": "upload",
+    "own output": "channel_state",
+    "channel state": "channel_state",
+    "acknowledgement": "messages",
+}
+"""Part of the table -> kind of wait.  Parts after the last acknowledgement belong to no duration."""
+_ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
     """The parts of an end-to-end duration [ms]; NaN: not measured."""
 
-    queue_ms: Annotated[float, "behind data, summed over the hops"]
-    queue_vertex: Annotated[str, "the hop where most of it passes: in front of this vertex; a source: before its task thread answers"]
+    queue_ms: Annotated[float, "behind data, or for a task thread that must take the trigger"]
+    queue_vertex: Annotated[str, "the vertex in front of which most of it passes; a source: before its task thread answers"]
     queue_vertex_ms: Annotated[float, "what passes there"]
-    queue_at_source: Annotated[bool, "whether that is a source"]
-    alignment_ms: Annotated[float, "from first to last barrier, summed over the vertices that align one after the other"]
+    queue_at_source: Annotated[bool, "whether most of it is waiting for the task thread of a source"]
+    timeout_ms: Annotated[float, "behind data until the alignment timeout lets barriers overtake"]
+    timeout_vertex: Annotated[str, "the vertex in front of which most of it passes"]
+    alignment_ms: Annotated[float, "from first to last barrier"]
     alignment_vertex: Annotated[str, "the vertex where most of it passes"]
     alignment_vertex_ms: Annotated[float, "what passes there"]
-    pre_barrier_ms: Annotated[float, "prepareSnapshotPreBarrier, summed likewise"]
-    sync_ms: Annotated[float, "synchronous parts, summed likewise"]
-    async_ms: Annotated[float, "of the subtask that acknowledges last"]
+    pre_barrier_ms: Annotated[float, "work and files of operators before they forward the barrier"]
+    sync_ms: Annotated[float, "synchronous parts"]
+    async_ms: Annotated[float, "asynchronous parts: the next four"]
+    async_queue_ms: Annotated[float, "waiting for the asynchronous thread, at work for an older checkpoint"]
+    async_work_ms: Annotated[float, "asynchronous work beside files"]
+    upload_ms: Annotated[float, "writing files of state"]
+    channel_state_ms: Annotated[float, "writing in-flight data, once it is complete"]
+    async_vertex: Annotated[str, "the vertex where most of the asynchronous part passes"]
+    messages_ms: Annotated[float, "trigger and acknowledgement on their way"]
 
 
 NOWHERE = Path(
-    queue_ms=np.nan, queue_vertex="", queue_vertex_ms=np.nan, queue_at_source=False, alignment_ms=np.nan, alignment_vertex="",
-    alignment_vertex_ms=np.nan, pre_barrier_ms=np.nan, sync_ms=np.nan, async_ms=np.nan,
+    queue_ms=np.nan, queue_vertex="", queue_vertex_ms=np.nan, queue_at_source=False, timeout_ms=np.nan, timeout_vertex="",
+    alignment_ms=np.nan, alignment_vertex="", alignment_vertex_ms=np.nan, pre_barrier_ms=np.nan, sync_ms=np.nan, async_ms=np.nan,
+    async_queue_ms=np.nan, async_work_ms=np.nan, upload_ms=np.nan, channel_state_ms=np.nan, async_vertex="", messages_ms=np.nan,
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """A vertex on the path, with its slowest subtask per checkpoint [ms]."""
-
-    vertex: str
-    first_ms: float  # trigger -> first barrier
-    alignment_ms: float  # on the path only if barriers are forwarded after the last one
-    forwarded_ms: float  # trigger -> barrier leaves for the next vertex
-    pre_barrier_ms: float
-
-
-def path(subtasks: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> Path:
-    """The path, from the rows of subtasks that acknowledged; `edges` are (upstream, downstream)."""
-    done = subtasks[(subtasks["status"] == "completed") & (subtasks["start_delay"] >= 0)]
-    if done.empty:
+def path(rows: pd.DataFrame) -> Path:
+    """The medians, from the rows of completed checkpoints."""
+    rows = rows[~rows["acknowledged"].astype(bool)]
+    if rows.empty:
         return NOWHERE
-    aligned = float(done["unaligned_checkpoint"].mean()) < 0.05
-    stops = {str(name): _stop(str(name), rows, aligned=aligned) for name, rows in done.groupby("vertex", sort=False)}
-    last = done.loc[done.groupby("id")["ack_timestamp"].idxmax()]
-    way, hops = _way(str(last["vertex"].mode().iloc[0]), stops, edges), []
-    for i, stop in enumerate(way):
-        before_ms = way[i + 1].forwarded_ms if i + 1 < len(way) else 0.0
-        hops.append(max(0.0, stop.first_ms - before_ms))
-    queue, align = int(np.argmax(hops)), max(way, key=lambda stop: stop.alignment_ms)
+    rows = rows.assign(kind=rows["part"].map(PARTS), ms=rows["duration"] / 1e6)
+    checkpoints = rows["id"].unique()
+    medians = _medians(rows, ["kind"], checkpoints)
+    waits = rows[rows["kind"] == "queue"]
+    queue_vertex, queue_vertex_ms = _place(waits, checkpoints)
+    alignment_vertex, alignment_vertex_ms = _place(rows[rows["kind"] == "alignment"], checkpoints)
+    asynchronous = rows[rows["kind"].isin(_ASYNC)]
+    there = waits[waits["vertex"] == queue_vertex].groupby("part")["ms"].sum()
     return Path(
-        queue_ms=sum(hops),
-        queue_vertex=way[queue].vertex,
-        queue_vertex_ms=hops[queue],
-        queue_at_source=queue == len(way) - 1,
-        alignment_ms=sum(stop.alignment_ms for stop in (way if aligned else way[:1])),
-        alignment_vertex=align.vertex,
-        alignment_vertex_ms=align.alignment_ms,
-        pre_barrier_ms=sum(stop.pre_barrier_ms for stop in way),
-        sync_ms=float(last["sync_duration"].median()),
-        async_ms=float(last["async_duration"].median()),
+        queue_ms=_of(medians, "queue"),
+        queue_vertex=queue_vertex,
+        queue_vertex_ms=queue_vertex_ms,
+        queue_at_source=len(there) > 0 and there.idxmax() == "task thread",
+        timeout_ms=_of(medians, "timeout"),
+        timeout_vertex=_place(rows[rows["kind"] == "timeout"], checkpoints)[0],
+        alignment_ms=_of(medians, "alignment"),
+        alignment_vertex=alignment_vertex,
+        alignment_vertex_ms=alignment_vertex_ms,
+        pre_barrier_ms=_of(medians, "pre_barrier"),
+        sync_ms=_of(medians, "sync"),
+        async_ms=float(_medians(asynchronous.assign(kind="async"), ["kind"], checkpoints).sum()),
+        async_queue_ms=_of(medians, "async_queue"),
+        async_work_ms=_of(medians, "async_work"),
+        upload_ms=_of(medians, "upload"),
+        channel_state_ms=_of(medians, "channel_state"),
+        async_vertex=_place(asynchronous, checkpoints)[0],
+        messages_ms=_of(medians, "messages"),
     )
 
 
-def _stop(vertex: str, rows: pd.DataFrame, *, aligned: bool) -> _Stop:
-    reached = rows["start_delay"] + (rows["alignment_duration"] if aligned else 0.0)
-    slowest = rows.loc[reached.groupby(rows["id"]).idxmax()]
-    first_ms, alignment_ms = float(slowest["start_delay"].median()), float(slowest["alignment_duration"].median())
-    pre_barrier_ms = float(slowest["x_pre_barrier"].median())
-    forwarded_ms = first_ms + pre_barrier_ms + (alignment_ms if aligned else 0.0)
-    return _Stop(vertex, first_ms, alignment_ms, forwarded_ms, pre_barrier_ms)
+def _medians(rows: pd.DataFrame, keys: list[str], checkpoints: np.ndarray) -> pd.Series[float]:
+    """By key: the median over all checkpoints of what each spends so; most may spend nothing."""
+    spent = rows.groupby(["id", *keys])["ms"].sum().unstack(keys, fill_value=0)  # noqa: PD010 - a pivot drops empty ones
+    return spent.reindex(checkpoints, fill_value=0.0).median()
 
 
-def _way(last: str, stops: dict[str, _Stop], edges: Sequence[tuple[str, str]]) -> list[_Stop]:
-    """The path back from the last vertex: each step goes to the upstream vertex that forwarded latest."""
-    way = [stops[last]]
-    while before := [stops[up] for up, down in edges if down == way[-1].vertex and up in stops]:
-        way.append(max(before, key=lambda stop: stop.forwarded_ms))
-    return way
+def _place(rows: pd.DataFrame, checkpoints: np.ndarray) -> tuple[str, float]:
+    """The vertex where most of it passes, over all checkpoints, and the median there."""
+    if rows.empty:
+        return "", 0.0
+    vertex = str(rows.groupby("vertex", sort=False)["ms"].sum().idxmax())
+    return vertex, float(_medians(rows[rows["vertex"] == vertex], ["vertex"], checkpoints).iloc[0])
+
+
+def _of(medians: pd.Series[float], kind: str) -> float:
+    return float(medians.get(kind, 0.0))

@@ -65,10 +65,12 @@ def _durations(axes: Axes, tables: Tables, name: str, colour: str) -> None:
 
 PARTS = (
     ("waiting behind data", "queue_ms"),
+    ("until the timeout", "timeout_ms"),
     ("alignment", "alignment_ms"),
     ("before the barrier", "pre_barrier_ms"),
     ("synchronous", "sync_ms"),
     ("asynchronous", "async_ms"),
+    ("messages", "messages_ms"),
 )
 
 

@@ -76,7 +76,7 @@ def summarize(
     subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
     series = _pooled(runs, "series")
     load = series[series["time"] > warmup_s].groupby("vertex", sort=False)[["busy", "backPressured", "numRecordsInPerSecond"]].mean()
-    done = checkpoints[checkpoints["status"] == "COMPLETED"]
+    done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
     delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
@@ -108,8 +108,8 @@ def summarize(
         backpressured_share=_at(load["backPressured"], bottleneck),
         most_backpressured=waiting,
         most_backpressured_share=_at(load["backPressured"], waiting),
-        path=path(subtasks[subtasks["id"].isin(done["id"])], edges),
-        tail=path(subtasks[subtasks["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])], edges),
+        path=path(ways[ways["id"].isin(done["id"])]),
+        tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
     )
 
 

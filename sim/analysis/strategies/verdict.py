@@ -89,7 +89,10 @@ def _circle(line: Strategy) -> str:
 
 def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
     row = slow.summary
-    if row.end_to_end_p50_ms < QUICK_MS:
+    if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_p99_ms >= 2 * QUICK_MS:
+        times = f"{ms_text(row.end_to_end_p50_ms)}, the slowest hundredth {ms_text(row.end_to_end_p99_ms)}"
+        text = f"Checkpoints take {times}: {_lower(_cause(slow, tail=True))}"
+    elif row.end_to_end_p50_ms < QUICK_MS:
         text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow)
@@ -114,29 +117,46 @@ def _cause(line: Strategy, *, tail: bool = False) -> str:
     """The largest part of the duration, and its place; `tail`: of the slowest tenth."""
     row, way = line.summary, line.summary.tail if tail else line.summary.path
     parts = {
-        "queue": way.queue_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms, "sync": way.sync_ms, "async": way.async_ms,
+        "queue": way.queue_ms, "timeout": way.timeout_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms,
+        "sync": way.sync_ms, "async queue": way.async_queue_ms, "async work": way.async_work_ms, "upload": way.upload_ms,
+        "channel state": way.channel_state_ms, "messages": way.messages_ms,
     }  # fmt: skip
+    if all(math.isnan(value) for value in parts.values()):
+        return f"Nothing was recorded of the path of these checkpoints ({_load(line)})"
     part = max(parts, key=lambda name: parts[name])
-    duration = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms)
-    spent = ms_text(way.queue_vertex_ms if part == "queue" else way.alignment_vertex_ms)
-    queue, join = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'"
+    duration, took = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms), ms_text(parts[part])
+    queue, join, worker = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'", f"'{way.async_vertex}'"
     match part:
         case "queue" if way.queue_at_source:
-            return f"{queue} takes its trigger only after {spent}: its task thread is held up ({_load(line, way.queue_vertex)})"
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"{queue} takes its trigger only after {spent}: its task thread is held up ({load})"
         case "queue" if row.persisted_bytes > 0:
-            return f"Even barriers that overtake data wait {spent} for the task thread of {queue} ({_load(line, way.queue_vertex)})"
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Even barriers that overtake data wait {spent} for the task thread of {queue} ({load})"
         case "queue":
-            return f"Barriers wait behind {spent} of queued data in front of {queue} ({_load(line, way.queue_vertex)})"
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Barriers wait behind {spent} of queued data in front of {queue} ({load})"
+        case "timeout":
+            load = _load(line, way.timeout_vertex)
+            return f"Barriers wait {took} in front of '{way.timeout_vertex}' until the alignment timeout lets them overtake ({load})"
         case "alignment":
             load = _load(line, way.alignment_vertex)
+            spent = ms_text(way.alignment_vertex_ms)
             return f"{join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
         case "pre-barrier":
-            return f"Work before the barrier takes {ms_text(way.pre_barrier_ms)} of {duration}, one vertex after the other"
+            return f"Work before the barrier takes {took} of {duration}, one vertex after the other"
         case "sync":
-            return f"The synchronous phase takes {ms_text(way.sync_ms)} of {duration}, on the task threads"
+            return f"The synchronous phase takes {took} of {duration}, on the task threads"
+        case "async queue":
+            return f"Snapshots wait {took} of {duration} for the asynchronous thread of {worker}, at work for older checkpoints"
+        case "async work":
+            return f"Asynchronous work of {worker} takes {took} of {duration}, beside its files: neither storage nor barriers decide"
+        case "upload":
+            return f"Writing {bytes_text(row.checkpointed_bytes)} takes {took} of {duration}: storage decides, not the barriers"
+        case "channel state":
+            return f"Writing in-flight data of {worker} takes {took} of {duration}: storage decides, once barriers are through"
         case _:
-            written = f"Writing {bytes_text(row.checkpointed_bytes)}" if row.checkpointed_bytes else "Asynchronous work"
-            return f"{written} takes {ms_text(way.async_ms)} of {duration}: storage decides, not the barriers"
+            return f"Messages to and from the coordinator take {took} of {duration}"
 
 
 def _instead(fast: Strategy, slow: Strategy) -> str:

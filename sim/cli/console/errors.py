@@ -20,6 +20,7 @@ __all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "prin
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.text.problems.ScenarioError": 3,
+    "sim.explain.runs.FolderError": 3,
     "sim.recordings.source.files.RecordingError": 3,
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,

@@ -36,7 +36,11 @@ class Paths:
 
     def of(self, checkpoint: int) -> CriticalPath:
         """KeyError: there was no such checkpoint."""
-        return critical_path(self.context.stats[checkpoint], self._stories[checkpoint], self.graph, self.files, self._commits)
+        return critical_path(self.context.stats[checkpoint], self.story(checkpoint), self.graph, self.files, self._commits)
+
+    def story(self, checkpoint: int) -> Sequence[Entry]:
+        """The journal's entries about a checkpoint, in order."""
+        return self._stories[checkpoint]
 
     def table(self) -> pd.DataFrame:
         """All checkpoints that are over."""

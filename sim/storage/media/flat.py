@@ -45,7 +45,7 @@ class FlatStorage:
         return self._ns(size_bytes, self.options.bytes_per_second, name)
 
     def close_ns(self, name: Name) -> int:
-        return self.options.close_ns * self._slowness(name) + self.floor_ns
+        return self.options.close_ns * self.slowness(name) + self.floor_ns
 
     def spend(self, cost_ns: int) -> Work[None]:
         """Process: so much time; no turn of its own if it is none."""
@@ -56,9 +56,9 @@ class FlatStorage:
         yield self.attempts.wait(cost_ns)
 
     def _ns(self, size_bytes: int, rate: int | None, name: Name) -> int:
-        return 0 if rate is None else size_bytes * _SECOND * self._slowness(name) // rate
+        return 0 if rate is None else size_bytes * _SECOND * self.slowness(name) // rate
 
-    def _slowness(self, name: Name) -> int:
+    def slowness(self, name: Name) -> int:
         if self.options.slow_probability == 0:
             return 1
         unlucky = draw(stream(self.seed, "slow-file", *name), 0) < self.options.slow_probability * 2**32

@@ -1,61 +1,67 @@
-"""Where a checkpoint's time goes."""
+"""Where a checkpoint's time goes, from the table of critical paths."""
 
-from sim.analysis.strategies.path import path
+import math
 
+from sim.analysis.strategies.path import NOWHERE, PARTS, path
+from sim.metrics.critical_path import Kind
 
-def test_waiting_belongs_to_the_hop_where_it_happens(made, edges):
-    """A start delay contains all hops before: only what is added counts."""
-    run = made().checkpoint().subtask("source", ack=5, start_delay=5).subtask("map", ack=1005, start_delay=1005)
-    way = path(run.subtask("sink", ack=1205, start_delay=1205).tables()["subtasks"], edges)
-
-    assert (1205, "map", 1000, False) == (way.queue_ms, way.queue_vertex, way.queue_vertex_ms, way.queue_at_source)
+AFTER = {Kind.FINALISATION, Kind.NOTIFICATION, Kind.COMMIT}
 
 
-def test_alignment_before_is_no_waiting_after(made, edges):
-    """An aligned barrier leaves when the last one has come (FLIP-76)."""
-    run = made().checkpoint().subtask("source", ack=5, start_delay=5).subtask("map", ack=905, start_delay=10, alignment=895)
-    way = path(run.subtask("sink", ack=920, start_delay=920).tables()["subtasks"], edges)
-
-    assert (895, "map") == (way.alignment_ms, way.alignment_vertex)
-    assert 25 == way.queue_ms
+def test_every_part_of_the_table_is_counted_once():
+    """A new kind of wait must say where it belongs; what follows the acknowledgement is in no duration."""
+    assert {kind.value for kind in set(Kind) - AFTER} == set(PARTS)
 
 
-def test_an_unaligned_barrier_does_not_wait_for_the_alignment_before(made, edges):
-    """It leaves with the first barrier: what comes later at the next vertex is waiting there."""
-    run = (
-        made()
-        .checkpoint()
-        .subtask("source", ack=5, start_delay=5, persisted=1)
-        .subtask("map", ack=905, start_delay=10, alignment=895, persisted=1)
-    )
-    way = path(run.subtask("sink", ack=920, start_delay=910, persisted=1).tables()["subtasks"], edges)
+def test_waiting_is_summed_over_hops_and_named_where_most_of_it_is(made):
+    run = made().checkpoint().part("trigger", "", 3).part("behind data", "map", 1000).part("behind data", "sink", 200)
+    way = path(run.tables()["path"])
 
-    assert ("sink", 900) == (way.queue_vertex, way.queue_vertex_ms)
+    assert (1200, "map", 1000, False) == (way.queue_ms, way.queue_vertex, way.queue_vertex_ms, way.queue_at_source)
+    assert 3 == way.messages_ms
 
 
-def test_the_way_leads_through_the_vertex_that_forwards_last(made):
-    """Of two inputs the one whose barrier is late, by its alignment: not the one named first, nor the one whose first barrier is late."""
-    edges = [("source", "quick"), ("source", "slow"), ("quick", "sink"), ("slow", "sink")]
-    run = made().checkpoint().subtask("source", ack=5, start_delay=5).subtask("quick", ack=105, start_delay=100)
-    run.subtask("slow", ack=905, start_delay=10, alignment=895).subtask("sink", ack=1000, start_delay=950, alignment=5)
-    way = path(run.tables()["subtasks"], edges)
+def test_a_wait_that_most_checkpoints_do_not_have_has_no_median(made):
+    """Medians are over all checkpoints, not over those that waited."""
+    run = made()
+    for ms in (0, 0, 900):
+        run.checkpoint().part("upload", "sink", 10).part("alignment", "sink", ms)
 
-    assert (900, "slow", 895) == (way.alignment_ms, way.alignment_vertex, way.alignment_vertex_ms)
-    assert (55, "sink", 45) == (way.queue_ms, way.queue_vertex, way.queue_vertex_ms)
+    assert (0, "sink") == (path(run.tables()["path"]).alignment_ms, path(run.tables()["path"]).alignment_vertex)
 
 
-def test_a_source_that_is_late_is_named(made, edges):
+def test_the_timeout_is_not_the_queue(made):
+    """The wait that ends because barriers may overtake is the setting's, not the data's."""
+    way = path(made().checkpoint().part("until the timeout", "sink", 1000).part("behind data", "sink", 1).tables()["path"])
+
+    assert (1000, "sink", 1) == (way.timeout_ms, way.timeout_vertex, way.queue_ms)
+
+
+def test_a_source_that_is_late_is_named(made):
     """Its task thread is what the trigger waits for."""
-    run = made().checkpoint().subtask("source", ack=3000, start_delay=3000)
-    run.subtask("map", ack=3005, start_delay=3002).subtask("sink", ack=3010, start_delay=3005)
-    way = path(run.tables()["subtasks"], edges)
+    way = path(made().checkpoint().part("task thread", "source", 3000).part("behind data", "map", 5).tables()["path"])
 
     assert ("source", 3000, True) == (way.queue_vertex, way.queue_vertex_ms, way.queue_at_source)
 
 
-def test_the_last_to_acknowledge_gives_the_phases(made, edges):
-    """Storage of others hides behind it."""
-    run = made().checkpoint().subtask("source", ack=80, asynchronous=75).subtask("sink", ack=100, start_delay=20, sync=30, asynchronous=50)
-    way = path(run.tables()["subtasks"], edges)
+def test_work_and_files_are_told_apart(made):
+    """Both are asynchronous; only one is storage's."""
+    run = made().checkpoint().part("async queue", "sink", 5).part("async work", "sink", 70).part("upload", "sink", 30)
+    way = path(run.part("channel state", "sink", 2).tables()["path"])
 
-    assert (30, 50) == (way.sync_ms, way.async_ms)
+    assert (107, 5, 70, 30, 2, "sink") == (
+        way.async_ms, way.async_queue_ms, way.async_work_ms, way.upload_ms, way.channel_state_ms, way.async_vertex,
+    )  # fmt: skip
+
+
+def test_what_follows_the_acknowledgement_does_not_count(made):
+    run = made().checkpoint().part("sync", "sink", 10).part("finalisation", "", 500, acknowledged=True)
+
+    assert (10, 0) == (path(run.tables()["path"]).sync_ms, path(run.tables()["path"]).messages_ms)
+
+
+def test_without_completed_checkpoints_nothing_is_measured(made):
+    way = path(made().tables()["path"])
+
+    assert math.isnan(way.queue_ms)
+    assert repr(NOWHERE) == repr(way)

@@ -43,8 +43,8 @@ def test_storage_decides(made, edges):
     """Equal within noise, and most of it is the asynchronous phase."""
 
     def stored(duration):
-        run = made().checkpoint(0, duration, size=4e9).subtask("source", ack=10, start_delay=5)
-        return run.subtask("sink", ack=duration, start_delay=50, asynchronous=duration - 60).load(busy=(0.1, 0.2, 0.3))
+        run = made().checkpoint(0, duration, size=4e9)
+        return run.part("behind data", "sink", 50).part("upload", "sink", duration - 60).load(busy=(0.1, 0.2, 0.3))
 
     text = verdict([line("aligned", stored(12_500), edges), line("unaligned", stored(12_300), edges)])
 
@@ -53,8 +53,8 @@ def test_storage_decides(made, edges):
 
 def test_a_skewed_input_decides(made, saturated, edges):
     """Alignment, not start delay: the vertex that waits is named."""
-    run = made().checkpoint(0, 4300).subtask("source", ack=5, start_delay=5).subtask("map", ack=4250, start_delay=20, alignment=4200)
-    run.subtask("sink", ack=4300, start_delay=4240).load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0))
+    run = made().checkpoint(0, 4300).part("behind data", "map", 20).part("alignment", "map", 4200).part("behind data", "sink", 40)
+    run.load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0))
 
     text = verdict([line("aligned", run, edges), line("unaligned", saturated(70, 0, persisted=5), edges)])
 
@@ -66,6 +66,46 @@ def test_even_unaligned_barriers_can_wait(saturated, edges):
     text = verdict([line("unaligned", saturated(2100, 2000, persisted=9), edges)])
 
     assert text.startswith("Even barriers that overtake data wait 2 s for the task thread of 'sink'")
+
+
+def waiting_for(made, edges, part, *, duration=1600, share=0.9, times=1, before=None):
+    """The verdict about checkpoints that spend most of their time on a part."""
+    run = made()
+    for ms in [before] * 9 if before else []:
+        run.checkpoint(0, ms).part("upload", "sink", ms)
+    for _ in range(times):
+        run.checkpoint(0, duration).part("trigger", "", 3).part(part, "sink", duration * share)
+    return verdict([line("it", run.load(busy=(0.1, 0.2, 0.3)), edges)])
+
+
+def test_the_alignment_timeout_is_named_as_such(made, edges):
+    """The task thread is free: the barrier may not overtake before."""
+    text = waiting_for(made, edges, "until the timeout", duration=1055)
+
+    assert text.startswith("Barriers wait 950 ms in front of 'sink' until the alignment timeout lets them overtake")
+
+
+def test_storage_does_not_decide_about_an_operators_own_work(made, edges):
+    text = waiting_for(made, edges, "async work")
+
+    assert text.startswith("Asynchronous work of 'sink' takes 1.4 s of 1.6 s, beside its files: neither storage nor barriers decide")
+
+
+def test_each_other_wait_has_words_of_its_own(made, edges):
+    assert waiting_for(made, edges, "async queue").startswith(
+        "Snapshots wait 1.4 s of 1.6 s for the asynchronous thread of 'sink', at work for older checkpoints"
+    )
+    assert waiting_for(made, edges, "channel state").startswith("Writing in-flight data of 'sink' takes 1.4 s of 1.6 s")
+    assert waiting_for(made, edges, "file before barrier").startswith("Work before the barrier takes 1.4 s of 1.6 s")
+    assert waiting_for(made, edges, "sync").startswith("The synchronous phase takes 1.4 s of 1.6 s")
+    assert waiting_for(made, edges, "acknowledgement").startswith("Messages to and from the coordinator take 1.4 s of 1.6 s")
+
+
+def test_a_quick_median_does_not_hide_a_slow_tail(made, edges):
+    """Nothing holds most barriers up; what holds up the others is said."""
+    text = waiting_for(made, edges, "async work", before=60)
+
+    assert text.startswith("Checkpoints take 60 ms, the slowest hundredth 1.5 s: asynchronous work of 'sink' takes 1.4 s")
 
 
 CIRCLE = "'sink' reads no more from 'map' until the barrier of 'source' comes, and 'source' cannot send it"
@@ -153,8 +193,7 @@ def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
 def test_tails_count(saturated, edges):
     """Equal medians hide the checkpoints people are called for at night; the cause is that of the slow ones."""
     late = saturated(300, 10, times=9)
-    late.checkpoint(9000, 6300).subtask("source", ack=5, start_delay=5).subtask("map", ack=20, start_delay=15)
-    late.subtask("sink", ack=6300, start_delay=6200)
+    late.checkpoint(9000, 6300).part("behind data", "map", 15).part("behind data", "sink", 6200)
 
     text = verdict([line("aligned", late, edges), line("unaligned", saturated(310, 5, persisted=7, times=10), edges)])
 

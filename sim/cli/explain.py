@@ -1,0 +1,92 @@
+"""``ckptsim explain``: where the time of one checkpoint went, in sentences and as a waterfall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
+from sim.cli.console.progress import bar
+from sim.cli.console.terminal import put
+from sim.cli.options import Engine, EngineOption, SetOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sim.explain.close_up import CloseUp
+    from sim.explain.runs import Runs
+    from sim.model.scenario import Scenario
+    from sim.runtime.run.world import World
+
+__all__ = ["StrategyOption", "explain_checkpoints", "selected", "watched"]
+
+StrategyOption = Annotated[
+    str | None, typer.Option(metavar="LABEL", help="Only this strategy, as the table of run names it.", show_default=False)
+]
+
+
+def explain_checkpoints(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of results, or a scenario file.", show_default=False)],
+    checkpoint: Annotated[
+        int | None, typer.Option(min=1, help="Its id. (Default: the median and the slowest.)", show_default=False)
+    ] = None,
+    strategy: StrategyOption = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Simulate what each part would save.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON list instead of text; times in ns.")] = False,
+    overrides: SetOption = None,
+    engine: EngineOption = Engine.COMPILED,
+) -> None:
+    """Explain one checkpoint: what it waited for, where, and why."""
+    with speaking(), stoppable("nothing is kept"):
+        from sim.explain.choice import NoCheckpointError, accounts, verified
+        from sim.explain.record import record
+        from sim.explain.runs import runs_of
+        from sim.explain.text import text
+
+        chosen = selected(runs_of(run, overrides or ()), strategy)
+        records: list[dict[str, Any]] = []
+        for name, scenario in chosen.items():
+            close_up = watched(name, scenario, engine)
+            try:
+                found = accounts(name, close_up, checkpoint)
+            except NoCheckpointError as error:
+                if len(chosen) == 1:
+                    raise UserError(f"{run}: {error}", Code.USAGE) from None
+                print_message(f"{name}: {error}")
+                continue
+            for account in found:
+                simulated = verified(account, engine.value) if verify else {}
+                records.append(record(account, simulated))
+                if not as_json:
+                    put(("" if len(records) == 1 else "\n") + text(account, simulated))
+        if as_json:
+            print(json.dumps(records))
+
+
+def selected(runs: Runs, strategy: str | None) -> dict[str, Scenario]:
+    """The strategies that take checkpoints, or the one that is asked for."""
+    if runs.is_changed:
+        print_message("warning: the results are of another version of ckptsim: what is shown is of this one")
+    taking = {
+        name: scenario for name, scenario in runs.scenarios.items() if scenario.checkpoint.interval_ns is not None or scenario.actions
+    }
+    if not taking:
+        raise UserError(f"{runs.name}: no strategy takes checkpoints", Code.USAGE)
+    if strategy is None:
+        return taking
+    if strategy not in taking:
+        raise UserError(f"--strategy: no '{strategy}': there are {', '.join(taking)}", Code.USAGE)
+    return {strategy: taking[strategy]}
+
+
+def watched(name: str, scenario: Scenario, engine: Engine, attach: Callable[[World], None] = lambda _: None) -> CloseUp:
+    """The run again, with a bar; `attach` is called with each job instance."""
+    from sim.cells.cell import warm
+    from sim.explain.close_up import look
+
+    warm(engine.value)
+    with bar(name, scenario.run.duration_ns, 1) as watch:
+        return look(scenario, engine=engine.value, progress=lambda now_ns: watch(0, now_ns), attach=attach)

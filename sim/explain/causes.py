@@ -1,0 +1,204 @@
+"""Part of a critical path -> where it is spent and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sim.analysis.number_texts import bytes_text
+from sim.explain.slow_files import Slow, slow_file
+from sim.foreign import one_line
+from sim.metrics.critical_path import Kind, Part
+from sim.metrics.journal import Happening
+from sim.plane.seam.positions import channels_out
+from sim.storage.ledger import FileId
+from sim.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.explain.close_up import Instance
+    from sim.metrics.stats import CheckpointStats
+    from sim.storage.ledger import StoredFile
+
+__all__ = ["Causes"]
+
+_FILES = (Kind.UPLOAD, Kind.FLUSH)
+_SECOND = 1_000_000_000
+
+
+class Causes:
+    """What is known about one checkpoint of one job instance."""
+
+    def __init__(self, instance: Instance, checkpoint: int) -> None:
+        self.instance = instance
+        self.context = instance.context
+        self.checkpoint = checkpoint
+
+    def place(self, part: Part) -> str:
+        """A subtask, the way from one subtask to another, or the coordinator."""
+        if part.channel >= 0:
+            return f"{self._task(part.task)} < {self._task(self.context.layout.writer[part.channel])}"
+        return "coordinator" if part.task < 0 else self._task(part.task)
+
+    def slow(self, parts: Sequence[Part]) -> Slow | None:
+        """The slowest place that the files of these parts had to pass."""
+        found = [slow_file(self.context, file) for file in self._files(parts)]
+        return max((slow for slow in found if slow is not None), key=lambda slow: slow.factor, default=None)
+
+    def text(self, parts: Sequence[Part]) -> str:
+        """Why so long: a clause without a full stop."""
+        part, options = parts[0], self.context.scenario.checkpoint
+        vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        match part.kind:
+            case Kind.TRIGGER:
+                return "the coordinator prepares the checkpoint, and its calls travel"
+            case Kind.TASK_THREAD:
+                return "the task thread was inside a record, back-pressured or at other work before it took the call"
+            case Kind.QUEUE:
+                return self._queue(part)
+            case Kind.TIMEOUT:
+                allowed = options.barriers.timeout_ns or 0
+                return (
+                    f"{self._ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
+                )
+            case Kind.ALIGNMENT:
+                return self._alignment(part)
+            case Kind.END_OF_INPUT:
+                return "an input of the task ends instead of sending a barrier, and its end was awaited"
+            case Kind.FLUSH:
+                return f"the operator writes before it forwards the barrier, on the task thread: {self._written(parts)}"
+            case Kind.PRE_BARRIER:
+                return "prepareSnapshotPreBarrier: work of the operator on the task thread, before the barrier goes on"
+            case Kind.SYNC:
+                return "the synchronous part of the snapshot, on the task thread"
+            case Kind.ASYNC_QUEUE:
+                return "the one asynchronous thread of the task was still at work for an older checkpoint"
+            case Kind.ASYNC_WORK:
+                return self._async_work(part)
+            case Kind.UPLOAD:
+                return self._written(parts)
+            case Kind.OUTPUT:
+                return "its own barriers had not left its output queues, and what they overtake belongs to the checkpoint"
+            case Kind.CHANNEL_STATE:
+                return self._channel_state(part)
+            case Kind.ACKNOWLEDGEMENT:
+                return "the acknowledgement travels to the coordinator and takes its turn there"
+            case Kind.FINALISATION:
+                return "the coordinator writes _metadata and completes the checkpoint"
+            case Kind.NOTIFICATION:
+                return "the notification travels, and waits for the thread of the committer"
+            case Kind.COMMIT:
+                commit = None if vertex is None else vertex.commit
+                return f"the commit makes the output visible{'' if commit is None or not commit.time_ns else ', on the task thread'}"
+
+    # ------------------------------------------------------------------------------------------ channels
+
+    def _ahead(self, part: Part) -> str:
+        channels = [part.channel] if part.channel >= 0 else list(self._outputs(part.task))
+        queued = [row for channel in channels if (row := self.instance.before_barrier(self.checkpoint, channel)) is not None]
+        total = sum(row.total for row in queued)
+        if not total:
+            return "no data lay before it"
+        sender, reader = sum(row.at_writer for row in queued), sum(row.at_reader for row in queued)
+        return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet, {bytes_text(reader)} received or on the way)"
+
+    def _queue(self, part: Part) -> str:
+        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        if row is None or not row.total:
+            return f"nothing lay before it: the thread of {self._task(part.task)} had to be free"
+        if self._overtook(part):
+            return f"it overtook data, and waited for the thread of {self._task(part.task)}"
+        if self._is_open(part):
+            return f"{self._ahead(part)}, and was not drained when the checkpoint was given up"
+        return f"{self._ahead(part)}, drained at {bytes_text(row.total * _SECOND / part.duration_ns)}/s"
+
+    def _alignment(self, part: Part) -> str:
+        story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]
+        arrivals = [entry for entry in story if entry.happening is Happening.BARRIER_ARRIVED]
+        text = ""
+        if arrivals and arrivals[0].number != part.channel:
+            text = (
+                f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
+            )
+        if self._overtook(part):
+            return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}"
+        sent_ns = self._time(Happening.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
+        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        if sent_ns is not None and sent_ns > part.begin_ns:
+            text += "its writer sent it later; "
+        if row is None or not row.total:
+            return f"{text}nothing lay before it any more"
+        return f"{text}{self._ahead(part)} when it set out"
+
+    def _overtook(self, part: Part) -> bool:
+        """Whether the barrier was allowed to overtake when this part began."""
+        kind = self.context.scenario.checkpoint.barriers.record
+        if kind.overtakes and not kind.has_deadline:
+            return True
+        writer = self.context.layout.writer[part.channel]
+        times = self._time(Happening.OUTPUT_CONVERTED, writer), self._time(Happening.INPUT_PRIORITISED, part.task)
+        return any(time_ns is not None and time_ns <= part.begin_ns for time_ns in times)
+
+    # ------------------------------------------------------------------------------------------ files
+
+    def _written(self, parts: Sequence[Part]) -> str:
+        files, spent_ns = self._files(parts), sum(part.duration_ns for part in parts)
+        longest = max(files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
+        size = sum(file.size_bytes for file in files)
+        name = one_line("/".join(map(str, longest.name)), 60)
+        what = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, the longest {name}"
+        if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
+            text = f"{what} was not durable when the checkpoint was given up"
+        else:
+            text = f"{what}, {bytes_text(size)} at {bytes_text(size * _SECOND / spent_ns)}/s"
+        slow = self.slow(parts)
+        return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
+
+    def _async_work(self, part: Part) -> str:
+        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        own_ns = vertex.snapshot.async_ns
+        if own_ns and part.duration_ns <= own_ns:
+            return "the operator's own work in the asynchronous part"
+        if vertex.state is not None and vertex.state.changelog is not None:
+            return "the task waits for files of the changelog"
+        form = self._stats.savepoint_format
+        return f"state is serialised for the {form} savepoint" if form else "work of the asynchronous part, beside its files"
+
+    def _channel_state(self, part: Part) -> str:
+        group = self.instance.path_finder().graph.groups
+        members = [self._task(task) for task, number in enumerate(group) if number == group[part.task]]
+        rows = [
+            self._stats.subtasks[task] for task, number in enumerate(group) if number == group[part.task] and task in self._stats.subtasks
+        ]
+        size = bytes_text(sum(row.persisted_bytes for row in rows))
+        if len(members) == 1:
+            return f"{size} of in-flight data are written to the file of channel state"
+        return (
+            f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
+        )
+
+    def _files(self, parts: Sequence[Part]) -> list[StoredFile]:
+        return [self.context.storage.files[FileId(part.file)] for part in parts if part.file >= 0]
+
+    # ------------------------------------------------------------------------------------------ the checkpoint
+
+    @property
+    def _stats(self) -> CheckpointStats:
+        return self.context.stats[self.checkpoint]
+
+    @property
+    def _end_ns(self) -> int:
+        return max(self._stats.latest_ack_ns, self._stats.failed_ns)
+
+    def _is_open(self, part: Part) -> bool:
+        return self._stats.status == "FAILED" and part.end_ns == self._stats.failed_ns
+
+    def _time(self, happening: Happening, task: int) -> int | None:
+        story = self.instance.path_finder().story(self.checkpoint)
+        return next((entry.time_ns for entry in story if entry.happening is happening and entry.task == task), None)
+
+    def _outputs(self, task: int) -> Sequence[int]:
+        return channels_out(self.context.layout, task)
+
+    def _task(self, task: int) -> str:
+        vertex, index = self.context.names[task]
+        return f"{one_line(vertex, 24)}[{index}]"

@@ -1,0 +1,96 @@
+"""A run again, and what its tables leave out: what lay in the channels when a barrier set out, and every file of storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.plane.seam.positions import channels_out
+from sim.runtime.observe.paths import Paths
+from sim.runtime.run.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+    from sim.runtime.contents import TaskSnapshot
+    from sim.runtime.context import Context
+    from sim.runtime.run.result import Result
+    from sim.runtime.run.world import World
+
+__all__ = ["CloseUp", "Instance", "Queued", "look"]
+
+
+class Queued(NamedTuple):
+    """What lay in a channel before a barrier [bytes]."""
+
+    at_writer: int
+    at_reader: int  # received, or on the way
+
+    @property
+    def total(self) -> int:
+        return self.at_writer + self.at_reader
+
+
+@dataclass(slots=True)
+class Instance:
+    """A job instance of the run."""
+
+    context: Context
+    queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
+    paths: Paths | None = None
+
+    def path_finder(self) -> Paths:
+        if self.paths is None:
+            self.paths = Paths(self.context)
+        return self.paths
+
+    def before_barrier(self, checkpoint: int, channel: int) -> Queued | None:
+        """What lay in the channel when the barrier set out; None: none did."""
+        writer = self.context.layout.writer[channel]
+        rows = self.queued.get((checkpoint, writer))
+        if rows is None:
+            return None
+        at_writer, at_reader = rows[channels_out(self.context.layout, writer).index(channel)].tolist()
+        return Queued(at_writer, at_reader)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseUp:
+    result: Result
+    instances: tuple[Instance, ...]
+
+
+def look(
+    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None,
+    attach: Callable[[World], None] = lambda _: None,
+) -> CloseUp:  # fmt: skip
+    """Simulate again: the same run, since nothing that is watched changes anything.  `attach`: whoever else wants to look."""
+    instances: list[Instance] = []
+
+    def watch(world: World) -> None:
+        instance = Instance(world.context)
+        instances.append(instance)
+        heard = world.contents.on_cut
+
+        def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
+            heard(checkpoint, task, part)
+            mine = channels_out(world.layout, task)
+            if mine:
+                rows = world.plane.channels()[mine]
+                instance.queued[checkpoint, task] = _two_columns(rows)
+
+        world.contents.on_cut = cut
+        attach(world)
+
+    result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
+    return CloseUp(result, tuple(instances))
+
+
+def _two_columns(rows: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.stack([rows["written"] - rows["sent"], rows["sent"] - rows["taken"]], axis=1)

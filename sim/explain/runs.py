@@ -1,0 +1,88 @@
+"""What a user names, a scenario file or a folder of results -> scenarios to run again, by the labels of their strategies.
+
+A folder is run again from the scenario that was copied into it; what was run is compared with its manifest before anything is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.cells.plan import cells
+from sim.comparison.comparison import label
+from sim.comparison.run_folder import RUNS, SUMMARY
+from sim.foreign import Readable, one_line
+from sim.model.scenario import Scenario
+from sim.runtime.run.manifest import manifest
+from sim.scenario import load
+from sim.scenario.study import loads
+
+__all__ = ["FolderError", "Runs", "runs_of"]
+
+
+class FolderError(Readable, ValueError):
+    """A folder that holds no results, or results that cannot be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    name: str
+    question: str
+    scenarios: dict[str, Scenario]  # by label: the first replication
+    is_changed: bool = False  # the code is not that of the folder any more
+
+
+def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
+    """Raises FolderError, ScenarioError."""
+    if not place.is_dir():
+        study = load(place, overrides)
+        return Runs(study.name, study.question, _first_of(study.scenarios))
+    if overrides:
+        raise FolderError(f"{place}: a folder is run again as it was: give the scenario file to change a value")
+    single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
+    folder = place.parent if single else place
+    summary = _json(folder / SUMMARY)
+    text, source = _text(folder / "scenario.yaml"), Path(str(summary.get("source", folder / "scenario.yaml")))
+    overridden = [str(line) for line in summary.get("overrides", ())]
+    study = loads(text, source.stem, overrides=overridden, folder=source.parent if source.parent.is_dir() else folder)
+    manifests = [_json(folder / name / "manifest.json") for name in ([place.name] if single else summary.get(RUNS, ()))]
+    kept = [json.dumps(row.get("scenario"), sort_keys=True) for row in manifests]
+    scenarios = _first_of(study.scenarios)
+    again = {name: scenario for name, scenario in scenarios.items() if _plain(scenario) in kept}
+    if not again:
+        raise FolderError(f"{place}: its scenario, or a trace that it reads, is not what was run: run it again with 'ckptsim run'")
+    version = manifest(next(iter(again.values())))["code_version"]
+    return Runs(study.name, study.question, again, any(row.get("code_version") != version for row in manifests))
+
+
+def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
+    found: dict[str, Scenario] = {}
+    for cell in cells(scenarios):
+        found.setdefault(label(cell.scenario), cell.scenario)
+    return found
+
+
+def _plain(scenario: Scenario) -> str:
+    return json.dumps(manifest(scenario)["scenario"], sort_keys=True)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise FolderError(f"{path.parent}: is no folder of results: it has no readable {path.name}") from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_text(path))
+    except ValueError as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(f"{path}: is not what 'ckptsim run' wrote: {one_line(error)}") from None
+    if not isinstance(value, dict):
+        raise FolderError(f"{path}: is not what 'ckptsim run' wrote")
+    return value

@@ -1,0 +1,53 @@
+"""Why a file took long: a slow node of a distributed file system, or a slow stream of flat storage."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.storage.media.dfs import DistributedFileSystem
+from sim.storage.media.flat import FlatStorage
+from sim.storage.media.slow_nodes import slowness
+
+if TYPE_CHECKING:
+    from sim.runtime.context import Context
+    from sim.storage.ledger import StoredFile
+
+__all__ = ["Slow", "slow_file"]
+
+_MOST_BLOCKS = 1000
+
+
+class Slow(NamedTuple):
+    factor: Fraction  # what the bandwidth is divided by
+    place: str  # in words: which node, or the stream itself
+
+
+def slow_file(context: Context, file: StoredFile) -> Slow | None:
+    """The slowest place that the bytes of a file had to pass; None: nothing was slower than it should be."""
+    if file.disk:
+        return None
+    medium = context.storage.medium
+    physical = file if file.inside is None else context.storage.files[file.inside]
+    if isinstance(medium, FlatStorage):
+        factor = medium.slowness(physical.name)
+        return Slow(Fraction(factor), "the stream was a slow one") if factor > 1 else None
+    if isinstance(medium, DistributedFileSystem) and medium.options.slow is not None:
+        return _slow_node(medium, physical)
+    return None
+
+
+def _slow_node(dfs: DistributedFileSystem, file: StoredFile) -> Slow | None:
+    if dfs.options.slow is None:
+        return None
+    blocks = min(_MOST_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
+    nodes = {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
+    end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
+    moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
+    slowest: Slow | None = None
+    for node in sorted(nodes):
+        history = slowness(dfs.options.slow, dfs.seed, node)
+        factor = max(history.at(moment)[0] for moment in moments)
+        if factor > 1 and (slowest is None or factor > slowest.factor):
+            slowest = Slow(factor, f"node {node} was slow")
+    return slowest

@@ -1,0 +1,118 @@
+"""What a checkpoint would take without a part of its path: a bound from the path, and the scenario that shows it when simulated.
+
+Without a part the path is shorter by it, but another one may be the longest then: a part saves at most what it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sim.metrics.critical_path import Kind, Part
+from sim.model.catalogs.barriers import Barriers
+from sim.model.scenario import Scenario
+from sim.model.storage import Storage
+
+if TYPE_CHECKING:
+    from sim.explain.slow_files import Slow
+    from sim.model.job import Vertex
+    from sim.runtime.context import Context
+
+__all__ = ["WhatIf", "what_if"]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    change: str  # what would be different: "without ..." or "with ..."
+    saved_ns: int  # at most
+    scenario: Scenario | None  # the same run with the change; None: no setting says that
+
+
+def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Context) -> WhatIf | None:
+    """The change that would spare the part; None: none would."""
+    scenario, spent_ns = context.scenario, sum(part.duration_ns for part in parts)
+    if slow is not None:
+        saved_ns = int(spent_ns * (1 - 1 / slow.factor))
+        return WhatIf(f"without the slow {'node' if 'node' in slow.place else 'stream'}", saved_ns, _healthy(scenario))
+    rule = _RULES.get(kind)
+    if rule is None:
+        return None
+    change, changed = rule
+    vertex = context.scenario.job.vertices[context.layout.vertex[parts[0].task]] if parts[0].task >= 0 else None
+    return WhatIf(change, spent_ns, changed(scenario, vertex))
+
+
+_Change = Callable[[Scenario, "Vertex | None"], Scenario | None]
+
+
+def _unaligned(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    if scenario.checkpoint.barriers.kind == "unaligned":
+        return None
+    return replace(scenario, checkpoint=replace(scenario.checkpoint, barriers=Barriers("unaligned"), max_concurrent=1))
+
+
+def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    return (
+        None
+        if scenario.checkpoint.operator_io == "async"
+        else replace(scenario, checkpoint=replace(scenario.checkpoint, operator_io="async"))
+    )
+
+
+def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+    """No snapshot work of the vertex, in any phase."""
+    if vertex is None:
+        return None
+    own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
+    state = None if vertex.state is None else replace(vertex.state, sync_ns=0)
+    return _with_vertex(scenario, replace(vertex, snapshot=own, state=state))
+
+
+def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+    if vertex is None:
+        return None
+    writer = scenario.job.vertex(vertex.committer_of) if vertex.committer_of else vertex
+    return None if writer.commit is None else _with_vertex(scenario, replace(writer, commit=replace(writer.commit, time_ns=0)))
+
+
+def _with_vertex(scenario: Scenario, changed: Vertex) -> Scenario:
+    vertices = tuple(changed if vertex.name == changed.name else vertex for vertex in scenario.job.vertices)
+    return replace(scenario, job=replace(scenario.job, vertices=vertices))
+
+
+def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    storage = Storage(metadata_ns=scenario.storage.metadata_ns, inline_threshold_bytes=scenario.storage.inline_threshold_bytes)
+    return replace(scenario, storage=storage, overheads=replace(scenario.overheads, file_ns=0))
+
+
+def _healthy(scenario: Scenario) -> Scenario | None:
+    storage = scenario.storage
+    dfs = None if storage.dfs is None else replace(storage.dfs, slow=None)
+    return replace(scenario, storage=replace(storage, slow_probability=0.0, slow_factor=1, dfs=dfs))
+
+
+def _instant(field: str) -> _Change:
+    return lambda scenario, _: replace(scenario, overheads=replace(scenario.overheads, **{field: 0}))
+
+
+def _instant_metadata(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    return replace(scenario, storage=replace(scenario.storage, metadata_ns=0), overheads=replace(scenario.overheads, complete_ns=0))
+
+
+_RULES: dict[Kind, tuple[str, _Change]] = {
+    Kind.TRIGGER: ("with a trigger that takes no time", _instant("trigger_ns")),
+    Kind.QUEUE: ("with unaligned barriers", _unaligned),
+    Kind.TIMEOUT: ("with unaligned barriers", _unaligned),
+    Kind.ALIGNMENT: ("with unaligned barriers", _unaligned),
+    Kind.FLUSH: ("with files written in the asynchronous part", _async_operate),
+    Kind.PRE_BARRIER: ("without the work before the barrier", _without_work),
+    Kind.SYNC: ("without the synchronous part", _without_work),
+    Kind.ASYNC_WORK: ("without the asynchronous work", _without_work),
+    Kind.UPLOAD: ("with storage that takes no time", _instant_storage),
+    Kind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),
+    Kind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", _instant("acknowledge_ns")),
+    Kind.FINALISATION: ("with _metadata that takes no time", _instant_metadata),
+    Kind.NOTIFICATION: ("with notifications that take no time", _instant("notify_ns")),
+    Kind.COMMIT: ("with a commit that takes no time", _instant_commit),
+}

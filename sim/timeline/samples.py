@@ -1,0 +1,72 @@
+"""What threads did and what lay in queues, looked at in steps: the data plane says totals, and their differences are a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sim.runtime.run.world import World
+
+__all__ = ["STATES", "Sample", "Samples"]
+
+STATES = ("processing", "idle", "back-pressured")
+"""What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""
+_COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    time_ns: int
+    spent: np.ndarray  # by task and state, since the sample before [ns]
+    input_bytes: np.ndarray  # by vertex: received and not read yet
+    output_bytes: np.ndarray  # by vertex: written and not sent yet
+    in_flight_bytes: int  # in all channels
+
+
+@dataclass(slots=True)
+class Samples:
+    """`attach` is called with each job instance; samples lie between two times [ns]."""
+
+    step_ns: int
+    begin_ns: int
+    end_ns: int
+    by_instance: list[list[Sample]] = field(default_factory=list)
+
+    def attach(self, world: World) -> None:
+        _Looking(self, world)
+
+
+class _Looking:
+    def __init__(self, samples: Samples, world: World) -> None:
+        self.samples = samples
+        self.world = world
+        self._rows: list[Sample] = []
+        samples.by_instance.append(self._rows)
+        self._vertex = np.array(world.layout.vertex)
+        self._before = self._spent()
+        now = world.env.now
+        self._arm(max(0, samples.begin_ns - now) or samples.step_ns)
+
+    def _arm(self, delay_ns: int) -> None:
+        self.world.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
+
+    def _look(self) -> None:
+        now, spent = self.world.env.now, self._spent()
+        if now > self.samples.end_ns:
+            return
+        channels = self.world.plane.channels()
+        count = len(self.world.spec.vertices)
+        reader, writer = self._vertex[np.array(self.world.layout.reader)], self._vertex[np.array(self.world.layout.writer)]
+        received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
+        unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
+        in_flight = int((channels["written"] - channels["taken"]).sum())
+        self._rows.append(Sample(now, spent - self._before, received, unsent, in_flight))
+        self._before = spent
+        self._arm(self.samples.step_ns)
+
+    def _spent(self) -> np.ndarray:
+        rows = self.world.plane.tasks()
+        return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)

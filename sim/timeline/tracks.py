@@ -1,0 +1,133 @@
+"""A watched run -> the events of its timeline: subtasks, asynchronous threads, storage nodes, the coordinator, barriers as arrows.
+
+A window and a limit keep the file small enough for every viewer; what they leave out is counted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sim.timeline.events import Event, Slice, counter, flow, lanes, named, slice_event
+from sim.timeline.samples import Sample
+from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
+
+if TYPE_CHECKING:
+    from sim.explain.close_up import Instance
+    from sim.runtime.context import Context
+
+__all__ = ["Timeline", "timeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    events: list[Event]
+    begin_ns: int
+    end_ns: int
+    left_out: int  # events behind `end_ns`, cut off by the limit
+
+
+@dataclass(slots=True)
+class _Page:
+    """Events as they come, in the window."""
+
+    begin_ns: int
+    end_ns: int
+    events: list[Event] = field(default_factory=list)
+    names: list[Event] = field(default_factory=list)
+    processes: int = 0
+    flows: int = 0
+
+    def process(self, name: str, tracks: Iterable[tuple[str, Iterable[Slice]]]) -> tuple[int, dict[tuple[str, int], int]]:
+        """A process and its tracks, each in as many lanes as it needs; returns its number and the track of (slice, begin)."""
+        self.processes += 1
+        titles: dict[int, str] = {}
+        where: dict[tuple[str, int], int] = {}
+        for title, slices in tracks:
+            for lane in lanes(filter(None, map(self._clipped, slices))) or [[]]:
+                titles[len(titles) + 1] = title
+                self.events += [slice_event(self.processes, len(titles), row) for row in lane]
+                where |= {(row.name, row.begin_ns): len(titles) for row in lane}
+        self.names += named(self.processes, name, titles)
+        return self.processes, where
+
+    def arrow(self, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
+        self.flows += 1
+        self.events += flow(self.flows, name, start, end)
+
+    def inside(self, time_ns: int) -> bool:
+        return self.begin_ns <= time_ns <= self.end_ns
+
+    def _clipped(self, row: Slice) -> Slice | None:
+        begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
+        return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
+
+
+def timeline(
+    instances: Sequence[Instance], samples: Sequence[Sequence[Sample]], step_ns: int, begin_ns: int, end_ns: int, limit: int
+) -> Timeline:
+    """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
+    page = _Page(begin_ns, end_ns)
+    for number, (instance, looked) in enumerate(zip(instances, samples, strict=True)):
+        _draw(page, instance.context, looked, step_ns, f"job {number}: " if len(instances) > 1 else "")
+    events = sorted(page.events, key=lambda event: event["ts"])
+    if len(events) <= limit:
+        return Timeline([*page.names, *events], begin_ns, end_ns, 0)
+    end_ns = int(events[limit]["ts"] * 1e3)
+    kept = bisect_right(events, end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
+    return Timeline([*page.names, *_whole_arrows(events[:kept])], begin_ns, end_ns, len(events) - kept)
+
+
+def _whole_arrows(events: list[Event]) -> list[Event]:
+    """An arrow needs both ends."""
+    ended = {event["id"] for event in events if event["ph"] == "f"}
+    return [event for event in events if event["ph"] != "s" or event["id"] in ended]
+
+
+def _draw(page: _Page, context: Context, samples: Sequence[Sample], step_ns: int, prefix: str) -> None:
+    found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
+    page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
+    _draw_vertices(page, context, samples, step_ns, prefix, found)
+    work = asynchronous(context, found)
+    page.process(f"{prefix}asynchronous threads", [(names[task], work[task]) for task in sorted(work)])
+    places = files(context)
+    page.process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_in_order)])
+
+
+def _draw_vertices(page: _Page, context: Context, samples: Sequence[Sample], step_ns: int, prefix: str, found: Stories) -> None:
+    phases, (moments, ways) = snapshots(found), barriers(context, found)
+    where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
+    for v, vertex in enumerate(context.scenario.job.vertices):
+        tasks = [task for task, number in enumerate(context.layout.vertex) if number == v]
+        tracks: list[tuple[str, Iterable[Slice]]] = []
+        for task in tasks:
+            name = f"{vertex.name}[{context.layout.subtask[task]}]"
+            tracks.append((f"{name} thread", threads(samples, task, step_ns)))
+            tracks.append((f"{name} snapshots", phases.get(task, [])))
+            tracks.append((f"{name} barriers", moments.get(task, [])))
+        process, slices = page.process(f"{prefix}{vertex.name}", tracks)
+        where |= dict.fromkeys(tasks, (process, slices))
+        for sample in samples:
+            if page.inside(sample.time_ns):
+                queues = {"input": int(sample.input_bytes[v]), "output": int(sample.output_bytes[v])}
+                page.events.append(counter(process, f"queues of {vertex.name} [bytes]", sample.time_ns, queues))
+    page.processes += 1
+    page.names += named(page.processes, f"{prefix}all channels", {})
+    page.events += [
+        counter(page.processes, "in flight [bytes]", sample.time_ns, {"bytes": sample.in_flight_bytes})
+        for sample in samples if page.inside(sample.time_ns)
+    ]  # fmt: skip
+    for checkpoint, writer, left_ns, reader, arrived_ns in ways:
+        if page.inside(left_ns) and page.inside(arrived_ns + 1):
+            (start, starts), (end, ends) = where[writer], where[reader]
+            tail, head = starts.get((f"barrier {checkpoint} leaves", left_ns)), ends.get((f"barrier {checkpoint} arrives", arrived_ns))
+            if tail is not None and head is not None:
+                page.arrow(f"barrier {checkpoint}", (start, tail, left_ns), (end, head, arrived_ns))
+
+
+def _in_order(place: str) -> tuple[str, int]:
+    """Node 10 stands behind node 9."""
+    stem, _, number = place.rpartition(" ")
+    return (stem, int(number)) if number.isdigit() else (place, 0)

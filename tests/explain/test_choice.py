@@ -1,0 +1,54 @@
+"""Which checkpoints are explained, and what simulating a change says about the bound."""
+
+import pytest
+
+from sim.explain.choice import NoCheckpointError, accounts, verified
+from sim.explain.close_up import look
+from sim.scenario import loads
+
+TEXT = """
+version: 1
+job:
+  source: {source: {rate: 400/s, record: 1 kB}}
+  sink: {input: {source: hash}, service: 1 ms, state: {size: 4 MB}, snapshot: {sync: 300 ms, probability: 40 %}}
+checkpoint: {interval: 1 s}
+storage: {bandwidth: 100 MB/s}
+run: {duration: 12 s, warmup: 2 s}
+"""
+
+
+@pytest.fixture(scope="module")
+def run():
+    return look(loads(TEXT).scenarios[0])
+
+
+def test_the_median_and_the_slowest_come_first(run):
+    table = run.result.checkpoints
+    counted = table[(table["status"] == "COMPLETED") & (table["trigger_timestamp"] >= 2000)]["end_to_end_duration"]
+    median, slowest = accounts("it", run)
+
+    assert counted.max() * 1e6 == pytest.approx(slowest.path.duration_ns)
+    assert sorted(counted)[(len(counted) - 1) // 2] * 1e6 == pytest.approx(median.path.duration_ns)
+
+
+def test_a_number_nobody_took_is_an_error_that_names_those_there_are(run):
+    with pytest.raises(NoCheckpointError, match="it: no checkpoint 99: they are 1 to "):
+        accounts("it", run, 99)
+
+
+def test_without_checkpoints_there_is_nothing_to_explain():
+    bare = look(loads(TEXT.replace("{interval: 1 s}", "{interval: 1 h}")).scenarios[0])
+
+    with pytest.raises(NoCheckpointError, match="run longer, or set an interval"):
+        accounts("it", bare)
+
+
+def test_a_simulated_change_is_no_shorter_than_its_bound(run):
+    """What the path promises at best, and what the same checkpoint takes with the change."""
+    slowest = accounts("it", run)[-1]
+    bounds = {change.change: slowest.path.duration_ns - change.saved_ns for change in slowest.changes}
+    simulated = verified(slowest)
+
+    assert {"without the synchronous part", "with storage that takes no time"} == set(bounds) == set(simulated)
+    assert all(took_ns is not None and bounds[change] <= took_ns for change, took_ns in simulated.items())
+    assert simulated["without the synchronous part"] < slowest.path.duration_ns / 2

@@ -1,0 +1,142 @@
+"""Twelve checkpoints, each slow for a reason that its scenario plants: that reason is named, and the parts sum to the duration."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from sim.explain.account import Account, account
+from sim.explain.choice import accounts
+from sim.explain.close_up import look
+from sim.scenario import loads
+
+STEADY = """
+  source: {{source: {{rate: 400/s, record: 1 kB}}, parallelism: 2}}
+  sink: {{input: {{source: hash}}, service: 1 ms, parallelism: 2{sink}}}
+"""
+PRESSED = """
+  source: {{source: {{rate: unlimited, record: 1 kB}}, parallelism: 2}}
+  sink: {{input: {{source: hash}}, service: 1 ms, parallelism: 2{sink}}}
+"""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A scenario, and what the account of one of its checkpoints must say."""
+
+    part: str  # the longest
+    place: str
+    cause: str  # part of the sentence
+    scenario: str
+    which: str = "slowest"  # or first, last, or a status
+    share: float = 0.5  # of the duration, at least
+
+
+def scenario(job, checkpoint="interval: 2 s", sink="", extra="", run="duration: 9 s"):
+    return f"version: 1\njob:{job.format(sink=sink)}checkpoint: {{{checkpoint}}}\n{extra}\nrun: {{{run}}}\n"
+
+
+TWELVE = {
+    "aligned, back-pressured": Planted("behind data", "sink[", "lay before it", scenario(PRESSED), share=0.8),
+    "unaligned": Planted(
+        "channel state", "sink[", "in-flight data", scenario(PRESSED, "interval: 2 s, barriers: [unaligned]",
+        extra="storage: {bandwidth: 1 MB/s}"),
+    ),
+    "timeout converted at the output": Planted(
+        "until the timeout", "sink[", "may overtake only 300 ms after the trigger",
+        scenario(PRESSED, "interval: 2 s, barriers: [{aligned-timeout: 300 ms}]"),
+    ),
+    "slow node": Planted(
+        "upload", "sink[", "was slow (bandwidth divided by 20)",
+        scenario(
+            STEADY, sink=", state: {size: 20 MB}",
+            extra="storage: {dfs: {nodes: 4, bandwidth: 100 MB/s, replication: 2, slow: {share: 50 %, factor: 20, lasts: 10 min}}}",
+        ),
+    ),
+    "operators write asynchronously": Planted(
+        "upload", "sink[", "flush/sink/",
+        scenario(
+            STEADY, "interval: 2 s, operator-io: async", sink=", flush: {bytes: 5 MB}", extra="storage: {bandwidth: 5 MB/s}"
+        ),
+    ),
+    "expired": Planted(
+        "behind data", "sink[", "not drained when the checkpoint was given up",
+        scenario(PRESSED, "interval: 2 s, timeout: 200 ms, tolerable-failed: 100"), which="FAILED",
+    ),
+    "savepoint": Planted(
+        "async work", "sink[", "serialised for the canonical savepoint",
+        scenario(
+            STEADY, "interval: 20 s, savepoint-rate: 10 MB/s", sink=", state: {size: 20 MB, backend: rocksdb}",
+            extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 1 GB/s}",
+        ),
+    ),
+    "final": Planted(
+        "sync", "sink[", "on the task thread",
+        scenario(
+            STEADY.replace("rate: 400/s", "rate: 400/s, records: 2k"), "interval: 2 s",
+            sink=", snapshot: {sync: 700 ms}, commit: two-phase", run="duration: 60 s"
+        ),
+        which="last",
+    ),
+    "after a recovery": Planted(
+        "behind data", "sink[", "lay before it", scenario(PRESSED, extra="faults: [{kill: sink, at: 3.5 s}]",
+        run="duration: 14 s"), which="last",
+    ),
+    "a group that shares files of channel state": Planted(
+        "channel state", "", "subtasks share a file",
+        scenario(
+            PRESSED, "interval: 2 s, barriers: [unaligned], subtasks-per-channel-state-file: 4",
+            extra="storage: {bandwidth: 1 MB/s}\ncluster: {slots: 4, placement: spread}"
+        ),
+    ),
+    "files before the barrier": Planted(
+        "file before barrier", "sink[", "on the task thread",
+        scenario(STEADY, sink=", flush: {bytes: 5 MB}", extra="storage: {bandwidth: 5 MB/s}"),
+    ),
+    "RocksDB": Planted(
+        "upload", "sink[", "keyed/sink/",
+        scenario(STEADY, "interval: 2 s, incremental: true", sink=", state: {size: 40 MB, backend: rocksdb}",
+        extra="storage: {bandwidth: 20 MB/s}"),
+        which="first",
+    ),
+    "the operator's asynchronous work": Planted(
+        "async work", "sink[", "the operator's own work in the asynchronous part", scenario(STEADY, sink=", snapshot: {async: 900 ms}"),
+    ),
+    "an older checkpoint has the thread": Planted(
+        "async queue", "sink[", "at work for an older checkpoint",
+        scenario(STEADY, "interval: 1 s, max-concurrent: 4", sink=", snapshot: {async: 1.7 s}"), share=0.4,
+    ),
+}  # fmt: skip
+
+
+def explained(planted: Planted) -> Account:
+    run = look(loads(planted.scenario).scenarios[0])
+    (instance,) = run.instances
+    over = {row.number: row for row in instance.context.stats.values() if row.status != "IN_PROGRESS"}
+    match planted.which:
+        case "slowest":
+            return accounts("it", run)[-1]
+        case "first":
+            number = min(over)
+        case "last":
+            number = max(over)
+        case status:
+            number = max(number for number, row in over.items() if row.status == status)
+    return account("it", 0, instance, number)
+
+
+@pytest.mark.parametrize("kind", TWELVE)
+def test_the_planted_cause_is_named(kind):
+    planted = TWELVE[kind]
+    found = explained(planted)
+    end_ns = found.stats.failed_ns if planted.which == "FAILED" else found.stats.latest_ack_ns
+
+    assert (planted.part, True, True) == (
+        found.longest.name,
+        found.longest.place.startswith(planted.place),
+        planted.cause in found.longest.cause,
+    )
+    assert found.longest.duration_ns >= planted.share * found.path.duration_ns
+    assert end_ns - found.stats.trigger_ns == sum(line.duration_ns for line in found.lines) == found.path.duration_ns
+    assert [found.stats.trigger_ns, *(line.begin_ns + line.duration_ns for line in found.lines)][:-1] == [
+        line.begin_ns for line in found.lines
+    ]

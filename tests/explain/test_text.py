@@ -1,0 +1,52 @@
+"""The waterfall fits 80 columns, and its numbers are those of the record."""
+
+from sim.explain.account import account
+from sim.explain.choice import accounts
+from sim.explain.close_up import look
+from sim.explain.record import record
+from sim.explain.text import WIDTH, sentence, text
+from sim.scenario import loads
+
+HOSTILE = "x" * 70
+
+
+def explained(vertex="sink"):
+    job = f"{{source: {{source: {{rate: unlimited, record: 1 kB}}}}, {vertex}: {{input: {{source: hash}}, service: 2 ms}}}}"
+    run = look(loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\nrun: {{duration: 8 s}}").scenarios[0])
+    return accounts("aligned", run)[-1]
+
+
+def test_every_line_fits():
+    """Whatever names others chose."""
+    found = explained(vertex=HOSTILE)
+
+    assert [] == [line for line in text(found).splitlines() if len(line) > WIDTH]
+
+
+def test_the_sum_is_printed_to_the_nanosecond():
+    found = explained()
+
+    assert f"({sum(line.duration_ns for line in found.lines)} ns)" in text(found)
+    assert found.path.duration_ns == sum(part["duration_ns"] for part in record(found)["parts"])
+
+
+def test_a_bound_is_said_to_be_one():
+    """The path without a part is as long as the rest of it; a simulation may say more."""
+    found = explained()
+    (change,) = found.changes
+    left_ns = found.path.duration_ns - change.saved_ns
+
+    assert "with unaligned barriers" == change.change
+    assert "(a bound from the path)" in text(found)
+    assert "; simulated, 4 ms." in text(found, {change.change: 4_000_000}).replace("\n  ", " ")
+    assert "; simulated, it does not complete." in text(found, {change.change: None}).replace("\n  ", " ")
+    assert {"change": change.change, "duration_at_least_ns": left_ns, "simulated_duration_ns": 7} == record(found, {change.change: 7})[
+        "what_if"
+    ][0]
+
+
+def test_a_checkpoint_under_way_has_no_account_yet():
+    job = "{source: {source: {rate: 10/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 60 s}}}"
+    (instance,) = look(loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]).instances
+
+    assert "Checkpoint 1 (it) was still under way when the run ended." == sentence(account("it", 0, instance, 1))
