@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+import pandas as pd
+
 from sim.model.scenario import Scenario
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
@@ -113,7 +115,7 @@ def _patiently(scenario: Scenario, result: Result, patience: int) -> Outcome:
 def _excused(scenario: Scenario, result: Result, times: int) -> Outcome:
     """`times`: for so many times its duration the world without limits may run."""
     outcome = _judged(scenario, result)
-    if outcome.kind == "endless" and (_hangs(result) or _held_up(scenario, result, times)):
+    if outcome.kind == "endless" and (_hangs(scenario, result) or _held_up(scenario, result, times)):
         return replace(outcome, kind="", fact="")
     return outcome
 
@@ -125,7 +127,7 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
 def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
     free = simulate(_longer(lifted(scenario, result), times))
-    return (_judged(scenario, free).kind == "" or _hangs(free)) and exceeded(scenario, result, free)
+    return (_judged(scenario, free).kind == "" or _hangs(scenario, free)) and exceeded(scenario, result, free)
 
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:
@@ -156,23 +158,34 @@ def _may_fail(scenario: Scenario) -> bool:
     return restart.strategy in ("none", "failure-rate") or restart.attempts is not None
 
 
-def _hangs(result: Result) -> bool:
-    """Its tasks wait for each other, as Flink's do where barriers that overtook meet others that are forced to align."""
+def _hangs(scenario: Scenario, result: Result) -> bool:
+    """Its tasks wait for each other, as Flink's do where barriers that overtook meet others that are forced to align.
+
+    With naive ends they also do so without a checkpoint.  A task that closes declines until its readers have read its last record.
+    A reader still aligns for a checkpoint that was declined: the barrier it needs is that of a task that waits for the next one.
+    """
+    if scenario.checkpoint.finish == "naive" and _pace(result) == "its late checkpoints are FAILED":
+        return {"CHECKPOINT_DECLINED_TASK_CLOSING"} == set(_late(result)["failure_message"])
     unfinished = (result.checkpoints["status"] == "IN_PROGRESS") | (result.checkpoints["failure_message"] == "CHECKPOINT_EXPIRED")
     return any(result.checkpoints.loc[unfinished, "x_standstill"].tail(1))
 
 
 def _pace(result: Result) -> str:
     """How a job spends its time that does not end."""
-    late_ms = result.ended_ns / 2e6
     restarts = len(result.recoveries)
-    late = result.checkpoints[result.checkpoints["trigger_timestamp"] > late_ms] if len(result.checkpoints) else result.checkpoints
+    late = _late(result)
     if restarts > 20 and "COMPLETED" not in set(late["status"]):
         return "restarts again and again"
     if len(late) == 0:
         hangs = (result.checkpoints["status"] == "IN_PROGRESS").any()
         return "a checkpoint hangs" if hangs else "no checkpoint is triggered any more"
     return f"its late checkpoints are {', '.join(sorted(set(late['status'])))}"
+
+
+def _late(result: Result) -> pd.DataFrame:
+    """The checkpoints of its second half."""
+    rows = result.checkpoints
+    return rows[rows["trigger_timestamp"] > result.ended_ns / 2e6] if len(rows) else rows
 
 
 def _crash(error: Exception) -> str:
