@@ -49,7 +49,7 @@ def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *,
     plain = _plain(file, overrides)
     common = {**_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
-    return Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds)
+    return Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest)
 
 
 def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:

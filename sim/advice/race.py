@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from sim.advice.judgement import NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.doubts import ENOUGH, corrected
+from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
-from sim.advice.trials import Bench, Trial
+from sim.advice.trials import LONG, TRIAL, Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
@@ -33,6 +34,8 @@ CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
+CONFIRMED = 3
+"""Settings that are run for long, one after the other, until one keeps its limit."""
 SLACK = 0.8
 """A longer interval is skipped if this part of its expected cost is already too much."""
 
@@ -57,6 +60,10 @@ class Race:
         self.runs: dict[Candidate, int] = {}
         self.protocols: dict[str, Protocol] = {}
         self.trials: Trials = {}
+        self.long_trials: dict[Trial, int] = {}
+        self.longer_ms: dict[tuple[str, str], float] = {}  # 99 % quantiles of long runs
+        self.long_checkpoints: dict[tuple[str, str], int] = {}
+        self._measured: Trials = {}
         self.given_up: list[str] = []  # reasons why intervals were skipped
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
@@ -109,6 +116,7 @@ class Race:
         if self.chosen is None:
             self._extras()
         self._replicate_until_sure()
+        self._confirm()
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Bring these candidates up to so many runs."""
@@ -119,7 +127,20 @@ class Race:
         trials = [(trial, count) for candidate, count in self.runs.items() for trial in self.bench.trials(candidate)]
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
         failing = [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
-        self.trials = measured(self.run(steady, failing), now=self.now.name, unlimited=self.unlimited)
+        self._measured = measured(self.run(steady, failing), now=self.now.name, unlimited=self.unlimited)
+        self._correct()
+
+    def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
+        """The corrected values of these runs alone."""
+        return corrected(measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited), self.bench.backtest, self._today, {})
+
+    def seen(self, name: tuple[str, str]) -> int:
+        """Simulated checkpoints that a setting is judged by."""
+        own = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
+        return own + self.long_checkpoints.get(name, 0)
+
+    def _correct(self) -> None:
+        self.trials = corrected(self._measured, self.bench.backtest, self._today, self.longer_ms)
 
     def _scenario(self, trial: Trial, count: int) -> Scenario:
         scenario = self.bench.scenario(trial)
@@ -172,6 +193,22 @@ class Race:
             if fewest >= self.max_replications or (fewest >= FIRST and (choice.same_setting >= SURE or self.exhausted())):
                 return
             self.replicate(stay, min(max(FIRST, fewest * 2), self.max_replications))
+
+    def _confirm(self) -> None:
+        """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""
+        for _ in range(CONFIRMED):
+            chosen = self.chosen
+            if self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms or self.seen(chosen.name) >= ENOUGH:
+                return
+            trials = list(self.bench.long_trials(self.candidate_of(chosen.name)))
+            self.long_trials |= dict.fromkeys(trials, 1)
+            rows = self.run([self._scenario(trial, 1) for trial in trials], [])
+            rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
+            tails = rows["end_to_end_p99_ms"].where(rows["completed"] >= ENOUGH, rows["end_to_end_max_ms"])
+            complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and tails.notna().all()
+            self.longer_ms[chosen.name] = float(tails.max()) if complete else math.inf
+            self.long_checkpoints[chosen.name] = int(rows["completed"].min()) if len(rows) else 0
+            self._correct()
 
     def _not_worth(self, interval_ns: int) -> str | None:
         """The reason to skip this interval and all longer ones; None: it may pay off.  Recovery and visibility grow with the interval."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
+from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.race import Race, Run
 from sim.advice.requirements import requirements
@@ -52,12 +53,14 @@ def report(
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, exhausted)
     race.run_until_sure()
-    choice, chosen = race.choice(), race.chosen
+    choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
-    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
+    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
     marked = _marked(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
-    parts: list[str | Section | None] = [*texts.verdict(race, choice), texts.comparison_with_today(race)]
+    parts: list[str | Section | None] = [
+        *texts.verdict(race, choice), *remarks(bench.backtest, limits), texts.comparison_with_today(race),
+    ]  # fmt: skip
     if chosen is None and race.settings:
         parts += requirements(race, planned, assumed)
     if configured:
@@ -154,6 +157,8 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
         "advised": None if chosen is None else asdict(chosen),
         "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
+        "doubts": doubts(race.bench.backtest, race.limits),
+        "checkpoints_seen": None if chosen is None else race.seen(chosen.name),
         "limits": asdict(race.limits),
         "mtbf_s": race.mtbf_s,
         "checkpoint_cost_s": cost,

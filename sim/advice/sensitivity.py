@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.judgement import Setting, Trials, choose, judged, measured
+from sim.advice.judgement import Setting, Trials, choose, judged
 from sim.advice.race import Race
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
@@ -115,7 +115,7 @@ def advise_if(
     steady = [scenario for trial, scenario in loaded if trial.kind == UNDISTURBED]
     failing = [scenario for trial, scenario in loaded if trial.kind != UNDISTURBED]
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
-    settings = _judged(race, measured(race.run(steady, failing), now=race.now.name, unlimited=unlimited))
+    settings = _judged(race, race.measured(steady, failing, unlimited=unlimited))
     own = next((setting for setting in settings if setting.name == listed[0].name), None)
     return own, choose(settings, race.changes)
 

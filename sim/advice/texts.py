@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sim.advice.differences import differences
+from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.race import Race
 from sim.analysis.number_texts import bytes_text, change_text, ms_text
@@ -39,17 +40,43 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     bounds = limits_text(limits)
     chosen = race.chosen
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race)]
+        return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
     if chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
         advice = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({bounds})." if bounds else " No limits were given.")
-    return [advice, _sure(choice)]
+    return [advice, _sure(race, choice), *_seen(race, chosen)]
 
 
-def _sure(choice: Choice) -> str:
+def _not_known(race: Race) -> list[str]:
+    """Limits that are kept as simulated, and broken with the tail of today's history."""
+    doubtful = kept_but_for_the_tail(race.settings, race.bench.backtest, race.limits)
+    if not doubtful:
+        return []
+    others = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
+    least = min(doubtful, key=lambda setting: setting.lost)
+    bound = ms_text(race.limits.checkpoint_ms or 0.0)
+    kept = f"Unknown: whether {name_of(least.name)}{others} would keep checkpoints at most {bound}."
+    return [f"{kept} As simulated they would, with the tail of the history they would not."]
+
+
+def _seen(race: Race, chosen: Setting) -> list[str]:
+    """How many checkpoints a limit on their tail is judged by."""
+    if race.limits.checkpoint_ms is None:
+        return []
+    count = race.seen(chosen.name)
+    few = "" if count >= ENOUGH else f": fewer than {ENOUGH} show no 99 % quantile, so the longest decides"
+    return [f"The limit on checkpoints is judged by {count} simulated ones{few}."]
+
+
+def _sure(race: Race, choice: Choice) -> str:
+    if reasons := doubts(race.bench.backtest, race.limits):
+        return (
+            f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
+            f"because the simulation of the job as it is is off from its history ({reasons})."
+        )
     alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (

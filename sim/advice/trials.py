@@ -16,9 +16,10 @@ from sim.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from sim.advice.settings import Candidate
+    from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-__all__ = ["FAILURE", "INTERVAL", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
+__all__ = ["FAILURE", "INTERVAL", "LONG", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
 
 _S = 1_000_000_000
 SETTLED_NS = 60 * _S
@@ -29,8 +30,11 @@ LATE = (9, 10)
 """The part of an interval before the failure, as a ratio: nearly all of its work is lost."""
 PATIENCE_NS = 180 * _S
 
+LONG_PERIODS, LONGEST_NS = 100, 7200 * _S
+"""A long run sees enough checkpoints for a 99 % quantile, unless it would take longer than this."""
+
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
-UNDISTURBED, FAILURE = "undisturbed", "failure"
+UNDISTURBED, FAILURE, LONG = "undisturbed", "failure", "long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,13 @@ class Bench:
     """The job under trial: a scenario file, and the changes common to all trials.
 
     `worlds`: name -> further changes, e.g. a piece of the load's trace.  The unnamed world without changes is the job as it is.
+    `backtest`: what the history of the job says of its simulation.
     """
 
-    def __init__(self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None) -> None:
+    def __init__(
+        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None
+    ) -> None:
+        self.backtest = backtest
         self.file = file
         self.common = common
         self.patience_ns = max(patience_ns, PATIENCE_NS)
@@ -71,6 +79,14 @@ class Bench:
             for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
                 point = {**self.common, **self.worlds.get(name, {}), **(extra or {}), **candidate.point}
                 yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
+
+    def long_trials(self, candidate: Candidate) -> Iterator[Trial]:
+        """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by."""
+        for name, changes in self.worlds.items():
+            interval_ns = parse_duration(candidate.interval)
+            observed_ns = max(min(LONG_PERIODS * interval_ns, LONGEST_NS), _observed_ns(interval_ns))
+            length = self._undisturbed(interval_ns) | {"run.duration": format_duration(SETTLED_NS + observed_ns)}
+            yield Trial(name, candidate, LONG, {**self.common, **changes, **candidate.point, **length})
 
     def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
         return [replace(scenario, run=replace(scenario.run, replications=replications)) for scenario in map(self.scenario, trials)]

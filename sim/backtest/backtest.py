@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.backtest.causes import evidence_of, with_causes
-from sim.backtest.compared import agreements, row_per_quantity
+from sim.backtest.compared import agreements, row_per_quantity, tail_of
 from sim.backtest.runs import BUDGET_S, Watch, runs_within
 from sim.model.backtest import Backtest
 from sim.recordings import observed
@@ -35,12 +35,13 @@ def backtest(
 ) -> Backtest:  # fmt: skip
     """`chains`: the operators of each vertex; `unbalanced`: flows that do not add up.  TooLargeError, NoHistoryError: there is none."""
     history = observed(job)
-    durations = history[history["quantity"] == "end_to_end_duration"]["value"]
+    durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]
     if durations.empty:
-        raise NoHistoryError("no completed checkpoint is known")
+        raise NoHistoryError("no completed checkpoint is known, but for the first")
     scenario = scenario_of(job)
     results = runs_within(scenario, job, budget_s=budget_s, engine=engine, watch=watch)
     rows = agreements(history, pd.concat([predicted(result) for result in results], ignore_index=True))
     explained = with_causes(rows, evidence_of(history, scenario, chains or {}, unbalanced))
     longest = sorted(durations.tolist(), reverse=True)[:LONGEST]
-    return Backtest(tuple(row_per_quantity(explained)), tuple(longest), len(results), results[0].scenario.run.duration_ns)
+    compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
+    return Backtest(compared, tuple(longest), tail_of(rows), len(results), length_ns)

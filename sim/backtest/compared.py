@@ -18,7 +18,7 @@ from sim.validation.bars import BARS
 from sim.validation.orderings import REPEATS
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["agreements", "row_per_quantity"]
+__all__ = ["agreements", "row_per_quantity", "tail_of"]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "end-to-end": ("end_to_end_duration",),
@@ -38,6 +38,8 @@ FACTORS = {name: bar.limit for bar in BARS if bar.kind == "factor" for name in b
 """Quantities that chance decides within a factor."""
 NOT_JUDGED = ("in-flight-processed",)
 """What two runs of one job do not agree on (docs/truth.md)."""
+ENOUGH = 100
+"""Checkpoints that show that a tail is shorter than predicted."""
 _DOUBT = 0.025
 """On either side of the range in which a quantile of the history lies."""
 
@@ -61,6 +63,19 @@ def row_per_quantity(rows: list[Compared]) -> list[Compared]:
     """A row per quantity: that of the vertex which is off by most or, if none is, where the quantity is largest."""
     by_quantity = groupby(rows, key=lambda row: row.quantity)
     return [max(group, key=lambda row: (bool(row.off), _gap(row) if row.off else 0.0, row.observed.p90)) for _, group in by_quantity]
+
+
+def tail_of(rows: list[Compared]) -> float:
+    """Observed / predicted in the tail of checkpoints; 1: no further apart than repetitions are, or too few to show a shorter one."""
+    row = next((row for row in rows if row.quantity == "end-to-end"), None)
+    if row is None or not row.predicted.count:
+        return 1.0
+    name = COLUMNS[row.quantity][0]
+    ratios = [row.observed.p90 / row.predicted.p90] if "p90" in row.off and row.predicted.p90 > 0 else []
+    if _differ(name, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
+        ratios.append(row.observed.largest / row.predicted.largest)
+    ratio = max(ratios, default=1.0)
+    return ratio if ratio > 1 or row.observed.count >= ENOUGH else 1.0
 
 
 def _of_quantity(quantity: str, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[Compared]:
@@ -98,7 +113,12 @@ def _is_off(name: str, values: _Values, share: float) -> bool:
         return True
     observed, predicted = (float(np.quantile(side, share)) for side in (values.observed, values.predicted))
     low, high = _range(values.observed, share)
-    if abs(predicted - observed) < (NEGLIGIBLE_MS if name in DURATIONS else 0.0) or low <= predicted <= high:
+    return not low <= predicted <= high and _differ(name, observed, predicted)
+
+
+def _differ(name: str, observed: float, predicted: float) -> bool:
+    """Whether values lie further apart than those of repetitions, and than the noise of a machine."""
+    if abs(predicted - observed) < (NEGLIGIBLE_MS if name in DURATIONS else 0.0):
         return False
     if name in FACTORS:
         return not observed / FACTORS[name] <= predicted <= observed * FACTORS[name]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sim.cli.backtesting import with_backtest
 from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
 from sim.cli.console.progress import bar
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
-from sim.cli.validity import warn_outside
+from sim.cli.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,6 +102,8 @@ def _advised(
     file = job_file(source, text, folder)
     bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)
     warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
+    if text is None:  # else it was printed just now
+        print_backtest(bench.load(bench.common).name, bench.backtest)
     return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, exhausted=runner.exhausted, vary=unknowns)
 
 
@@ -117,6 +120,7 @@ def _read(source: Path) -> tuple[str, str | None]:
         print_message(f"not modelled: {lost}")
     if isinstance(imported, Inference) and not isinstance(read, Recording):
         print_message(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN")
+    imported = with_backtest(read, imported)
     named = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
     return named, write(imported.document, imported.question, imported.comments)
 

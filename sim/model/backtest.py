@@ -65,6 +65,7 @@ class Compared:
 class Backtest:
     compared: tuple[Compared, ...]
     longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
+    tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are
     runs: int = 1
     simulated_ns: int = 0  # each of the runs
 
@@ -80,3 +81,9 @@ class Backtest:
         """Completed checkpoints of the history."""
         durations = self.of("end-to-end")
         return 0 if durations is None else durations.observed.count
+
+    @property
+    def p99_ms(self) -> float:
+        """The 99 % quantile of the history; of fewer than 100 checkpoints the longest."""
+        position = self.checkpoints // 100
+        return self.longest_ms[min(position, len(self.longest_ms) - 1)] if self.longest_ms else 0.0

@@ -79,6 +79,37 @@ def test_the_sweep_runs_again(asked):
     assert before == sorted(Path(out, "cells").iterdir())
 
 
+SEVEN_OF_14 = """\
+backtest:
+  runs: 3
+  simulated: 70 s
+  longest: [2.2 s, 2.18 s, 2.1 s, 1.9 s, 1.5 s, 1.2 s, 1.1 s, 140 ms, 130 ms, 120 ms, 110 ms, 110 ms, 100 ms, 100 ms]
+  tail: 15.7
+  end-to-end:
+    observed: {p50: 620 ms, p90: 2.18 s, max: 2.2 s, count: 14}
+    predicted: {p50: 110 ms, p90: 133 ms, max: 140 ms, count: 42}
+    off: [p90]
+"""
+
+
+def test_a_history_that_breaks_the_limit_is_not_advised(asked, tmp_path):
+    """Simulated, checkpoints take milliseconds; seven recorded ones took more than a second."""
+    (tmp_path / "window.yaml").write_text(JOB + SEVEN_OF_14)
+    done = CliRunner().invoke(
+        app, ["advise", f"{tmp_path}/window.yaml", "--jobs", "1", "--no-unknowns", "--p99", "1 s", "--out", f"{tmp_path}/o"]
+    )
+
+    assert "Stay" not in done.stdout
+    assert "7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s" in done.stdout
+    assert "warning: window: the simulation is off from the history of 14 checkpoints" in done.stderr
+    calm = CliRunner().invoke(
+        app, ["advise", f"{tmp_path}/window.yaml", "--jobs", "1", "--no-unknowns", "--p99", "1 min", "--out", f"{tmp_path}/o"]
+    )
+
+    assert "Stay" in calm.stdout
+    assert "How sure: 6 %" in calm.stdout
+
+
 def test_no_setting_will_do(asked):
     """Which one is nearest, what it breaks, and what would have to be otherwise."""
     done = asked("--p99", "1 us", "--mtbf", "1 h", "--replications", "1", "--no-unknowns")

@@ -41,7 +41,10 @@ def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
                 cause=section.cause or "",
             )
         )
-    return Backtest(tuple(compared), tuple(duration / 1e6 for duration in longest), given.runs, given.simulated)
+    if given.tail is not None and not given.tail:
+        reading.wrong(("backtest", "tail"), "expected more than 0")
+    tail = 1.0 if given.tail is None else float(given.tail)
+    return Backtest(tuple(compared), tuple(duration / 1e6 for duration in longest), tail, given.runs, given.simulated)
 
 
 def _field(quantity: str) -> str:

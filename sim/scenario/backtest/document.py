@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from sim.scenario.grammar.fields import Duration, Natural, Positive, RecordRate, Size, choice
+from sim.scenario.grammar.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.section import Section
 
 __all__ = ["Backtest", "ComparedDurations", "ComparedRates", "ComparedSizes"]
@@ -75,6 +75,8 @@ class Backtest(Section):
     """Length of each run."""
     longest: list[Duration] | None = None
     """Recorded end-to-end durations, the longest first: the tail of the history."""
+    tail: Number | None = None
+    """The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do."""
     end_to_end: ComparedDurations | None = None
     start_delay: ComparedDurations | None = None
     alignment: ComparedDurations | None = None

@@ -18,6 +18,8 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
     section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}
     if backtest.longest_ms:
         section["longest"] = [_text(value, "duration") for value in backtest.longest_ms]
+    if backtest.tail != 1:
+        section["tail"] = Fraction(f"{backtest.tail:.3g}")
     return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
 
 

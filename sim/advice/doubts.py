@@ -1,0 +1,111 @@
+"""The history that a job was imported from, and how much of its advice it allows: tails, and how sure anybody can be.
+
+A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting; of others it
+is an assumption, and said to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.advice.judgement import MEASURED, Choice, Limits, Setting, Trials
+from sim.analysis.number_texts import ms_text
+from sim.scenario.backtest.verdict import agreement_text
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest, Level
+
+__all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "remarks"]
+
+ENOUGH = 100
+"""Checkpoints that a 99 % quantile takes."""
+_LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
+"""What advice rests on."""
+_DURATION, _LONGEST = MEASURED.index("checkpoint_ms"), MEASURED.index("longest_ms")
+
+
+def corrected(
+    trials: Trials, backtest: Backtest | None, today: tuple[str, str] | None, longer_ms: Mapping[tuple[str, str], float]
+) -> Trials:
+    """Trials with the tail that the history shows, and today's at least as slow as its own history.
+
+    `longer_ms`: the 99 % quantile of long runs of some settings.
+    """
+    ratio = 1.0 if backtest is None else backtest.tail
+    found: Trials = {}
+    for name, worlds in trials.items():
+        found[name] = {}
+        for world, values in worlds.items():
+            table = values.copy()
+            _raise(table, longer_ms.get(name, 0.0))
+            table[:, [_DURATION, _LONGEST]] *= ratio
+            if backtest is not None and name == today and backtest.checkpoints:
+                _raise(table, backtest.p99_ms)
+            found[name][world] = table
+    return found
+
+
+def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
+    """Move durations up, all alike, until their mean is no less."""
+    table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
+
+
+def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
+    """The choice, no surer than the simulation agrees with the history."""
+    cap = min((share for share, _ in _agreements(backtest, limits)), default=1.0)
+    return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
+
+
+def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
+    """(the smaller value as a share of the larger one, what it is) of everything advice rests on that is off."""
+    if backtest is None:
+        return
+    for quantity, level in _LEVELS:
+        row = backtest.of(quantity)
+        if row is not None and level in row.off and (level == "p50" or limits.checkpoint_ms is not None):
+            yield row.agreement(level), agreement_text(row, level)
+    if limits.checkpoint_ms is not None and backtest.tail != 1:
+        yield min(backtest.tail, 1 / backtest.tail), f"tail {100 * (1 / backtest.tail - 1):+.0f} %"
+
+
+def doubts(backtest: Backtest | None, limits: Limits) -> str:
+    """``end-to-end p90 -54 %``: what caps the confidence; empty: nothing does."""
+    return ", ".join(text for _, text in _agreements(backtest, limits))
+
+
+def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
+    """What the history shows of the limit on checkpoints, and what was made of it."""
+    if backtest is None or limits.checkpoint_ms is None or not backtest.checkpoints:
+        return []
+    found = [_history(backtest, limits.checkpoint_ms)]
+    if backtest.tail != 1:
+        found.append(
+            f"Tails are taken {backtest.tail:.2g} times as long as simulated: the history has them so. "
+            "For settings other than today's that is an assumption."
+        )
+    return found
+
+
+def _history(backtest: Backtest, limit_ms: float) -> str:
+    over = sum(duration > limit_ms for duration in backtest.longest_ms)
+    at_least = "at least " if over == len(backtest.longest_ms) < backtest.checkpoints else ""
+    few = "" if backtest.checkpoints >= ENOUGH else f"; fewer than {ENOUGH} show no 99 % quantile, so the longest decides"
+    return (
+        f"History: {at_least}{over} of {backtest.checkpoints} recorded checkpoints took longer than {ms_text(limit_ms)}, "
+        f"the longest {ms_text(backtest.longest_ms[0])}{few}."
+    )
+
+
+def kept_but_for_the_tail(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
+    """Settings of which nobody knows whether they keep the limit on checkpoints: simulated they do, with today's tail they do not."""
+    if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
+        return []
+    return [
+        setting
+        for setting in settings
+        if setting.breaks == ("checkpoint_ms",) and setting.completed and setting.checkpoint_ms / backtest.tail <= limits.checkpoint_ms
+    ]

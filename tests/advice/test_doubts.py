@@ -1,0 +1,107 @@
+"""What the history of a job allows to be claimed: tails, and how sure anybody can be."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim.advice.doubts import capped, corrected, doubts, kept_but_for_the_tail, remarks
+from sim.advice.judgement import MEASURED, Choice, Limits, judged
+from sim.model.backtest import Backtest, Compared, Quantiles
+
+TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
+LIMIT = Limits(checkpoint_ms=1000)
+ALWAYS = Choice(TODAY, 0.98, 1.0, ())
+# A window of seven seconds fires in front of every other checkpoint: seven of 14 took longer than a second, simulated none does.
+LONGEST = (2200.0, 2180.0, 2100.0, 1900.0, 1500.0, 1200.0, 1100.0, 140.0, 130.0, 120.0, 110.0, 110.0, 100.0, 100.0)
+WINDOW = Backtest(
+    (Compared("end-to-end", Quantiles(620, 2180, 2200, 14), Quantiles(110, 133, 140, 42), off=("p90",)),), LONGEST, tail=2180 / 133
+)
+HOLDS = Backtest((Compared("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(110, 133, 140, 42)),), LONGEST[7:] * 2)
+
+
+def trials(*durations_ms, completed=5.0):
+    """Of both settings, a replication per duration."""
+    row = dict.fromkeys(MEASURED, 0.0) | {"completed": completed, "per_second": 100.0, "visible_ms": math.nan}
+    values = np.array([list((row | {"checkpoint_ms": ms, "longest_ms": ms}).values()) for ms in durations_ms])
+    return {name: {"": values.copy()} for name in (TODAY, OTHER)}
+
+
+def settings(found, limits=LIMIT):
+    return {setting.name: setting for setting in judged(found, limits, 86_400.0)}
+
+
+def test_a_history_that_breaks_the_limit_is_broken_by_today():
+    """However fast the simulation is; the other setting's tail is assumed to be as long."""
+    found = settings(corrected(trials(100.0, 120.0), WINDOW, TODAY, {}))
+
+    assert ("checkpoint_ms",) == found[TODAY].breaks == found[OTHER].breaks
+    assert 2200 == found[TODAY].checkpoint_ms
+    assert 110 * 2180 / 133 == pytest.approx(found[OTHER].checkpoint_ms)
+
+
+def test_todays_setting_is_at_least_as_slow_as_its_history():
+    """Also where medians and 90 % quantiles hold: two of 20 checkpoints over a second are more than one in a hundred."""
+    hiccups = Backtest(HOLDS.compared, (1300.0, 1200.0, *HOLDS.longest_ms))
+    found = settings(corrected(trials(100.0), hiccups, TODAY, {}))
+
+    assert (("checkpoint_ms",), ()) == (found[TODAY].breaks, found[OTHER].breaks)
+
+
+def test_a_history_that_agrees_changes_nothing():
+    before = trials(150.0, 170.0)
+    after = corrected(before, HOLDS, TODAY, {})
+
+    assert all(np.array_equal(before[name][""], after[name][""], equal_nan=True) for name in before)
+    assert ALWAYS == capped(ALWAYS, HOLDS, LIMIT)
+    assert "" == doubts(HOLDS, LIMIT)
+
+
+def test_a_file_without_a_history_changes_nothing():
+    before = trials(150.0)
+
+    assert np.array_equal(before[TODAY][""], corrected(before, None, TODAY, {})[TODAY][""], equal_nan=True)
+    assert ALWAYS == capped(ALWAYS, None, LIMIT)
+    assert [] == remarks(None, LIMIT) == kept_but_for_the_tail((), None, LIMIT)
+
+
+def test_the_result_of_a_long_run_counts():
+    """Its 99 % quantile is what the setting is judged by, if it is longer."""
+    found = settings(corrected(trials(100.0), None, TODAY, {TODAY: 3000.0, OTHER: 10.0}))
+
+    assert (3000, 100) == (found[TODAY].checkpoint_ms, found[OTHER].checkpoint_ms)
+
+
+def test_confidence_is_capped_by_the_agreement():
+    """By the tail only if a limit is on it."""
+    slow = Compared("throughput", Quantiles(100, 100, 100, 1), Quantiles(40, 40, 40, 3), off=("p50",))
+
+    assert 133 / 2180 == pytest.approx(capped(ALWAYS, WINDOW, LIMIT).same_setting)
+    assert 0.98 == capped(ALWAYS, WINDOW, Limits()).same_setting
+    assert 0.4 == capped(ALWAYS, Backtest((slow,)), Limits()).same_setting
+    assert "throughput p50 -60 %" == doubts(Backtest((slow,)), Limits())
+    assert "end-to-end p90 -94 %, tail -94 %" == doubts(WINDOW, LIMIT)
+
+
+def test_a_simulation_without_checkpoints_allows_no_confidence():
+    nothing = Backtest((Compared("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:])
+
+    assert 0.0 == capped(ALWAYS, nothing, Limits()).same_setting
+
+
+def test_what_the_history_says_of_the_limit():
+    history, tail = remarks(WINDOW, LIMIT)
+
+    assert "History: 7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s; fewer than 100 show" in history
+    assert "Tails are taken 16 times as long as simulated" in tail
+    assert "an assumption" in tail
+    assert [] == remarks(WINDOW, Limits())
+
+
+def test_what_only_the_tail_of_the_history_breaks_is_unknown():
+    """As simulated the other setting keeps the limit; a setting that breaks it as simulated is no such one."""
+    fast = tuple(settings(corrected(trials(100.0), WINDOW, TODAY, {})).values())
+    slow = tuple(settings(corrected(trials(1100.0), WINDOW, TODAY, {})).values())
+
+    assert OTHER in {setting.name for setting in kept_but_for_the_tail(fast, WINDOW, LIMIT)}
+    assert [] == kept_but_for_the_tail(slow, WINDOW, LIMIT)
