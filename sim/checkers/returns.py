@@ -114,10 +114,10 @@ def up_to(tally: Tally, cut: Tally, channels: np.ndarray[tuple[int], np.dtype[np
 
 
 def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller) -> Iterator[Violation]:
-    """At the end of a job that finished: these tasks made requests and have ended their operators."""
+    """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
     for task in tasks:
         if tally.late[task]:
-            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: nobody waited for the answers to requests"
+            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: nobody waited for their outputs"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
 
 

@@ -30,4 +30,5 @@ class CheckpointOptions:
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
     lost_notifications: Fraction = Fraction(0)  # share of the notifications of a completion that never reach their task
     forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
+    interruptible_timers: bool = False  # whether operators of SQL yield to mails while they fire (FLIP-443)
     state: StateOptions = StateOptions()

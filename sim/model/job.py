@@ -10,7 +10,7 @@ from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Window"]
+__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Watermark", "Window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,20 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Watermark:
+    """How a source says how far its event time has come."""
+
+    interval_ns: int = 200_000_000  # pipeline.auto-watermark-interval
+    lateness_ns: int = 0  # it stays so far behind the latest record (bounded out-of-orderness)
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
 
     rates: tuple[Rate, ...] = ()  # per subtask; empty: unlimited
     total: int | None = None  # records per subtask; None: unbounded
+    watermark: Watermark = Watermark()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +90,11 @@ class Window:
     """Records are held in keyed state until their window ends; then the task thread fires what they give."""
 
     size_ns: int
+    time: Literal["processing", "event"] = "processing"
     fire_ns: int = 0  # of the task thread, for each record that leaves
     phase_ns: int = 0  # a window ends here, and every `size_ns` before and after
     record_bytes: int = 0  # of keyed state, for each record held
+    api: Literal["sql", "datastream"] = "sql"  # operators of SQL yield to mails while they fire, if the job lets them
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,11 @@ class Vertex:
     commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
+    @property
+    def owes_outputs(self) -> bool:
+        """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
+        return self.async_io is not None or (self.window is not None and self.window.time == "event")
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -121,6 +137,11 @@ class Job:
     def committers(self) -> tuple[str, ...]:
         """Vertices that read no records, only what others have to commit."""
         return tuple(vertex.name for vertex in self.vertices if vertex.committer_of)
+
+    @property
+    def event_time_windows(self) -> tuple[Window, ...]:
+        """Windows that watermarks end, of all vertices."""
+        return tuple(vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event")
 
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)

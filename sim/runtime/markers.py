@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.plane.seam.interface import SINGLES, Trait
 from sim.protocol.options import BarrierOptions
 
-__all__ = ["CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "traits"]
+__all__ = ["CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "WATERMARKS", "traits"]
 
 CANCELLATIONS = 1
 """The marker series of cancellation markers; a marker's number is its checkpoint."""
@@ -13,6 +13,8 @@ END_OF_DATA = SINGLES
 """The marker series of ends of data: no record follows on the channel."""
 END_OF_PARTITION = SINGLES + 1
 """The marker series of ends of partitions: nothing follows on the channel."""
+WATERMARKS = SINGLES + 2
+"""The marker series of watermarks; a marker's number is its event time [ns]."""
 
 
 def traits(options: BarrierOptions) -> Trait:

@@ -82,15 +82,15 @@ OUTSIDE = (
     Rule(
         "the end of the input waits for the answers to requests",
         "runtime/task/operator_io.py",
-        "        if self.requests():",
+        "        if self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late:",
         "        if False:",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[drained-with-requests-interpreted]",
     ),
     Rule(
         "a task that waits for its late outputs takes nothing else",
         "plane/reference/thread.py",
-        "        if task.waits_for_late:\n",
-        "        if task.waits_for_late and not task.late:\n",
+        "        elif task.waits_for_late:\n",
+        "        elif task.waits_for_late and not task.late:\n",
         f"{PLANE}late.py::test_who_waits_for_late_outputs_takes_nothing_before_them[reference]",
     ),
     Rule(

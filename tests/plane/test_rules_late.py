@@ -1,4 +1,4 @@
-"""Rules L1-L8: outputs that leave some time after the service of their record, or when they are let go; who waits for them; firing."""
+"""Rules L1-L9: outputs that leave some time after the service of their record, or when they are let go; who waits for them; firing."""
 
 from dataclasses import replace
 
@@ -303,3 +303,37 @@ def test_what_leaves_after_a_time_is_not_fired():
     """Two ways to leave would be in each other's way."""
     with pytest.raises(ValueError, match="not fired"):
         Lag((100,), 3, firing_ns=10)
+
+
+def test_what_was_let_go_is_reported_when_it_is_written(build):
+    """L9: behind the last of two firings that were let go, not at once, once; records go on behind it."""
+    plane = build(chain(Lag(firing_ns=30)))
+    fired(plane, 110, let_go=2)
+    plane.report_written(1)
+
+    assert [(160, Kind.WRITTEN)] == notices(plane, 1000)
+    assert 2 == plane.position(1).late
+
+
+def test_nothing_to_write_is_reported_at_once(build):
+    """L9: with nothing let go, and by any task; who also waits for the late ones goes on waiting."""
+    plane = build(chain(Lag(firing_ns=30)))
+    run(plane, 1000)
+    plane.wait_for_late(1)
+    plane.report_written(1)
+    plane.report_written(2)
+    assert [(1000, Kind.WRITTEN)] * 2 == notices(plane, 1100)
+    plane.let_go(1, 4)
+
+    assert [(1220, Kind.NONE_LATE)] == notices(plane, 2000)
+
+
+def test_mails_that_pass_come_before_the_report(build):
+    """L8, L9: a mail between two firings, then what was let go."""
+    plane = build(chain(Lag(firing_ns=30, yields=True), total=5))
+    fired(plane, 110)
+    plane.report_written(1)
+    plane.interrupt(1)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+
+    assert [(130, Kind.SAFE), (130, Kind.ARRIVED), (220, Kind.WRITTEN)] == notices(plane, 400)

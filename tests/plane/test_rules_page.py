@@ -13,7 +13,7 @@ CITED = rf"\b[{LETTERS}][1-9]\d?\b"
 # Tests name a rule in front of what must hold.  These are held by tests that name what happens instead.
 HELD_BY_OTHER_NAMES = {
     "N1", "N3", "N4",  # every row number that a test states
-    "L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8",  # test_rules_late.py
+    "L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L9",  # test_rules_late.py
     "C1",  # every capture in test_rules_captures.py
     "W2",  # every draw that a test states
 }  # fmt: skip

@@ -153,6 +153,7 @@ class Script:
     slow: tuple[tuple[int, int, int, int], ...] = ()  # (at, task modulo tasks, num, den)
     let_go: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, how many of the records served stay late)
     waits: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it waits for its late outputs
+    written: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it reports what was let go
 
 
 TRAITS = [Trait(i) for i in range(8)]  # every combination without FINAL, which sources send when they are exhausted
@@ -178,6 +179,7 @@ def scripts(draw: st.DrawFn) -> Script:
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)), max_size=2))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11), st.integers(0, 2)), max_size=6))),
+        tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
     )
 
@@ -224,6 +226,8 @@ class Driver:
 
         for at, task in self.script.waits:
             self.call(at, lambda task=task: self.plane.wait_for_late(task % len(self.tasks)))
+        for at, task in self.script.written:
+            self.call(at, lambda task=task: self.plane.report_written(task % len(self.tasks)))
 
     def let_go(self, task: int, kept: int) -> None:
         self.plane.let_go(task, self.plane.position(task).served - kept)

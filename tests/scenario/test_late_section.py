@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.job import AsyncIO, Distribution, Window
+from sim.model.job import AsyncIO, Distribution, Watermark, Window
 from sim.scenario import ScenarioError, loads
 
 TEXT = """# What waits?
@@ -34,7 +34,8 @@ def test_requests_have_a_latency_and_flinks_capacity():
 def test_windows_have_a_size_and_what_they_cost():
     given = "window: {tumbling: 7 s, time: processing, fire: 2 ms, phase: 3 s, state-per-record: 80 B}"
 
-    assert Window(7 * 10**9, 2_000_000, 3 * 10**9, 80) == read(given).window
+    assert Window(7 * 10**9, "processing", 2_000_000, 3 * 10**9, 80) == read(given).window
+    assert Window(7 * 10**9, "event", api="datastream") == read("window: {tumbling: 7 s, time: event, api: datastream}").window
     assert Window(7 * 10**9) == read("window: {tumbling: 7 s, time: processing}").window
     assert read("service: 1 ms").window is None
 
@@ -65,6 +66,26 @@ def test_part_of_a_service_may_be_constant():
 ])  # fmt: skip
 def test_what_makes_no_sense_is_told(what, words):
     assert words in complaint(what)
+
+
+def test_a_source_says_how_far_its_event_time_has_come():
+    text = TEXT.format(what="service: 1 ms").replace("record: 1 kB}", "record: 1 kB, watermark: {interval: 1 s, lateness: 3 s}}")
+    source = loads(text, name="x").scenarios[0].job.vertices[0].source
+
+    assert Watermark(10**9, 3 * 10**9) == source.watermark
+    with pytest.raises(ScenarioError, match="is 0 s: a source looks for watermarks now and then"):
+        loads(text.replace("interval: 1 s", "interval: 0 s"), name="x")
+
+
+def test_timers_are_interruptible_if_barriers_overtake():
+    """Also by Flink's own key; without barriers that overtake it is told that nothing comes of it."""
+    text = TEXT.format(what="window: {tumbling: 7 s, time: event}")
+    flink = "flink: {execution.checkpointing.unaligned.interruptible-timers.enabled: true}\n"
+    read_in = loads(text.replace("interval: 5 s", "interval: 5 s, barriers: unaligned") + flink, name="x")
+
+    assert read_in.scenarios[0].checkpoint.interruptible_timers
+    assert () == tuple(read_in.warnings)
+    assert "has no effect: aligned barriers wait for whoever fires" in str(loads(text + flink, name="x").warnings[0])
 
 
 def test_a_source_holds_no_records():

@@ -25,6 +25,7 @@ from sim.plane.seam.interface import Ship
 from tests.worlds.traced import Lineage, Traced, traced
 
 if TYPE_CHECKING:
+    from sim.model.job import Vertex
     from sim.model.scenario import Scenario
     from sim.plane.seam.interface import Edge, PlaneSpec
 
@@ -56,10 +57,14 @@ def not_compared(scenario: Scenario) -> list[str]:
     left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
     emitting = [v.name for v in vertices if v.commit is not None and v.commit.emits == "on-commit"]
     left_out += [f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting]
-    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if v.window is not None]
+    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if _forgets(v)]
     if resized and fractions:
         left_out.append(f"how many records come behind {', '.join(fractions)}: fractions are counted anew behind a rescale")
     return left_out
+
+
+def _forgets(vertex: Vertex) -> bool:
+    return vertex.window is not None and vertex.window.time == "processing"
 
 
 def _never_ends(scenario: Scenario) -> str:

@@ -212,11 +212,18 @@ def draw_windows(draw: Draw, world: Document) -> None:
         plain = "input" in vertex and "async-io" not in vertex and "commit" not in vertex and name not in resized
         if plain and draw.chance(0.25):
             vertex["window"] = _window(draw)
+            sources = [source["source"] for source in world["job"].values() if "source" in source]
+            if vertex["window"]["time"] == "event" and draw.chance(0.4):
+                draw.choice(sources)["watermark"] = draw.section(
+                    0.7, interval=lambda: draw.pick("3 ms", "50 ms"), lateness=lambda: draw.pick("1 ms", "200 ms")
+                )
+            if draw.chance(0.5):
+                world["checkpoint"]["interruptible-timers"] = draw.pick(True, True, False)
 
 
 def _window(draw: Draw) -> Document:
-    window: Document = {"tumbling": draw.pick("40 ms", "150 ms", "600 ms"), "time": "processing"}
+    window: Document = {"tumbling": draw.pick("40 ms", "150 ms", "600 ms"), "time": draw.pick("processing", "event", "event")}
     return window | draw.section(
         0.6, fire=lambda: draw.pick("100 us", "1 ms"), phase=lambda: draw.pick("7 ms", "39 ms"),
-        state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"),
+        state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"), api=lambda: draw.pick("sql", "sql", "datastream"),
     )  # fmt: skip

@@ -56,7 +56,11 @@ def traced(scenario: Scenario) -> Traced:
         pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
         result.resized |= {first.name for first, final in pairs if first.parallelism != final.parallelism}
     vertices = last.scenario.job.vertices
-    rows = [row for row in vertices if row.window is not None or (row.commit is not None and row.commit.emits == "on-commit")]
+    rows = [
+        row
+        for row in vertices
+        if (row.window is not None and row.window.time == "processing") or (row.commit is not None and row.commit.emits == "on-commit")
+    ]
     result.emits_late = {row.name for row in rows}
     plane = _plane(last)
     for task in plane.all_tasks:

@@ -155,6 +155,9 @@ class KernelPlane:
     def wait_for_late(self, task: int) -> None:
         self._do(names.WAIT_FOR_LATE, task)
 
+    def report_written(self, task: int) -> None:
+        self._do(names.REPORT_WRITTEN, task)
+
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:

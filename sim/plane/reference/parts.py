@@ -280,6 +280,7 @@ class Task:
     in_hand: Late | None = None  # L2
     let_go: int = 0
     waits_for_late: bool = False  # L6
+    reports_written: bool = False  # L9
     records_out: int = 0
     buffers_in: int = 0
     buffers_out: int = 0

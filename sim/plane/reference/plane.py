@@ -220,6 +220,10 @@ class ReferencePlane(Agenda):
         self.all_tasks[task].waits_for_late = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
+    def report_written(self, task: int) -> None:
+        self.all_tasks[task].reports_written = True
+        self.wake_if_idle_or_soft(self.all_tasks[task])
+
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])
 

@@ -16,12 +16,7 @@ __all__ = ["Thread", "due"]
 
 def due(task: Task, i: int) -> int:
     """W1: when record i of a source may be read."""
-    source = task.vertex.source
-    segments = [segment for segment in source.segments if segment.first <= i] if source is not None else []
-    if not segments:
-        return 0
-    segment = segments[-1]
-    return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+    return 0 if task.vertex.source is None else task.vertex.source.due(i)
 
 
 class Thread:
@@ -47,7 +42,10 @@ class Thread:
         if not self.plane.late.write(task):  # L3
             return
         before = self.plane.reports
-        if task.waits_for_late:
+        if task.reports_written:  # L9
+            task.reports_written = False
+            self.plane.report(Kind.WRITTEN, task)
+        elif task.waits_for_late:
             self.plane.late.wait(task)
         else:
             self.go_on(task)

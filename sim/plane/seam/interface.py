@@ -46,7 +46,7 @@ BARRIERS = 0
 """The series whose markers bound captures; the control plane numbers its checkpoints in it."""
 SINGLES = 2
 """Markers of this series and those above it are reported one by one (M4)."""
-MAX_SERIES = 4
+MAX_SERIES = 5
 ANY_NUMBER = 1 << 62
 """Above every number."""
 OPEN_COUNTS = 50
@@ -89,6 +89,7 @@ class Kind(IntEnum):
     EXHAUSTED = 5  # a bounded source served its last record
     RECOVERED = 6  # a task that was started anew has read all of its recovered input (P7)
     NONE_LATE = 7  # a task that waited for its late outputs has written the last of them (L6)
+    WRITTEN = 8  # a task has written the outputs that were let go (L9)
 
 
 class Notice(NamedTuple):
@@ -142,6 +143,7 @@ class DataPlane(Protocol):
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
     def let_go(self, task: int, until: int) -> None: ...  # L5
     def wait_for_late(self, task: int) -> None: ...  # L6
+    def report_written(self, task: int) -> None: ...  # L9
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3

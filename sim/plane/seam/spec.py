@@ -41,6 +41,11 @@ class Source:
     segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
     total: int = -1  # records per subtask; -1: unbounded
 
+    def due(self, i: int) -> int:
+        """W1: when record i may be read."""
+        segment = next((segment for segment in reversed(self.segments) if segment.first <= i), None)
+        return 0 if segment is None else segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+
 
 @dataclass(frozen=True, slots=True)
 class Lag:

@@ -142,8 +142,8 @@ class Accounts:
         yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)
         vertices = context.scenario.job.vertices
-        asking = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].async_io is not None)
-        yield from unanswered(context.env.now, filter(self._drained, asking), tally, self.teller)
+        owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs)
+        yield from unanswered(context.env.now, filter(self._drained, owing), tally, self.teller)
 
     def _to_be_read(self, tally: Tally) -> Tally:
         """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""

@@ -22,7 +22,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     edges = [_edge(job, number, reader, inlet) for reader in job.vertices for inlet in reader.inputs]
     return plane.PlaneSpec(
-        vertices=tuple(_vertex(vertex) for vertex in job.vertices),
+        vertices=tuple(_vertex(vertex, yields=_yields(vertex, scenario)) for vertex in job.vertices),
         edges=tuple(edges),
         hosts=hosts(scenario),
         seed=scenario.run.seed,
@@ -51,19 +51,29 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
     return tuple(0 if placement == "single" else i // scenario.cluster.slots for i in subtasks)
 
 
-def _vertex(vertex: Vertex) -> plane.Vertex:
+def _vertex(vertex: Vertex, *, yields: bool) -> plane.Vertex:
     laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
-    return plane.Vertex(vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex))
+    return plane.Vertex(
+        vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex, yields=yields)
+    )
 
 
-def _lag(vertex: Vertex) -> plane.Lag | None:
+def _lag(vertex: Vertex, *, yields: bool) -> plane.Lag | None:
     """Outputs that wait for an answer, for the end of a window, or for a commit."""
     if vertex.async_io is not None:
         return plane.Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
     if vertex.window is not None:
-        return plane.Lag(firing_ns=vertex.window.fire_ns, outputs=(vertex.fan_out.numerator, vertex.fan_out.denominator))
+        outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
+        return plane.Lag(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
     return plane.Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
+
+
+def _yields(vertex: Vertex, scenario: Scenario) -> bool:
+    """Whether it looks at its mails while it fires (AbstractStreamOperator#open): never at timers of processing time."""
+    options, window = scenario.checkpoint, vertex.window
+    may = options.interruptible_timers and options.barriers.record.overtakes
+    return may and window is not None and window.time == "event" and window.api == "sql"
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:

@@ -82,6 +82,8 @@ class TaskEnding:
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
             self.context.env.call_in(way_ns, lambda: writer.tell(finishing.OutputRead(self.slot.now)))
+        if self.operator.event_time is not None and writer.machine.ending is not Ending.NO_DRAIN:
+            self.operator.event_time.ended(notice.channel)  # its last watermark
         if notice.series == END_OF_DATA:
             self._unheard -= 1
             if writer.machine.ending is Ending.NO_DRAIN:

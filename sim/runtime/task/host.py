@@ -21,7 +21,7 @@ from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.host_loop import HostLoop
-from sim.runtime.markers import CANCELLATIONS, traits
+from sim.runtime.markers import CANCELLATIONS, WATERMARKS, traits
 from sim.runtime.ports import Checks
 from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
@@ -92,6 +92,8 @@ class TaskHost:
             self.thread.at_safe_point()
         elif notice.kind is Kind.EXHAUSTED:
             self.ending.exhausted()
+        elif notice.kind in (Kind.NONE_LATE, Kind.WRITTEN) or notice.series == WATERMARKS:
+            self.operator.on_notice(notice)
         elif notice.kind is Kind.ARRIVED and notice.series == BARRIERS:
             self._barrier_arrived(notice)
         elif notice.kind is Kind.ARRIVED and notice.series >= SINGLES:
@@ -109,8 +111,6 @@ class TaskHost:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is Kind.RECOVERED:
             self.job.task_runs(self.task)
-        elif notice.kind is Kind.NONE_LATE:
-            self.operator.answered()
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:
         """Tell the machine by mail: the event is made when the task thread gets to it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sim.plane.seam.interface import Kind, Notice
 from sim.protocol.commit.writer import Writer
 from sim.protocol.task_vocabulary import RunPreBarrier
 from sim.protocol.vocabulary import Work as Piece
@@ -13,7 +14,9 @@ from sim.runtime.task.operator_files import OperatorFiles
 from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import Waiting
-from sim.runtime.task.window import Windows
+from sim.runtime.task.windows.event_time import EventTime, EventTimeWindows
+from sim.runtime.task.windows.generator import WatermarkGenerator
+from sim.runtime.task.windows.processing_time import ProcessingTimeWindows
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
@@ -35,7 +38,15 @@ class OperatorIO:
         self.files: OperatorFiles | None = None
         self.writer: SinkWriter | None = None
         self.committer: SinkCommitter | None = None
-        self.windows = None if vertex.window is None else Windows(slot, vertex.window)
+        self.windows: ProcessingTimeWindows | EventTimeWindows | None = None
+        self.event_time: EventTime | None = None
+        self._generator: WatermarkGenerator | None = None
+        if vertex.window is not None:
+            self.windows = (EventTimeWindows if vertex.window.time == "event" else ProcessingTimeWindows)(slot, vertex.window)
+        if job.event_time_windows and vertex.source is None:
+            self.event_time = EventTime(slot, self.windows if isinstance(self.windows, EventTimeWindows) else None)
+        elif job.event_time_windows and vertex.source is not None:
+            self._generator = WatermarkGenerator(slot, vertex.source)
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
         self._makes_requests = vertex.async_io is not None
@@ -128,16 +139,16 @@ class OperatorIO:
     # ------------------------------------------------------------------------------------------ its end and its beginning
 
     def end_input(self, done: Callable[[], None]) -> None:
-        """No record follows: what is asked for is waited for, the last files are written on the task thread, and what is open goes to the
+        """No record follows: answers and windows are waited for, then the last files are written on the task thread.
 
-        committer.  Then `done`.
+        What is open goes to the committer.  Then `done`.
         """
-        if self.requests():  # AsyncWaitOperator#endInput: a barrier met meanwhile would come before the answers
+        if self.windows is not None:
+            self.windows.end_input()
+        if self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late:  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
-        if self.windows is not None:
-            self.windows.end_input()
         if not self._ends_epochs:
             done()
             return
@@ -157,6 +168,15 @@ class OperatorIO:
         later = options.operator_io == "async" and self.context.periodic and rule.waits  # for a checkpoint to upload them
         self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
 
+    def on_notice(self, notice: Notice) -> None:
+        """A watermark arrives, or outputs are written."""
+        if notice.kind is Kind.NONE_LATE:
+            self.answered()
+        elif self.event_time is not None and notice.kind is Kind.WRITTEN:
+            self.event_time.forward()
+        elif self.event_time is not None:
+            self.event_time.arrived(notice.channel, notice.number)
+
     def answered(self) -> None:
         """The last request under way is answered, and its output is written."""
         self._when_answered()
@@ -171,6 +191,8 @@ class OperatorIO:
         """The task runs."""
         if self.windows is not None:
             self.windows.begin()
+        if self._generator is not None:
+            self._generator.begin()
 
     def stop(self) -> None:
         """The task is gone, and what it had on its disk."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sim.model.catalogs.barriers import Barriers
 from sim.model.checkpoint import CheckpointOptions
 from sim.scenario.checkpoint.document import AlignedTimeout, Checkpoint
-from sim.scenario.grammar.given import given_values
+from sim.scenario.grammar.given import given_values, switch
 from sim.scenario.job.document import Vertex
 from sim.scenario.sink.builder import build_staging
 from sim.scenario.sizes import LEAST_INTERVAL_NS
@@ -44,9 +44,12 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         abort_policy=given.abort_policy,
         upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications,
+        interruptible_timers=switch(given.interruptible_timers),
         **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
     )
+    if options.interruptible_timers and not barriers.record.overtakes:
+        reading.warn((here, "interruptible-timers"), f"has no effect: {barriers} barriers wait for whoever fires")
     for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):
         if value is not None and value < SHORTEST_NS:
             few = f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more"

@@ -13,7 +13,7 @@ from sim.model.catalogs.barriers import BARRIERS
 from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Natural, Positive, Share, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import Staging
-from sim.scenario.state.document import StateKeys
+from sim.scenario.state.document import StateKeys, Switch
 
 __all__ = ["AlignedTimeout", "Checkpoint"]
 
@@ -63,5 +63,7 @@ class Checkpoint(StateKeys):
     """Share of the notifications of a completed checkpoint that never reach their task."""
     finish: Axis[Annotated[str, choice("flink", "naive", "commit-at-finish", "discard", "off")]] | None = None
     """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
+    interruptible_timers: Axis[Switch] | None = None
+    """With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443)."""
     forced_aligned: list[EdgeName] | None = None
     """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""

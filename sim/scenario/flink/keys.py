@@ -21,6 +21,7 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.create-subdir": (("directories", "create-subdir"), "boolean"),
     "execution.checkpointing.num-retained": (("checkpoint", "num-retained"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
+    "execution.checkpointing.unaligned.interruptible-timers.enabled": (("checkpoint", "interruptible-timers"), "boolean"),
     "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
     "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
     "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
@@ -111,7 +112,7 @@ execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
 execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
 execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
-execution.checkpointing.unaligned.during-recovery.enabled execution.checkpointing.unaligned.interruptible-timers.enabled
+execution.checkpointing.unaligned.during-recovery.enabled
 execution.checkpointing.unaligned.recover-output-on-downstream.enabled execution.checkpointing.write-buffer-size
 execution.state-recovery.claim-mode execution.state-recovery.ignore-unclaimed-state
 execution.state-recovery.path execution.state-recovery.without-channel-state.checkpoint-id execution.savepoint.path

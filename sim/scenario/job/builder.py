@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Window
+from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark, Window
 from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
@@ -145,7 +145,15 @@ def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, f
             reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
     if total == 0:
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
-    return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total)
+    return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total, _watermark(given, here, reading))
+
+
+def _watermark(given: doc.Source, here: Path, reading: Reading) -> Watermark:
+    if given.watermark is None:
+        return Watermark()
+    if given.watermark.interval == 0:
+        reading.wrong((*here, "watermark", "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default")
+    return given_values(Watermark(), interval_ns=given.watermark.interval or None, lateness_ns=given.watermark.lateness)
 
 
 def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath, duration_ns: int) -> tuple[Rate, ...]:
@@ -198,10 +206,11 @@ def _window(given: doc.Vertex, name: str, reading: Reading) -> Window | None:
         size = format_duration(given.window.tumbling)
         reading.wrong((*here, "phase"), f"is {format_duration(given.window.phase)}, but a window of {size} ends within {size}")
     return given_values(
-        Window(max(1, given.window.tumbling)),
+        Window(max(1, given.window.tumbling), "event" if given.window.time == "event" else "processing"),
         fire_ns=given.window.fire,
         phase_ns=given.window.phase,
         record_bytes=given.window.state_per_record,
+        api=given.window.api,
     )
 
 

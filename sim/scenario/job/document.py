@@ -69,6 +69,15 @@ RateField = Annotated[
 ]
 
 
+class Watermark(Section):
+    """How a source says how far its event time has come; records are as old as they are due."""
+
+    interval: Axis[Duration] | None = None
+    """Between two watermarks of a subtask; default: 200 ms."""
+    lateness: Axis[Duration] | None = None
+    """How far they stay behind the latest record; default: 0."""
+
+
 class Source(Section):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
@@ -87,6 +96,7 @@ class Source(Section):
     """Bounded: records of the whole vertex, then end of data."""
     records_per_subtask: Axis[Count] | None = None
     """Bounded: records of each subtask, then end of data."""
+    watermark: Watermark | None = None
 
 
 class Skew(Section):
@@ -140,14 +150,16 @@ class Window(Section):
 
     tumbling: Axis[Duration]
     """Size of a window; all subtasks end theirs together."""
-    time: Axis[Annotated[str, choice("processing")]]
-    """Whose time ends a window: the clock's."""
+    time: Axis[Annotated[str, choice("processing", "event")]]
+    """Whose time ends a window: the clock's, or that of the records, by watermarks."""
     fire: Axis[Duration] | None = None
     """Time of the task thread for each record that leaves; default: none."""
     phase: Axis[Duration] | None = None
     """When the first window ends, if not at a multiple of its size."""
     state_per_record: Axis[Size] | None = None
     """Keyed state per record held; default: none."""
+    api: Axis[Annotated[str, choice("sql", "datastream")]] | None = None
+    """Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never."""
 
 
 class Vertex(Section):

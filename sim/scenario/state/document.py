@@ -13,7 +13,7 @@ from sim.model.catalogs.backends import BACKENDS
 from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
-__all__ = ["Changelog", "Lsm", "State", "StateKeys"]
+__all__ = ["Changelog", "Lsm", "State", "StateKeys", "Switch"]
 
 Switch = Annotated[str, choice("true", "false")]
 

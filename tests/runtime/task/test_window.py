@@ -1,5 +1,7 @@
 """Windows: records are held as keyed state until their window ends, then the task thread fires what they give, and nothing passes it."""
 
+from itertools import pairwise
+
 import pytest
 
 from sim.runtime.run.simulate import simulate
@@ -150,4 +152,118 @@ def test_the_next_job_goes_on_with_what_windows_hold():
 def test_others_are_rescaled_beside_windows():
     result = run("fire: 1 ms, state-per-record: 40 B", more="rescale: {at: 8 s, parallelism: {sink: 3}}\n")
 
+    assert () == result.violations
+
+
+EVENTS = """# What do windows of event time do to checkpoints?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: 100/s, record: 500 B{bound}}}, parallelism: 2}}
+  map: {{input: {{src: rebalance}}, service: {service}, parallelism: 2}}
+  win:
+    input: {{map: hash}}
+    service: 10 us
+    parallelism: 2
+    window: {{tumbling: 5 s, time: event, {window}}}
+  sink: {{input: {{win: hash}}, service: 10 us, parallelism: 2}}
+checkpoint: {{interval: 3 s, {checkpoint}}}
+run: {{duration: {duration}}}
+"""
+
+
+def run_events(window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", more="", duration="24 s", service="10 us"):
+    text = EVENTS.format(window=window, bound=bound, checkpoint=checkpoint, duration=duration, service=service)
+    return simulate(loads(text + more, name="win").scenarios[0])
+
+
+def test_watermarks_end_windows_of_event_time():
+    """They come up to 200 ms after the end of their window, with the records that came until then, once each subtask."""
+    at = read(run_events(), "sink", 20)
+
+    assert [6.0, 11.0, 16.0] == [time for time, rate in at.items() if rate > 60]
+    assert 3000 == pytest.approx(at.sum(), abs=80)
+
+
+def test_watermarks_wait_behind_records():
+    """A map of 100/s cannot keep up with 200/s: event time runs at its speed, and so do windows."""
+    result = run_events(service="20 ms", duration="44 s")
+    at = read(result, "sink", 44)
+    firings = [time for time, rate in at.items() if rate > 60]
+
+    assert 2 < len(firings)
+    assert min(later - earlier for earlier, later in pairwise(firings)) >= 9
+    assert () == result.violations
+
+
+def test_lateness_holds_windows_back():
+    """The watermark stays two seconds behind."""
+    at = read(run_events(bound=", watermark: {interval: 100 ms, lateness: 2 s}"), "sink", 19)
+
+    assert [8.0, 13.0, 18.0] == [time for time, rate in at.items() if rate > 60]
+
+
+def delay(checkpoint, window="fire: 3 ms"):
+    """The longest start delay [ms] behind or at the windows, without the end of the job."""
+    result = run_events(window, checkpoint=checkpoint)
+    rows = result.subtasks[result.subtasks["vertex"].isin(["win", "sink"])]
+    assert () == result.violations
+    return rows["start_delay"].max()
+
+
+def test_interruptible_timers_let_overtaking_barriers_pass():
+    """Seconds of firing: aligned and unaligned barriers wait for the end of it, interruptible timers for one output."""
+    kinds = ("aligned", "unaligned", "aligned, interruptible-timers: true", "unaligned, interruptible-timers: true")
+    delays = [delay(f"barriers: {kind}") for kind in kinds]
+
+    assert min(delays[:3]) > 500
+    assert delays[3] < 60
+
+
+def test_only_operators_of_sql_yield():
+    """The WindowOperator of the DataStream API never does, and no timer of processing time."""
+    assert delay("barriers: unaligned, interruptible-timers: true", "fire: 3 ms, api: datastream") > 500
+
+
+def test_an_interrupted_firing_goes_on_after_a_failure():
+    """The snapshot holds what was not fired yet; it is fired after the restore, and nothing leaves twice."""
+    text = EVENTS.replace("{{win: hash}}, ", "{{win: hash}}, commit: two-phase, ").format(
+        window="fire: 3 ms, state-per-record: 40 B", checkpoint="barriers: unaligned, interruptible-timers: true",
+        bound=", records-per-subtask: 1500", duration="60 s", service="10 us",
+    )  # fmt: skip
+    result = simulate(loads(text + "faults: [{kill: 'win[0]', at: 6700 ms}]\n", name="win").scenarios[0])
+
+    assert [3] == result.recoveries["restored_checkpoint"].tolist()
+    assert 0 < sizes(result)[3] < 40 * 1000
+    assert "FINISHED" == result.job_status
+    assert 3000 == result.commits["records"].sum()
+    assert () == result.violations
+
+
+@pytest.mark.parametrize("more", ["", "actions: [{at: 8 s, stop: drain}]\n"])
+def test_the_last_watermark_fires_all_windows_of_event_time(more):
+    """MAX_WATERMARK comes before the end of data, whether the source ends or the job drains: the sink reads every record."""
+    result = run_events("fire: 2 ms, state-per-record: 40 B", bound=", records-per-subtask: 1100", more=more)
+
+    assert "FINISHED" == result.job_status
+    assert served(result, "win") == served(result, "sink") > 1500
+    assert () == result.violations
+
+
+def test_without_a_drain_windows_stay_in_the_savepoint():
+    """The next job fires them: together every record once."""
+    more = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
+    result = run_events("state-per-record: 40 B", more=more, bound=", records-per-subtask: 1500")
+
+    assert () == result.violations
+
+
+def test_windows_behind_windows_wait_for_what_they_fire():
+    """A watermark goes on behind the outputs of the windows it ends: the second windows hold them when it comes."""
+    text = EVENTS.replace("  sink: {{input: {{win: hash}}", "  again: {{input: {{win: hash}}, service: 10 us, parallelism: 2, "
+                          "window: {{tumbling: 5 s, time: event}}}}\n  sink: {{input: {{again: hash}}")  # fmt: skip
+    text = text.format(window="fire: 2 ms", bound="", checkpoint="barriers: unaligned", duration="24 s", service="10 us")
+    result = simulate(loads(text, name="win").scenarios[0])
+    at = read(result, "sink", 20)
+
+    assert 3000 == pytest.approx(at.sum(), abs=120)
     assert () == result.violations

@@ -21,6 +21,7 @@ from sim.plane.kernel.text.names import (
     PRIORITISE,
     RELEASE,
     RELEASE_CAPTURE,
+    REPORT_WRITTEN,
     RESUME_ALL,
     SCALE,
     SETTLE,
@@ -29,7 +30,7 @@ from sim.plane.kernel.text.names import (
     SWEEP,
     WAIT_FOR_LATE,
 )
-from sim.plane.kernel.text.task.late import let_go, wait_for_late
+from sim.plane.kernel.text.task.late import let_go, report_written, wait_for_late
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.verbs.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.text.verbs.markers import convert_output, forward, prioritise, resume, settle
@@ -77,6 +78,8 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         let_go(w, t, a)
     elif op == WAIT_FOR_LATE:
         wait_for_late(w, t)
+    elif op == REPORT_WRITTEN:
+        report_written(w, t)
     elif op == HALT:
         halt(w, t)
     elif op == SWEEP:

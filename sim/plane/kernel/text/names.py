@@ -26,6 +26,7 @@ NOTE_LEFT = int(Kind.LEFT)
 NOTE_EXHAUSTED = int(Kind.EXHAUSTED)
 NOTE_RECOVERED = int(Kind.RECOVERED)
 NOTE_NONE_LATE = int(Kind.NONE_LATE)
+NOTE_WRITTEN = int(Kind.WRITTEN)
 NOTE_WORDS = 9  # the fields of a notice
 
 MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)
@@ -78,3 +79,4 @@ SWEEP = 17
 STAND = 18
 LET_GO = 19
 WAIT_FOR_LATE = 20
+REPORT_WRITTEN = 21

@@ -3,7 +3,7 @@
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.output import go_on_writing
 from sim.plane.kernel.text.draws import law
-from sim.plane.kernel.text.names import BUSY, FIRING, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, SOFT, TIMED
+from sim.plane.kernel.text.names import BUSY, FIRING, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, NOTE_WRITTEN, SOFT, TIMED
 from sim.plane.kernel.text.task.counting import process_marker
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import append_turn, become, report, wake_between_records
@@ -96,7 +96,7 @@ def yields_now(w: World, t: int) -> bool:
     if task.interrupted == 1:
         task.interrupted = 0
         report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
-    while w.g.noted == 0 and task.urgent_head >= 0 and task.waits_for_late == 0:
+    while w.g.noted == 0 and task.urgent_head >= 0 and (task.waits_for_late & 1) == 0:
         e = task.urgent_head
         task.urgent_head = w.elements[e].next
         process_marker(w, w.elements[e].channel, e)
@@ -130,14 +130,27 @@ def let_go(w: World, t: int, until: int) -> None:
 
 def wait_for_late(w: World, t: int) -> None:
     """L6."""
-    w.tasks[t].waits_for_late = 1
+    task = w.tasks[t]
+    if (task.waits_for_late & 1) == 0:
+        task.waits_for_late += 1
+    wake_between_records(w, t)
+
+
+def report_written(w: World, t: int) -> None:
+    """L9."""
+    task = w.tasks[t]
+    if task.waits_for_late < 2:
+        task.waits_for_late += 2
     wake_between_records(w, t)
 
 
 def go_on_waiting(w: World, t: int) -> None:
-    """Mails and nothing else before the last late output is written (L6)."""
+    """What was let go is written (L9); mails and nothing else before the last late output is (L6)."""
     task = w.tasks[t]
-    if task.interrupted == 1:
+    if task.waits_for_late >= 2:
+        task.waits_for_late -= 2
+        report(w, NOTE_WRITTEN, t, -1, -1, -1, -1, 0, 0)
+    elif task.interrupted == 1:
         task.interrupted = 0
         report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
     elif task.late > 0:

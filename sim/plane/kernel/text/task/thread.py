@@ -25,7 +25,7 @@ def turn(w: World, t: int) -> None:
         return
     if task.late > 0 and not write_late(w, t):
         return
-    if task.waits_for_late == 1:
+    if task.waits_for_late > 0:
         go_on_waiting(w, t)
     else:
         run(w, t)

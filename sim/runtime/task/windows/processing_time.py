@@ -1,4 +1,4 @@
-"""The windows of one task: what they hold leaves at their ends, fired by the task thread.
+"""Windows of processing time: what they hold leaves at their ends, fired by the task thread.
 
 Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail fires them all.
 The records held are the plane's late outputs (rules L1-L8); which of them are due is decided here.
@@ -7,14 +7,15 @@ The records held are the plane's late outputs (rules L1-L8); which of them are d
 from __future__ import annotations
 
 from sim.model.job import Window
+from sim.protocol.event_time import next_end
 from sim.runtime.contents import Timer
 from sim.runtime.task.slot import Slot
 
-__all__ = ["Windows"]
+__all__ = ["ProcessingTimeWindows"]
 
 
-class Windows:
-    """Processing time: a window ends at the same instant in all subtasks."""
+class ProcessingTimeWindows:
+    """A window ends at the same instant in all subtasks."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
@@ -48,8 +49,7 @@ class Windows:
         return self.slot.context.plane.position(self.slot.task).served
 
     def _next_end(self) -> int:
-        window = self.window
-        return self.slot.now + window.size_ns - (self.slot.now - window.phase_ns) % window.size_ns
+        return next_end(self.window.size_ns, self.window.phase_ns, self.slot.now)
 
     def _arm(self) -> None:
         self.slot.context.env.call_in(self._next_end() - self.slot.now, self._end_window)
