@@ -39,15 +39,15 @@ class FakeFlink:
         snapshot = read_saved(saved)
         self.job, self.answers = snapshot.job, dict(snapshot.answers)
         self.samples, self.times_ms = list(snapshot.samples.values()), list(snapshot.samples)
-        self.asked, self.headers, self.faults, self.turn = [], [], {}, 0
+        self.requests, self.headers, self.faults, self.turn = [], [], {}, 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                outer.asked.append(self.path)
+                outer.requests.append(self.path)
                 outer.headers.append(dict(self.headers))
                 path, _, query = self.path.partition("?")
-                fault = next((some.pop(0) for key in (path, "*") if (some := outer.faults.get(key))), None)
+                fault = next((waiting.pop(0) for key in (path, "*") if (waiting := outer.faults.get(key))), None)
                 outer.answer(self, path, query.removeprefix("get=").split(",") if query else None, fault)
 
             def log_message(self, *_):

@@ -44,14 +44,14 @@ run: {{duration: 500 ms}}
 USUAL = {"ship": "hash", "backend": "hashmap", "barriers": "aligned", "storage": "{bandwidth: 100 MB/s}"}
 
 
-def scenario(**words):
-    (found,) = loads(JOB.format(**(USUAL | words))).scenarios
+def scenario(**options):
+    (found,) = loads(JOB.format(**(USUAL | options))).scenarios
     return found
 
 
-def durations(**words):
+def durations(**options):
     """End-to-end durations [ms] of the completed checkpoints."""
-    table = sim.simulate(scenario(**words)).tables["checkpoints"]
+    table = sim.simulate(scenario(**options)).tables["checkpoints"]
     return table.end_to_end_duration[table.status == "COMPLETED"].tolist()
 
 

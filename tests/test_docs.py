@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from docs.house import BEGIN, END, PAGE, ROOT, circles, page
+from tests.sentences import long_sentences
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LONGEST_SENTENCE = 30
 
 
 def test_the_house_is_drawn_as_it_is():
@@ -41,8 +41,5 @@ def test_what_a_page_names_is_there(path: Path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_sentences_are_short(path: Path):
-    """At most 30 words; a line of a list ends a sentence, code and tables hold none."""
-    prose = re.sub(r"^\|.*$", "", re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL), flags=re.MULTILINE)
-    sentences = re.split(r"(?<=[.:;?!])\s|\n\n|\n(?=[#*>\d-])", prose)
-
-    assert [] == [sentence for sentence in sentences if len(sentence.split()) > LONGEST_SENTENCE]
+    """The rule of docstrings holds for pages, too; tables and code hold no sentences."""
+    assert [] == list(long_sentences(path.read_text()))

@@ -46,7 +46,7 @@ def test_processes_that_enter_and_leave_never_meet(tmp_path):
     """Each makes and removes the same folder: it would be there already."""
     entering = [process(ENTERING, tmp_path) for _ in range(3)]
 
-    assert [("", 0)] * 3 == [(each.communicate(timeout=60)[0], each.returncode) for each in entering]
+    assert [("", 0)] * 3 == [(process.communicate(timeout=60)[0], process.returncode) for process in entering]
     assert [] == list(tmp_path.iterdir())
 
 
@@ -66,17 +66,17 @@ def test_a_killed_owner_keeps_nobody_out(tmp_path):
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
     """The user is warned, and the work is done."""
-    told = []
+    warnings = []
 
     def refuse(_file, _operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with locked(tmp_path, told.append):
+    with locked(tmp_path, warnings.append):
         (tmp_path / "x").touch()
 
-    assert 1 == len(told)
-    assert "locks no files (No locks available)" in told[0]
+    assert 1 == len(warnings)
+    assert "locks no files (No locks available)" in warnings[0]
     assert ["x"] == [path.name for path in tmp_path.iterdir()]
 
 

@@ -10,15 +10,15 @@ from sim.scenario.text.problems import Problem, ScenarioError
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "printed"),
     [
         ("a\x1b[31mb", "a\\x1b[31mb"), ("a\u202eb", "a\\u202eb"), ("a\u2066b\u200bc", "a\\u2066b\\u200bc"), ("a\x9bb", "a\\x9bb"),
         ("\x00", "\\x00"), ("a\ud800", "a\\ud800"), ("a\r\n\tb", "a b"), ("Grüße, 東京", "Grüße, 東京"), (7, "7"),
     ],
 )  # fmt: skip
-def test_what_a_terminal_would_obey_is_written_out(text, told):
+def test_what_a_terminal_would_obey_is_written_out(text, printed):
     """Colours, bidi overrides, marks without width, half characters; letters of any language stay."""
-    assert told == one_line(text)
+    assert printed == one_line(text)
 
 
 def test_lines_of_a_message_stay():

@@ -101,7 +101,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 
 # You know the room of a line by its words.  Names in code count; prose is free.
-WORDS: dict[str, set[str]] = {
+VOCABULARY: dict[str, set[str]] = {
     "plane": {"queue", "queues", "queued", "credit", "credits", "buffer", "buffers", "marker", "markers"},
     "protocol": {"checkpoint", "checkpoints", "barrier", "barriers", "align", "aligned", "alignment", "acknowledge", "acknowledged"},
     "storage": {"bandwidth", "node", "nodes", "upload", "uploads"},
@@ -121,7 +121,7 @@ MAX_LINES = 400
 MAX_FILES = 15  # of a room, beside its `__init__`
 
 
-def words(path: Path) -> Iterator[tuple[int, str]]:
+def identifiers(path: Path) -> Iterator[tuple[int, str]]:
     """(line, word) of the names a module defines or uses: `OutputQueue.poll_all` is output, queue, poll, all."""
     for node in ast.walk(ast.parse(path.read_text())):
         name = next((getattr(node, field) for field in ("id", "attr", "arg", "name") if isinstance(getattr(node, field, None), str)), "")
@@ -214,15 +214,15 @@ def test_one_door_per_engine(library):
     assert wrong == []
 
 
-@pytest.mark.parametrize("here", WORDS)
+@pytest.mark.parametrize("here", VOCABULARY)
 def test_each_room_keeps_to_its_words(here):
     """A name that needs the words of another room belongs to runtime, which knows both."""
-    foreign = set().union(*(theirs for there, theirs in WORDS.items() if there != here)) - WORDS[here]
+    foreign = set().union(*(theirs for there, theirs in VOCABULARY.items() if there != here)) - VOCABULARY[here]
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: '{word}' is not a word of {here}"
         for path in modules()
         if room(path) == here
-        for line, word in words(path)
+        for line, word in identifiers(path)
         if word in foreign and (here, word) not in SHARED_WORDS
     ]
 

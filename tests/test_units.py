@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim import units
 
-WHOLE = st.integers(0, 2**62)
+INTEGERS = st.integers(0, 2**62)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_byte_rates_shares_counts_numbers():
 
 
 @pytest.mark.parametrize(
-    ("parse", "value", "told"),
+    ("parse", "value", "message"),
     [
         (units.parse_duration, 30, "a duration needs a unit, '30' has none: write '30 s' or '100 ms'"),
         (units.parse_duration, "200 MB/s", "is a rate; a duration was expected"),
@@ -101,12 +101,12 @@ def test_byte_rates_shares_counts_numbers():
         (units.parse_flink_size, "99999999999999999tb", "is too large"),
     ],
 )
-def test_refusals_say_what_to_write(parse, value, told):
+def test_refusals_say_what_to_write(parse, value, message):
     """No unit, the wrong one, no finite number: each is refused in words."""
     with pytest.raises(units.UnitError) as refused:
         parse(value)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -162,7 +162,7 @@ def test_rates_shares_and_numbers_are_printed_exactly():
         units.format_share(Fraction(1, 3))
 
 
-@given(WHOLE)
+@given(INTEGERS)
 def test_whole_quantities_survive_printing(value):
     """What is printed is read back as the same number."""
 

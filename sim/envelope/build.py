@@ -92,8 +92,8 @@ def block(known: Envelope) -> str:
     ]
     table = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
     recorded = [(feature, known.features[feature.name]) for feature in FEATURES if feature.name in known.features]
-    ranges = "; ".join(f"{feature.name}: {_range(feature.value_text, values)}" for feature, values in recorded)
-    return "\n".join([BEGIN, *table, "", f"Recorded were: {ranges}.", END])
+    ranges = [f"* {feature.name}: {_range(feature.value_text, values)}" for feature, values in recorded]
+    return "\n".join([BEGIN, *table, "", "Recorded values of each feature:", "", *ranges, END])
 
 
 def replaced(readme: str, new: str) -> str:

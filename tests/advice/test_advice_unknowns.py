@@ -28,11 +28,11 @@ def test_marks_are_found_where_they_belong():
     """At the end of a line, or above it; questions go over several lines."""
     found = unknowns(TEXT)
 
-    assert ["job.src.source.rate", "job.src.source.record", "checkpoint.interval"] == [one.key for one in found]
-    assert ["unlimited", "1 kB", "4 s"] == [one.assumed for one in found]
+    assert ["job.src.source.rate", "job.src.source.record", "checkpoint.interval"] == [unknown.key for unknown in found]
+    assert ["unlimited", "1 kB", "4 s"] == [unknown.assumed for unknown in found]
     assert "How many records per second arrive here?" == found[0].question
     assert "src: source rate" == found[0].name
-    assert [False, False, True] == [one.is_setting for one in found]
+    assert [False, False, True] == [unknown.is_setting for unknown in found]
 
 
 def test_names_with_dots_can_be_overridden():

@@ -21,7 +21,7 @@ HOLDS = Backtest((Compared("end-to-end", Quantiles(110, 130, 140, 14), Quantiles
 
 
 def trials(*durations_ms, completed=5.0):
-    """Of both settings, a replication per duration."""
+    """The rows of both settings, a replication per duration."""
     row = dict.fromkeys(MEASURED, 0.0) | {"completed": completed, "per_second": 100.0, "visible_ms": math.nan}
     values = np.array([list((row | {"checkpoint_ms": ms, "longest_ms": ms}).values()) for ms in durations_ms])
     return {name: {"": values.copy()} for name in (TODAY, OTHER)}

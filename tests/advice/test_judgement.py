@@ -60,7 +60,7 @@ def test_one_thing_is_changed_rather_than_two():
 
 
 def test_fewer_checkpoints_rather_than_more():
-    """Of settings that lose as much, the longest interval; of those the simplest protocol."""
+    """Among settings that lose as much, the longest interval is advised; then the simplest protocol."""
     assert ("60 s", "aligned") == chosen(results(intervals=("10 s", "60 s")), today=None, mtbf_s=3 * DAY_S).name
 
 
@@ -133,7 +133,7 @@ def test_debloating_has_a_price():
 
     settings = judged(measured(table, now="aligned", unlimited=False), Limits(), DAY_S)
 
-    assert [0.01] == pytest.approx([one.loss for one in settings if one.name == ("10 s", "aligned, debloating")])
+    assert [0.01] == pytest.approx([setting.loss for setting in settings if setting.name == ("10 s", "aligned, debloating")])
 
 
 def test_confidence_is_what_replications_give():
@@ -159,16 +159,16 @@ def test_what_the_change_costs_is_told_run_by_run():
     """Noise that both settings met cancels."""
     table = results(noise=0.05)
     trials = measured(table, now="aligned", unlimited=False)
-    told = {one.quantity: one.row() for one in differences(trials, ("60 s", "aligned"), ("60 s", "unaligned"))}
+    rows = {difference.quantity: difference.row() for difference in differences(trials, ("60 s", "aligned"), ("60 s", "unaligned"))}
 
-    assert ["checkpoint p99", "6.3 s", "63 ms", "-6.2 s ± 738 ms"] == told["checkpoint p99"]
-    assert ["written per hour", "240 MB", "240 MB", "0 B ± 0 B"] == told["written per hour"]
-    assert "output visible p99" not in told  # no sink is transactional
+    assert ["checkpoint p99", "6.3 s", "63 ms", "-6.2 s ± 738 ms"] == rows["checkpoint p99"]
+    assert ["written per hour", "240 MB", "240 MB", "0 B ± 0 B"] == rows["written per hour"]
+    assert "output visible p99" not in rows  # no sink is transactional
 
 
 @pytest.mark.parametrize(("completed", "expected"), [(4, 130.0), (40, 120.0)])
 def test_the_tail_is_that_of_all_runs_together(completed, expected):
-    """Of 12 checkpoints the longest, of 120 the second longest there is: not the mean of three runs' own."""
+    """The longest of 12 checkpoints, the second longest of 120: the tail of all runs together, not the mean of three tails."""
     table = results(duration={"aligned": 100.0}, intervals=("60 s",))
     table["completed"] = completed
     for run, (own, longest) in enumerate([(90.0, 110.0), (120.0, 130.0), (80.0, 85.0)]):

@@ -52,7 +52,7 @@ def test_a_trace_of_the_scenario_itself(day, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("day.csv", "which of the sources a, b?"),
         ("c=day.csv", "there is no source 'c'"),
@@ -62,10 +62,10 @@ def test_a_trace_of_the_scenario_itself(day, tmp_path):
         ("a=broken.csv", "'many' is no rate"),
     ],
 )
-def test_what_cannot_arrive(day, tmp_path, monkeypatch, given, told):
+def test_what_cannot_arrive(day, tmp_path, monkeypatch, given, message):
     (tmp_path / "wide.csv").write_text("time,in,out\n0,1,2\n")
     (tmp_path / "broken.csv").write_text("time,in\n0,1\n9000,many\n")
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(ScenarioError, match=re.escape(told)):
+    with pytest.raises(ScenarioError, match=re.escape(message)):
         prepared(job(tmp_path), (), [given], recovery_ms=None)

@@ -33,13 +33,13 @@ class MadeUp:
 
     def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0):
         self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
-        self.asked = {}
+        self.replications = {}
 
     def __call__(self, steady, failing):
         rows = []
         for scenario in (*steady, *failing):
             name = dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]
-            self.asked[name] = max(self.asked.get(name, 0), scenario.run.replications)
+            self.replications[name] = max(self.replications.get(name, 0), scenario.run.replications)
             more_ms = scenario.job.vertices[-1].state.bytes / 1e3 if self.state else 0.0
             rows += [self.row(dict(scenario.axes), k, more_ms) for k in range(scenario.run.replications)]
         return pd.DataFrame(rows)
@@ -74,7 +74,7 @@ def test_longer_intervals_are_not_run_for_nothing(job):
     run = MadeUp({"aligned": 100.0})
     found = race(job, run, recovery_ms=40_000)
 
-    assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.asked}
+    assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.replications}
     assert ["intervals of 3 min and more: recovery takes too long at 1 min already"] == found.given_up
     assert ("30 s", "aligned") == found.chosen.name == found.today.name
 
@@ -82,7 +82,7 @@ def test_longer_intervals_are_not_run_for_nothing(job):
 def test_long_intervals_are_run_where_nothing_speaks_against_them(job):
     run = MadeUp({"aligned": 100.0})
 
-    assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.asked}
+    assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.replications}
 
 
 def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
@@ -91,7 +91,7 @@ def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
     found = race(job, run, mtbf_s=18_000.0, recovery_ms=200_000)
 
     assert 0.5 == pytest.approx(found.cost_s)
-    assert "2 min" in {interval for interval, _ in run.asked}
+    assert "2 min" in {interval for interval, _ in run.replications}
     assert 0.0 == race(job, MadeUp({"aligned": 100.0})).cost_s
 
 
@@ -101,8 +101,8 @@ def test_what_is_beaten_runs_once(job):
     found = race(job, run, checkpoint_ms=1000)
 
     assert ("30 s", "unaligned") == found.chosen.name
-    assert 3 == run.asked["30 s", "unaligned"] == run.asked["30 s", "aligned"]
-    assert 1 == run.asked["30 s", "aligned-timeout 1 s"]
+    assert 3 == run.replications["30 s", "unaligned"] == run.replications["30 s", "aligned"]
+    assert 1 == run.replications["30 s", "aligned-timeout 1 s"]
 
 
 def test_a_close_race_goes_on_to_the_end(job):
@@ -110,7 +110,7 @@ def test_a_close_race_goes_on_to_the_end(job):
     run = MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
     found = race(job, run, most=8, checkpoint_ms=1290)
 
-    assert 8 == run.asked["30 s", "aligned"]
+    assert 8 == run.replications["30 s", "aligned"]
     assert found.choice().same_setting < 0.95
 
 
@@ -140,7 +140,7 @@ def test_what_nobody_knows_is_varied(job):
 
 
 def test_nobody_advises_a_detour(job):
-    """Of settings that are as far from the limits, the one that changes least is the nearest."""
+    """Among settings that are as far from the limits, the nearest is the one that changes least."""
     run = MadeUp(dict.fromkeys(("aligned", "unaligned", "aligned-timeout 1 s"), 4000.0))
 
     assert ("30 s", "aligned") == race(job, run, checkpoint_ms=1000).nearest.name

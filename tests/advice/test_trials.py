@@ -34,8 +34,8 @@ def bench(tmp_path):
 
 
 def runs(bench, interval_s, protocol):
-    one = candidate(bench.load({}), interval_s * S, protocol)
-    return {trial.kind: bench.scenario(trial) for trial in bench.trials(one)}
+    setting = candidate(bench.load({}), interval_s * S, protocol)
+    return {trial.kind: bench.scenario(trial) for trial in bench.trials(setting)}
 
 
 def test_todays_setting_changes_nothing(bench):
@@ -81,18 +81,18 @@ def test_a_protocol_of_ones_own_stays(study):
 
 def test_one_thing_more(bench):
     """What could help beside barriers and intervals, as far as this job has it."""
-    names = [one.name for one in extras(bench.load({}), PROTOCOLS[0])]
+    names = [protocol.name for protocol in extras(bench.load({}), PROTOCOLS[0])]
 
     assert ["aligned, segments of 8 KiB", "aligned, incremental", "aligned, local recovery"] == names
     assert "aligned, timeout 10 min" == with_default_timeout(bench.load({}), PROTOCOLS[0]).name
-    assert "aligned, 2 floating buffers" in [one.name for one in extras(bench.load({"cluster.profile": "1.20"}), PROTOCOLS[0])]
+    assert "aligned, 2 floating buffers" in [protocol.name for protocol in extras(bench.load({"cluster.profile": "1.20"}), PROTOCOLS[0])]
 
 
 def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
     """`ckptsim sweep` finds every row that is there: same scenarios, same seeds, same names of cells."""
     now = bench.load({})
     settings = [candidate(now, 20 * S, protocol) for protocol in PROTOCOLS] + [candidate(now, 60 * S, PROTOCOLS[2])]
-    trials = {trial: i + 1 for i, one in enumerate(settings) for trial in bench.trials(one)}
+    trials = {trial: i + 1 for i, setting in enumerate(settings) for trial in bench.trials(setting)}
     varied = dict.fromkeys(bench.trials(settings[0], {"job.sink.state.size": "10 MB"}), 1)
     folder = tmp_path / "out"
     folder.mkdir()
@@ -101,6 +101,6 @@ def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
     written = define(folder / "sweep.yaml").scenarios
 
     assert [identity(bench.scenario(trial)) for trial in (*trials, *varied)] == [
-        identity(replace(one, run=replace(one.run, replications=1))) for one in written
+        identity(replace(scenario, run=replace(scenario.run, replications=1))) for scenario in written
     ]
-    assert [*trials.values(), 1, 1] == [one.run.replications for one in written]
+    assert [*trials.values(), 1, 1] == [scenario.run.replications for scenario in written]

@@ -19,6 +19,6 @@ def test_nineteen_of_twenty_hold_the_mean():
     random = np.random.default_rng(3)
     samples = random.normal(7, 2, size=(2000, 6))
 
-    held = np.mean([abs(sample.mean() - 7) <= half_width(sample) for sample in samples])
+    covered = np.mean([abs(sample.mean() - 7) <= half_width(sample) for sample in samples])
 
-    assert 0.95 == pytest.approx(held, abs=0.015)
+    assert 0.95 == pytest.approx(covered, abs=0.015)

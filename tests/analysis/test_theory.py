@@ -21,7 +21,7 @@ def test_renewal(rate, expected):
 
 @pytest.mark.parametrize("mtbf", [3.0, 50.0, 2000.0])
 def test_renewal_is_a_maximum(mtbf):
-    """Of the work kept per time; no other interval keeps more."""
+    """No other interval keeps more work per time."""
 
     def kept(interval):
         return (interval - 0.5) / (exp(interval / mtbf) - 1)

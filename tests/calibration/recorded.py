@@ -28,7 +28,7 @@ def recorded(name: str, overheads: Overheads, *, seconds: float = 30, flink: dic
     scenario = scenario_of(given, overheads)
     result = simulate(replace(scenario, run=replace(scenario.run, duration_ns=round(seconds * 1e9))), check=False)
     checkpoints = [
-        {key: _whole(row[key]) for key in _CHECKPOINT}
+        {key: _integers(row[key]) for key in _CHECKPOINT}
         | {"trigger_timestamp": _epoch(row["trigger_timestamp"]), "latest_ack_timestamp": _epoch(row["latest_ack_timestamp"])}
         | {"tasks": _tasks(result.subtasks, row["id"])}
         for row in result.checkpoints.to_dict("records")
@@ -51,7 +51,7 @@ def _epoch(simulated_ms: float) -> int:
     return BEGUN_MS + STARTUP_MS + int(simulated_ms)
 
 
-def _whole(value: Any) -> Any:
+def _integers(value: Any) -> Any:
     return int(value) if isinstance(value, float) else value
 
 

@@ -16,7 +16,7 @@ HEARD = [
 
 
 def values(k: int, name: str) -> list[float]:
-    """Of each recording's fit, one way."""
+    """The constants of each recording's fit, one way."""
     return [getattr(fit.overheads[k], f"{name}_ns") / 1e6 for fit in fits(HEARD)]
 
 
@@ -33,11 +33,11 @@ def test_a_constant_comes_from_other_families_where_they_tell_it():
 
 
 def test_it_is_said_where_constants_come_from():
-    told = {(name, source): count for name, source, count in sources(fits(HEARD))}
+    counts = {(name, source): count for name, source, count in sources(fits(HEARD))}
 
-    assert 4 == told["trigger", "the other families"]
-    assert 2 == told["close", "the other recordings of its family"]
-    assert 1 == told["fail", "no recording"]
+    assert 4 == counts["trigger", "the other families"]
+    assert 2 == counts["close", "the other recordings of its family"]
+    assert 1 == counts["fail", "no recording"]
 
 
 def test_what_is_equal_is_run_once():
@@ -57,7 +57,7 @@ def test_errors_stand_side_by_side():
         row = {"recording": HEARD[run.place].recording, "family": "f", "quantity": "end_to_end_duration", "vertex": None, "covered": True}
         return pd.DataFrame([row | {"observed_p50": 1.0, "predicted_p50": 1.0 + error, "relative_error": error}])
 
-    shown = errors(fitted, {run: table(run) for run in runs(fitted) if run.place != 3}).iloc[0]
+    row = errors(fitted, {run: table(run) for run in runs(fitted) if run.place != 3}).iloc[0]
 
-    assert (3, 3) == (shown["recordings"], shown["rows"])
-    assert [0.06, 0.08, 0.08] == [round(shown[f"{way}: median"], 6) for way in WAYS]
+    assert (3, 3) == (row["recordings"], row["rows"])
+    assert [0.06, 0.08, 0.08] == [round(row[f"{way}: median"], 6) for way in WAYS]

@@ -21,11 +21,11 @@ def test_what_is_written_is_read_back(tmp_path):
     found = estimates([{"trigger": 4.5, "start": 1234.0}] * 3 + [{"fail": 9.0}])
     file = tmp_path / "mine.yaml"
     file.write_text(environment_text(found, ["Mine."]))
-    told = read(str(file))
+    constants = read(str(file))
 
     assert calibrated(found) == load(str(file))
-    assert (3, [4_500_000, 4_500_000]) == (told["trigger"].recordings, told["trigger"].interval)
-    assert (1, None) == (told["fail"].recordings, told["fail"].interval)
+    assert (3, [4_500_000, 4_500_000]) == (constants["trigger"].recordings, constants["trigger"].interval)
+    assert (1, None) == (constants["fail"].recordings, constants["fail"].interval)
     assert "too few recordings tell it, the default is kept" in file.read_text()
     assert file.read_text().startswith("# Mine.\n")
 

@@ -30,7 +30,7 @@ def test_the_interval_covers_what_was_planted():
     drawn = np.random.default_rng(7).lognormal(np.log(30), 0.4, size=(200, 25))
     found = [estimates([{"close": vote} for vote in votes])["close"] for votes in drawn]
 
-    assert 186 <= sum(one.low_ms <= 30 <= one.high_ms for one in found)
+    assert 186 <= sum(estimate.low_ms <= 30 <= estimate.high_ms for estimate in found)
 
 
 def test_one_recording_of_many_does_not_move_a_constant():

@@ -19,7 +19,7 @@ MS = 10**6
 def test_every_constant_has_an_estimator():
     """And says what it is; nothing else has one."""
     assert {field.name for field in fields(Overheads)} == {f"{name}_ns" for name in CONSTANTS}
-    assert all(one.what.endswith(".") and one.how for one in CONSTANTS.values())
+    assert all(constant.what.endswith(".") and constant.how for constant in CONSTANTS.values())
 
 
 @pytest.mark.parametrize("scale", [1, 4])
@@ -33,8 +33,11 @@ def test_planted_constants_come_back_from_simulated_recordings(scale):
     chain = votes(recorded("chain3-none-asyncflush500-aligned", overheads, seconds=20))
     paused = votes(recorded("minpause3s-p2-severe-aligned", overheads))
 
-    for said, told in ((overrun, "trigger acknowledge complete first_trigger file"), (chain, "trigger acknowledge first_trigger file")):
-        assert {} == {name: said[name] for name in told.split() if abs(said[name] - planted[name]) > 1}
+    for estimated, names in (
+        (overrun, "trigger acknowledge complete first_trigger file"),
+        (chain, "trigger acknowledge first_trigger file"),
+    ):
+        assert {} == {name: estimated[name] for name in names.split() if abs(estimated[name] - planted[name]) > 1}
     assert paused["complete"] == pytest.approx(planted["complete"], abs=1)
     assert "complete" not in chain, "no checkpoint is late, none waits for a pause"
     assert STARTUP_MS == overrun["start"]
@@ -82,10 +85,10 @@ def test_closing_counts_from_the_last_thing_waited_for():
 
 def test_a_recording_tells_only_what_it_shows():
     """No failure, no end, no late checkpoint: nothing is said of them, and nothing is made up for a recording without events."""
-    said = votes(read(RECORDINGS / "chain3-none-asyncflush500-aligned.json.gz"))
+    cast = votes(read(RECORDINGS / "chain3-none-asyncflush500-aligned.json.gz"))
     silent = votes(read(RECORDINGS / "p2-severe-aligned.json.gz").model_copy(update={"events": {}}))
 
-    assert {"trigger", "acknowledge", "first_trigger", "file", "start"} == set(said)
+    assert {"trigger", "acknowledge", "first_trigger", "file", "start"} == set(cast)
     assert {"trigger", "acknowledge", "complete", "file"} == set(silent)
 
 
@@ -105,6 +108,6 @@ def test_a_trigger_that_was_not_refused_says_nothing():
 
 def test_finished_sources_do_not_vote():
     """They take part with zeros; a median over them would be one."""
-    said = CONSTANTS["trigger"].samples_ms(read(RECORDINGS / "final-bounded-plus-unbounded.json.gz"))
+    samples_ms = CONSTANTS["trigger"].samples_ms(read(RECORDINGS / "final-bounded-plus-unbounded.json.gz"))
 
-    assert 1 <= np.median(said)
+    assert 1 <= np.median(samples_ms)

@@ -28,10 +28,10 @@ def test_an_error_is_a_row(study, monkeypatch):
     monkeypatch.setattr(module, "simulate", broken)
     cell = cells(study.scenarios)[0]
 
-    told = outcome(cell)
+    result = outcome(cell)
 
-    assert (cell.id, "error") == (told["cell"], told["status"])
-    assert re.fullmatch(r"ArithmeticError: negative credit \(sim/cells/cell\.py:\d+\)", told["error"]), told["error"]
+    assert (cell.id, "error") == (result["cell"], result["status"])
+    assert re.fullmatch(r"ArithmeticError: negative credit \(sim/cells/cell\.py:\d+\)", result["error"]), result["error"]
 
 
 def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
@@ -44,6 +44,6 @@ def test_an_error_in_mid_run_says_where_and_when(study, monkeypatch):
 
     step = TwoPlaneEnvironment.step
     monkeypatch.setattr(TwoPlaneEnvironment, "step", broken)
-    told = outcome(cells(study.scenarios)[0])["error"]
+    result = outcome(cells(study.scenarios)[0])["error"]
 
-    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_/]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", told), told
+    assert re.fullmatch(r"ValueError: no credit \(sim/runtime/[a-z_/]+\.py:\d+, after \d+\.\d{6} s of simulated time\)", result), result

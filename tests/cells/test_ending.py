@@ -59,7 +59,7 @@ def test_workers_of_a_killed_parent_end(thread, stopped):
 
 @pytest.fixture
 def handlers():
-    """Of the signals: as they were, afterwards."""
+    """The handlers of the signals are the old ones afterwards."""
     before = {number: signal.getsignal(number) for number in ENDING}
     yield
     for number, handler in before.items():
@@ -69,14 +69,14 @@ def handlers():
 @pytest.mark.parametrize("number", ENDING)
 def test_a_signal_waits_until_the_block_is_over(handlers, number):
     """Else Java, half started, would be left behind, without anybody who knows of it."""
-    told = []
-    signal.signal(number, lambda number, _: told.append(number))
+    signals = []
+    signal.signal(number, lambda number, _: signals.append(number))
 
     with delayed_signals():
         os.kill(os.getpid(), number)
-        assert [] == told
+        assert [] == signals
 
-    assert [number] == told
+    assert [number] == signals
 
 
 def test_a_signal_outlasts_a_block_that_fails(handlers):

@@ -68,15 +68,15 @@ def test_a_killed_worker_may_be_survived():
 
 def test_an_interrupt_leaves_no_worker_behind():
     """What was taken before is kept; running work is stopped at once."""
-    before, taken, begun = set(multiprocessing.active_children()), [], time.monotonic()
+    before, outcomes, begun = set(multiprocessing.active_children()), [], time.monotonic()
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        taken.extend(outcome for _, outcome in run_each(sleep, [0, 1], jobs=2))
+        outcomes.extend(outcome for _, outcome in run_each(sleep, [0, 1], jobs=2))
 
     assert time.monotonic() - begun < 20
     assert set() == {worker for worker in multiprocessing.active_children() if worker.is_alive()} - before
-    assert taken in ([], [0])
+    assert outcomes in ([], [0])
 
 
 def test_cores_are_those_we_may_use():

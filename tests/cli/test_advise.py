@@ -28,8 +28,8 @@ run: {duration: 3 s}
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """`asked(*words)` -> what advise says of a tiny job; all in one folder, so that what has run is there; trials take seconds."""
+def advise(tmp_path_factory):
+    """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows; trials take seconds."""
     folder = tmp_path_factory.mktemp("advised")
     (folder / "tiny.yaml").write_text(JOB)
     with pytest.MonkeyPatch.context() as patch:
@@ -38,12 +38,12 @@ def asked(tmp_path_factory):
             patch.setattr(trials, name, ns)
         first, *_, last = settings.protocols()
         patch.setattr(race, "protocols", lambda: (first, last))
-        yield lambda *words: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *words])
+        yield lambda *options: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *options])
 
 
-def test_a_setting_and_what_to_paste(asked):
+def test_a_setting_and_what_to_paste(advise):
     """Everything within limits: the job stays as it is."""
-    done = asked("--p99", "10 s", "--recovery", "1 min")
+    done = advise("--p99", "10 s", "--recovery", "1 min")
 
     assert 0 == done.exit_code, done.stderr
     stay = r"Stay: today's setting, aligned, every 1 s, keeps the limits \(recovery at most 60 s, checkpoints at most 10 s\)"
@@ -53,29 +53,29 @@ def test_a_setting_and_what_to_paste(asked):
     assert re.search(r"storage bandwidth +1 MB/s +100 kB/s \.\.\. 10 MB/s .* holds", done.stdout)
 
 
-def test_a_second_call_runs_nothing(asked):
+def test_a_second_call_runs_nothing(advise):
     """All rows are there, and say the same; for machines as well."""
-    first = asked("--p99", "10 s", "--recovery", "1 min")
+    first = advise("--p99", "10 s", "--recovery", "1 min")
     before = sorted(Path(first.stdout.rpartition("\n\n")[2].partition(":")[0], "cells").iterdir())
-    told = json.loads(asked("--p99", "10 s", "--recovery", "1 min", "--json").stdout)
+    data = json.loads(advise("--p99", "10 s", "--recovery", "1 min", "--json").stdout)
 
-    assert first.stdout == asked("--p99", "10 s", "--recovery", "1 min").stdout
+    assert first.stdout == advise("--p99", "10 s", "--recovery", "1 min").stdout
     assert before == sorted(before[0].parent.iterdir())
-    assert ("1 s", "aligned") == (told["advised"]["interval"], told["advised"]["protocol"])
-    assert {"setting", "protocol"} == set(told["confidence"])
-    assert ["storage bandwidth"] == [one["name"] for one in told["unknown"]]
-    assert told["today"] == told["advised"]
+    assert ("1 s", "aligned") == (data["advised"]["interval"], data["advised"]["protocol"])
+    assert {"setting", "protocol"} == set(data["confidence"])
+    assert ["storage bandwidth"] == [unknown["name"] for unknown in data["unknown"]]
+    assert data["today"] == data["advised"]
 
 
-def test_the_sweep_runs_again(asked):
+def test_the_sweep_runs_again(advise):
     """Every trial is found: there is nothing to run."""
-    out = asked("--p99", "10 s", "--recovery", "1 min").stdout.rpartition("\n\n")[2].partition(":")[0]
+    out = advise("--p99", "10 s", "--recovery", "1 min").stdout.rpartition("\n\n")[2].partition(":")[0]
     before = sorted(Path(out, "cells").iterdir())
     done = CliRunner().invoke(app, ["sweep", f"{out}/sweep.yaml", "--out", out, "--jobs", "1"])
 
     assert 0 == done.exit_code, done.stderr
-    told = re.search(r"(\d+) of (\d+) cells have a row", done.stdout)
-    assert told[1] == told[2]
+    counts = re.search(r"(\d+) of (\d+) cells have a row", done.stdout)
+    assert counts[1] == counts[2]
     assert before == sorted(Path(out, "cells").iterdir())
 
 
@@ -92,7 +92,7 @@ backtest:
 """
 
 
-def test_a_history_that_breaks_the_limit_is_not_advised(asked, tmp_path):
+def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
     """Simulated, checkpoints take milliseconds; seven recorded ones took more than a second."""
     (tmp_path / "window.yaml").write_text(JOB + SEVEN_OF_14)
     done = CliRunner().invoke(
@@ -110,9 +110,9 @@ def test_a_history_that_breaks_the_limit_is_not_advised(asked, tmp_path):
     assert "How sure: 6 %" in calm.stdout
 
 
-def test_no_setting_will_do(asked):
+def test_no_setting_will_do(advise):
     """Which one is nearest, what it breaks, and what would have to be otherwise."""
-    done = asked("--p99", "1 us", "--mtbf", "1 h", "--replications", "1", "--no-unknowns")
+    done = advise("--p99", "1 us", "--mtbf", "1 h", "--replications", "1", "--no-unknowns")
 
     assert 1 == done.exit_code
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
@@ -121,15 +121,15 @@ def test_no_setting_will_do(asked):
     assert "how often does the job fail?" not in done.stdout
 
 
-def test_an_answer_is_no_longer_unknown(asked):
-    done = asked("--set", "storage.bandwidth=1 MB/s", "--mtbf", "1 d")
+def test_an_answer_is_no_longer_unknown(advise):
+    done = advise("--set", "storage.bandwidth=1 MB/s", "--mtbf", "1 d")
 
     assert 0 == done.exit_code, done.stderr
     assert "UNKNOWN" not in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("options", "code", "message"),
     [
         (["--p99", "60"], 2, "--p99: a duration needs a unit"),
         (["--p99", "0 s"], 2, "--p99: expected more than nothing, not '0 s'"),
@@ -142,11 +142,11 @@ def test_an_answer_is_no_longer_unknown(asked):
         (["--set", "checkpoint.barriers=aligned", "--set", "instances={count: 2}"], 3, "is about a chain of jobs: advice is about one"),
     ],
 )
-def test_what_cannot_be_asked(ckptsim, tiny, words, code, told):
-    done = ckptsim("advise", tiny, *words)
+def test_what_cannot_be_asked(ckptsim, tiny, options, code, message):
+    done = ckptsim("advise", tiny, *options)
 
     assert code == done.exit_code
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_what_is_no_job(ckptsim, tmp_path):

@@ -40,10 +40,10 @@ def test_a_file_is_written_and_runs_take_it(folder):
 
 
 def test_as_json(folder):
-    told = json.loads(calibrate(folder, "--json").stdout)
+    data = json.loads(calibrate(folder, "--json").stdout)
 
-    assert (3, False) == (told["trigger"]["recordings"], told["trigger"]["kept"])
-    assert (0, True, None) == (told["fail"]["recordings"], told["fail"]["kept"], told["fail"]["low_ms"])
+    assert (3, False) == (data["trigger"]["recordings"], data["trigger"]["kept"])
+    assert (0, True, None) == (data["fail"]["recordings"], data["fail"]["kept"], data["fail"]["low_ms"])
 
 
 def test_foreign_files_are_named_and_skipped(folder):

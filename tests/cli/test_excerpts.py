@@ -12,10 +12,10 @@ EXCERPTS = sorted((ROOT / "tests" / "data" / "excerpts").glob("*.txt"))
 def test_a_scenario_says_what_it_said(ckptsim, tmp_path, excerpt):
     """Each paragraph of the excerpt is one of the output; a difference is shown beside the nearest line."""
     done = ckptsim("run", ROOT / "scenarios" / f"{excerpt.stem}.yaml", "--jobs", 1, "--out", tmp_path / "out")
-    told = [paragraph.strip("\n") for paragraph in done.stdout.split("\n\n")]
+    paragraphs = [paragraph.strip("\n") for paragraph in done.stdout.split("\n\n")]
 
     assert int("\nviolation: " in done.stdout) == done.exit_code, "strategies known to be wrong are told as such"
     for paragraph in excerpt.read_text().strip("\n").split("\n\n"):
         title = paragraph.splitlines()[0]
-        said = next((one for one in told if one.splitlines()[:1] == [title]), "nothing under this title")
-        assert paragraph.splitlines() == said.splitlines()
+        printed = next((candidate for candidate in paragraphs if candidate.splitlines()[:1] == [title]), "nothing under this title")
+        assert paragraph.splitlines() == printed.splitlines()

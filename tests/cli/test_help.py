@@ -10,12 +10,12 @@ HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark"
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["run", "--help"], ["sweep", "--help"], ["import", "--help"], ["validate", "--help"], ["schema", "--help"]]
+    "arguments", [["--help"], ["run", "--help"], ["sweep", "--help"], ["import", "--help"], ["validate", "--help"], ["schema", "--help"]]
 )
-def test_help_imports_nothing_heavy(words):
+def test_help_imports_nothing_heavy(arguments):
     """A second of imports for a page of text is a second too much."""
     program = (
-        f"import sys\nsys.argv = ['ckptsim', *{words!r}]\nfrom sim.cli import main\n"
+        f"import sys\nsys.argv = ['ckptsim', *{arguments!r}]\nfrom sim.cli import main\n"
         f"try: main()\nexcept SystemExit as end: assert not end.code\n"
         f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules))"
     )
@@ -40,16 +40,16 @@ def test_an_unknown_verb_is_usage(ckptsim):
 
 def test_schemas_of_scenarios_and_sweeps(ckptsim):
     """Two documents, two schemas; one at a time."""
-    told = [json.loads(ckptsim("schema", *words).output)["title"] for words in ((), ("--sweep",))]
+    titles = [json.loads(ckptsim("schema", *options).output)["title"] for options in ((), ("--sweep",))]
 
-    assert ["ckptsim scenario", "ckptsim sweep"] == told
+    assert ["ckptsim scenario", "ckptsim sweep"] == titles
     assert 2 == ckptsim("schema", "--sweep", "--results").exit_code
 
 
 def test_result_tables_are_described(ckptsim):
     """Those of a run, and those of a sweep."""
-    told = json.loads(ckptsim("schema", "--results", "--json").output)
+    titles = json.loads(ckptsim("schema", "--results", "--json").output)
 
-    assert {"name": "downtime_ms", "unit": "ms", "meaning": "failure -> all tasks run again, median over restarts"} in told["results"]
-    assert {"name", "unit", "meaning"} == set(told["checkpoints"][0])
+    assert {"name": "downtime_ms", "unit": "ms", "meaning": "failure -> all tasks run again, median over restarts"} in titles["results"]
+    assert {"name", "unit", "meaning"} == set(titles["checkpoints"][0])
     assert "results.parquet of a sweep" in ckptsim("schema", "--results").output

@@ -80,7 +80,7 @@ def is_plain(text):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_file_that_means_harm(ckptsim, tmp_path, name):
-    make, told = SOURCES[name]
+    make, message = SOURCES[name]
     make(tmp_path / "source")
     before = sorted(tmp_path.rglob("*"))
     begun = time.process_time()
@@ -88,7 +88,7 @@ def test_a_file_that_means_harm(ckptsim, tmp_path, name):
 
     assert (3, "") == (done.exit_code, done.stdout)
     assert 1 == len(done.stderr.splitlines())
-    assert told in done.stderr
+    assert message in done.stderr
     assert is_plain(done.stderr)
     assert len(done.stderr) < 1000
     assert before == sorted(tmp_path.rglob("*"))

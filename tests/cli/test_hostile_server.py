@@ -9,7 +9,7 @@ from sim.recordings.source.rest.paths import is_path
 from sim.scenario import loads
 from tests.cli.hostile import MODES, SECRET, turn
 
-TOLD = {
+MESSAGES = {
     "one vertex many times": "has a vertex twice", "20 000 vertices": "the job has 20000 vertices; more than 1000 are not read",
     "to another host": "sends us to http://localhost:9/x", "deep": "nested more than 100 levels", "millions of lists": "1 GiB of memory",
     "a body without end": "more than 50000000 bytes", "a byte now and then": "no time is left: 0.3 s", "cycles": "has a cycle",
@@ -31,11 +31,11 @@ def harmless(tmp_path, monkeypatch):
     def look(done, kept, out):
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert [] == [path for path in files if kept not in path.parents and path != out]
-        told = done.stdout + done.stderr
-        assert SECRET not in told
+        output = done.stdout + done.stderr
+        assert SECRET not in output
         assert [] == [path for path in files if SECRET in path.read_text()]
-        assert is_plain(told)
-        assert all(len(line) < 1000 for line in told.splitlines())
+        assert is_plain(output)
+        assert all(len(line) < 1000 for line in output.splitlines())
         if done.exit_code == 0:
             assert loads(out.read_text(), "x").scenarios
             assert is_plain(out.read_text())
@@ -60,9 +60,9 @@ def test_a_server_that_means_harm(ckptsim, fake_flink, tmp_path, harmless, mode)
     )  # fmt: skip
 
     harmless(done, kept, out)
-    assert TOLD.get(mode, "") in done.stderr
+    assert MESSAGES.get(mode, "") in done.stderr
     assert time.monotonic() - begun < seconds + 5
-    assert [] == [path for path in fake.asked if not is_path(path.partition("?")[0])]
+    assert [] == [path for path in fake.requests if not is_path(path.partition("?")[0])]
 
 
 def test_no_secret_is_saved_unless_asked_for(ckptsim, fake_flink, tmp_path, harmless):
@@ -94,7 +94,7 @@ def test_a_job_that_vanishes(ckptsim, fake_flink, tmp_path, harmless):
         right = fake.answer
 
         def vanished(handler, path, names, fault, *, right=right, fake=fake, number=number):
-            right(handler, path, names, 404 if len(fake.asked) > number and "/jobs/" in path else fault)
+            right(handler, path, names, 404 if len(fake.requests) > number and "/jobs/" in path else fault)
 
         fake.answer = vanished
         place = kept / str(number)
@@ -119,8 +119,8 @@ def test_a_server_that_falls_silent(ckptsim, fake_flink, tmp_path, harmless):
     done = ckptsim("import", fake.url, "--sample", "0 s", "--deadline", "0.5 s", "--save", kept, "-o", out)
     harmless(done, kept, out)
     assert 0 == done.exit_code
-    asked = [line for line in out.read_text().splitlines() if line.startswith("# UNKNOWN: What does /jobs/:id/vertices/")]
-    assert 1 == len(asked)
+    questions = [line for line in out.read_text().splitlines() if line.startswith("# UNKNOWN: What does /jobs/:id/vertices/")]
+    assert 1 == len(questions)
     assert "  What does /jobs/:id/vertices/" in done.stderr
     again = ckptsim("import", kept)
 

@@ -75,9 +75,9 @@ def test_an_interrupt_keeps_the_import(ckptsim, tmp_path, monkeypatch, to_file):
 
 
 @pytest.mark.parametrize(
-    ("error", "words"), [(TooLargeError("the job has 8 channels"), "the job has 8 channels"), (KeyError("x"), "broke")]
+    ("error", "message"), [(TooLargeError("the job has 8 channels"), "the job has 8 channels"), (KeyError("x"), "broke")]
 )
-def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error, words):
+def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error, message):
     def broken(*_, **__):
         raise error
 
@@ -87,7 +87,7 @@ def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error,
     assert 0 == done.exit_code
     assert loads(done.stdout).scenarios
     assert "no backtest: " in done.stderr
-    assert words in done.stderr
+    assert message in done.stderr
 
 
 def test_what_is_no_recording(ckptsim, tmp_path):
@@ -114,10 +114,10 @@ def test_the_schema_of_scenarios(ckptsim):
 def test_the_columns_of_the_results(ckptsim):
     """For people and for machines."""
     assert "last acknowledgement - trigger" in ckptsim("schema", "--results").stdout
-    told = json.loads(ckptsim("schema", "--results", "--json").stdout)
+    described = json.loads(ckptsim("schema", "--results", "--json").stdout)
     runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"}
 
-    assert runs | {"results", "runs"} == set(told)
+    assert runs | {"results", "runs"} == set(described)
 
 
 def test_what_schema_prints_is_what_is_committed(ckptsim):

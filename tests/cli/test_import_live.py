@@ -121,9 +121,9 @@ def test_ctrl_c_while_watching(fake_flink, tmp_path):
         time.sleep(0.05)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=20)
+    _, errors = running.communicate(timeout=20)
 
-    assert (130, "interrupted\n") == (running.returncode, told)
+    assert (130, "interrupted\n") == (running.returncode, errors)
     assert not (tmp_path / "x.yaml").exists()
     assert [] == list((tmp_path / "kept").iterdir())
 

@@ -44,12 +44,12 @@ def test_json_is_for_machines(ckptsim, tiny, tmp_path):
     """One object, finite numbers, the same verdict."""
     done = ckptsim("run", tiny, "--json", "--out", tmp_path / "out", "--jobs", 1)
 
-    told = json.loads(done.stdout)
-    assert ["aligned", "unaligned"] == [row["strategy"] for row in told["strategies"]]
-    assert told["strategies"][0]["completed"] >= 2
-    assert abs(told["strategies"][0]["throughput_change"]) < 0.05
-    assert told["verdict"].endswith(".")
-    assert str(tmp_path / "out") == told["folder"] == done.stderr.strip()
+    output = json.loads(done.stdout)
+    assert ["aligned", "unaligned"] == [row["strategy"] for row in output["strategies"]]
+    assert output["strategies"][0]["completed"] >= 2
+    assert abs(output["strategies"][0]["throughput_change"]) < 0.05
+    assert output["verdict"].endswith(".")
+    assert str(tmp_path / "out") == output["folder"] == done.stderr.strip()
 
 
 def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
@@ -66,9 +66,9 @@ def test_values_can_be_set(ckptsim, tiny, tmp_path):
     """A set value replaces the file's, lists included; the seed has an option of its own."""
     done = ckptsim("run", tiny, "--json", "--set", "checkpoint.barriers=aligned", "--set", "checkpoint.interval=[500 ms, 1 s]", "--seed", 9)
 
-    told = json.loads(done.stdout)
-    assert ["interval 500 ms", "interval 1 s"] == [row["strategy"] for row in told["strategies"]]
-    assert 9 == json.loads((tmp_path / told["folder"] / "interval-1-s" / "manifest.json").read_text())["seed"]
+    output = json.loads(done.stdout)
+    assert ["interval 500 ms", "interval 1 s"] == [row["strategy"] for row in output["strategies"]]
+    assert 9 == json.loads((tmp_path / output["folder"] / "interval-1-s" / "manifest.json").read_text())["seed"]
 
 
 def test_several_scenarios_have_folders_of_their_own(ckptsim, tiny, tmp_path):
@@ -105,16 +105,16 @@ def test_an_unknown_metric_is_an_error_before_anything_runs(ckptsim, tiny, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("message", "text"),
     [("job.sink.service", "1 parsec"), ("tiny.yaml:5", "1 parsec")],
 )
-def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, told, text):
+def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, message, text):
     tiny.write_text(tiny.read_text().replace("1 ms", text))
 
     done = ckptsim("run", tiny)
 
     assert 3 == done.exit_code
-    assert told in done.stderr
+    assert message in done.stderr
     assert 1 == len(done.stderr.splitlines())
 
 
@@ -194,11 +194,11 @@ def test_an_ending_signal_keeps_what_is_finished(tiny, tmp_path, jobs, number):
     time.sleep(0.1)  # of two that arrive together the smaller number comes first
     with suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGINT)
-    _, told = running.communicate(timeout=30)
+    _, output = running.communicate(timeout=30)
 
     assert 128 + number == running.returncode
-    assert "Traceback" not in told
-    last = told.splitlines()[-1]  # above: nobody recorded such a job
+    assert "Traceback" not in output
+    last = output.splitlines()[-1]  # above: nobody recorded such a job
     assert re.fullmatch(rf"interrupted: [23] of 6 runs are kept in {out}/unfinished", last)
     assert [] == [path for path in out.rglob("*") if path.name.endswith(".tmp")]
     with pytest.raises(ProcessLookupError):
@@ -233,9 +233,9 @@ def test_a_closed_pipe_is_no_error(tiny, tmp_path):
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--engine", "warp"], ["--jobs", "0"], ["--seed", "-1"], ["--nothing"]])
-def test_wrong_options_are_usage(ckptsim, tiny, words):
-    assert 2 == ckptsim("run", tiny, *words).exit_code
+@pytest.mark.parametrize("options", [["--engine", "warp"], ["--jobs", "0"], ["--seed", "-1"], ["--nothing"]])
+def test_wrong_options_are_usage(ckptsim, tiny, options):
+    assert 2 == ckptsim("run", tiny, *options).exit_code
 
 
 def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):

@@ -27,16 +27,16 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
 
 def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
-    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    assert "" == ckptsim(*words).stderr
-    assert "3 of 3 cells are there already\n" == ckptsim(*words).stderr
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    assert "" == ckptsim(*arguments).stderr
+    assert "3 of 3 cells are there already\n" == ckptsim(*arguments).stderr
 
     tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
     others = f"3 rows in {tmp_path / 'out'} are of other settings or another version of ckptsim: they stay, and all 3 cells run\n"
-    assert others == ckptsim(*words).stderr
+    assert others == ckptsim(*arguments).stderr
 
     monkeypatch.setattr(manifest, "code_version", lambda: "another")
-    assert others.replace("3 rows", "6 rows") == ckptsim(*words).stderr
+    assert others.replace("3 rows", "6 rows") == ckptsim(*arguments).stderr
     assert 9 == len(Store(tmp_path / "out").rows())
 
 
@@ -125,7 +125,7 @@ def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("options", "code", "message"),
     [
         (
             ["--master", "mesos://head:5050"],
@@ -137,25 +137,25 @@ def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
         (["--master", "yarn"], 5, "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"),
     ],
 )
-def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, words, code, told):
+def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, options, code, message):
     """One line, before anything is started."""
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
 
-    done = ckptsim("sweep", tiny, *words)
+    done = ckptsim("sweep", tiny, *options)
 
-    assert (code, f"{told}\n", "") == (done.exit_code, done.stderr, done.stdout)
+    assert (code, f"{message}\n", "") == (done.exit_code, done.stderr, done.stdout)
 
 
 def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
     """The file is set aside, one line says so, and the cells in it run again: the results are the same as before."""
-    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    ckptsim(*words)
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    ckptsim(*arguments)
     before = (tmp_path / "out" / "results.csv").read_bytes()
     for kept in (tmp_path / "out" / "cells").iterdir():
         pd.read_parquet(kept).assign(throughput_per_second=1e6).to_parquet(kept, index=False)
 
-    done = ckptsim(*words)
+    done = ckptsim(*arguments)
 
     assert 0 == done.exit_code
     assert 1 == done.stderr.count(f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n")
@@ -165,7 +165,7 @@ def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.ENOENT])
 def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, error):
     """A full disk, a folder that was taken away: one line; what was kept before stays, and the next call runs the rest."""
-    words = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
     real, written = store.replace_file, []
 
     def full(path, write):
@@ -176,12 +176,12 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
 
     monkeypatch.setattr(store, "PATIENCE_S", 0)
     monkeypatch.setattr(store, "replace_file", full)
-    done = ckptsim(*words)
+    done = ckptsim(*arguments)
     monkeypatch.setattr(store, "replace_file", real)
 
     reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
     assert (4, reason) == (done.exit_code, done.stderr)
-    assert "1 of 3 cells are there already\n" == ckptsim(*words).stderr
+    assert "1 of 3 cells are there already\n" == ckptsim(*arguments).stderr
 
 
 @pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])

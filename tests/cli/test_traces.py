@@ -25,7 +25,7 @@ BROKEN = {
     "x..%2F..%2Foutside.csv": "epoch_s,event\n1,x\n",
     "good.csv.gz": gzip.compress(b"epoch_s,event\n1010,kill\n"),
 }
-TOLD = """\
+REPORT = """\
 bomb.json.gz: holds more than 64 MB: not read any further
 back.csv: 1 row in quarantine, line 3: time is ahead of the rows after it
 binary.csv: is no text, and nothing else we know
@@ -58,8 +58,8 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
     (raw / "loop").symlink_to(raw)
 
     done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", "--master", "local[2]", *quick)
-    assert set() == set(TOLD.splitlines()) ^ set(done.stderr.splitlines())
-    assert (4, len(TOLD.splitlines())) == (done.exit_code, done.stderr.count("\n"))
+    assert set() == set(REPORT.splitlines()) ^ set(done.stderr.splitlines())
+    assert (4, len(REPORT.splitlines())) == (done.exit_code, done.stderr.count("\n"))
     assert not (tmp_path.parent / "outside").exists()
     assert {"good", "good-1", "negative", "back", "long", "truncated", "foreign", "x.._2F.._2Foutside"} == {
         line.split()[0] for line in done.stdout.splitlines()[1:]
@@ -77,7 +77,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("options", "code", "message"),
     [
         (("read", "nowhere"), 3, "nowhere: no such file or folder"),
         (("read", "empty"), 3, "empty: no files of traces here"),
@@ -92,13 +92,13 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
         (("windows", "empty", "--length", "0 s"), 2, "--length: a window of 0 s has nothing in it"),
     ],
 )
-def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, words, code, told):
+def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, options, code, message):
     """One line, before anything is started."""
     monkeypatch.setattr("sim.sweep.spark.session.session", lambda *_: pytest.fail("Spark was started"))
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
-    done = ckptsim("traces", *words)
+    done = ckptsim("traces", *options)
 
     assert (code, 1) == (done.exit_code, done.stderr.count("\n")), done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert not os.listdir(tmp_path / "empty")

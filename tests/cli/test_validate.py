@@ -100,10 +100,10 @@ def test_what_is_not_modelled_is_shown_and_not_counted(ckptsim, tmp_path):
     """Unless somebody wants it to count."""
     path = tmp_path / "magic.json"
     path.write_bytes(without(["config", "nodes", 1, "magic"], 1))
-    shown, counted = (ckptsim("validate", path, "--seeds", "1", *more) for more in ((), ("--all",)))
+    printed, counted = (ckptsim("validate", path, "--seeds", "1", *options) for options in ((), ("--all",)))
 
-    assert 0 == shown.exit_code == counted.exit_code
-    assert "not modelled: 'map': key 'magic' (shown, not counted)" in shown.stderr
-    assert "end_to_end_duration" in shown.stdout
-    assert "asked for" not in shown.stdout
+    assert 0 == printed.exit_code == counted.exit_code
+    assert "not modelled: 'map': key 'magic' (shown, not counted)" in printed.stderr
+    assert "end_to_end_duration" in printed.stdout
+    assert "asked for" not in printed.stdout
     assert "asked for" in counted.stdout

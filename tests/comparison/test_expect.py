@@ -72,7 +72,7 @@ def test_nothing_measured_meets_no_bound():
 
 
 @pytest.mark.parametrize(
-    ("told", "metric", "condition"),
+    ("message", "metric", "condition"),
     [
         ("unknown table 'checkpoint' (did you mean 'checkpoints'?)", "checkpoint.end_to_end_duration.p99", "< 1 s"),
         ("unknown column 'duration'", "checkpoints.duration.p99", "< 1 s"),
@@ -85,11 +85,11 @@ def test_nothing_measured_meets_no_bound():
         ("unknown column 'finished'", "checkpoints.finished", "== 1"),
     ],
 )
-def test_what_cannot_be_judged_is_an_error(told, metric, condition):
+def test_what_cannot_be_judged_is_an_error(message, metric, condition):
     """Never a pass; one line that names the metric."""
     with pytest.raises(ExpectationError) as error:
         check([(metric, condition)])
 
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert metric in str(error.value)
     assert "\n" not in str(error.value)

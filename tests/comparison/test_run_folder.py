@@ -48,7 +48,7 @@ def used(tmp_path):
 
 
 def test_new_results_take_the_place_of_old_ones(used):
-    """Of all of them, also of runs that are not made any more; what is somebody else's stays."""
+    """The tables of all older runs go, also of runs that are not made any more; foreign files stay."""
     with replacing(used, print) as place:
         write(place, "new", ["b", "c"])
         assert OLD.items() <= content(used).items()
@@ -57,7 +57,7 @@ def test_new_results_take_the_place_of_old_ones(used):
 
 
 def test_tables_of_old_results_go_where_new_ones_have_none(used):
-    """Of a command whose runs all failed: nobody takes the older table for its own."""
+    """A command whose runs all fail leaves no older table that could be mistaken for its own."""
     for name in (TABLE, SHEET, PICTURE):
         (used / name).write_text("old")
 
@@ -84,13 +84,13 @@ def test_a_command_killed_while_files_change_places(used, monkeypatch, steps):
     left = [steps]
 
     def counted(step):
-        def taken(*words, **named):
+        def fill(*arguments, **named):
             if not left[0]:
                 raise SystemExit
             left[0] -= 1
-            return step(*words, **named)
+            return step(*arguments, **named)
 
-        return taken
+        return fill
 
     with monkeypatch.context() as patch:
         for kind, name in ((room, "_remove"), (room.Path, "rename"), (room.Path, "unlink"), (room.shutil, "rmtree")):

@@ -24,17 +24,17 @@ def row(recording, quantity, error):
 
 def judged(name, errors, **values):
     columns = "recording family quantity vertex observed_p10 observed_p50 observed_p90 predicted_p10 predicted_p50 predicted_p90"
-    table = pd.DataFrame([row(name, "latency", each) for each in errors], columns=[*columns.split(), "relative_error", "covered"])
+    table = pd.DataFrame([row(name, "latency", error) for error in errors], columns=[*columns.split(), "relative_error", "covered"])
     return Judged(name, "shuffle", values, table)
 
 
 def test_errors_are_medians_over_recordings_that_have_the_value():
     """Each recording has the median of its vertices; 0.1 and 0.3 of two give 0.2 and a 90 % quantile of 0.28."""
     both = [judged("a", [0.0, 0.1, 0.9], parallelism=(2, 4), barriers=("aligned",)), judged("b", [-0.3], parallelism=(4,))]
-    told = document(both)["features"]
+    recorded = document(both)["features"]
 
-    assert {"recordings": 2, "errors": {"latency": [2, 0.2, 0.28]}} == told["parallelism"]["4"]
-    assert {"recordings": 1, "errors": {"latency": [1, 0.1, 0.1]}} == told["parallelism"]["2"] == told["barriers"]["aligned"]
+    assert {"recordings": 2, "errors": {"latency": [2, 0.2, 0.28]}} == recorded["parallelism"]["4"]
+    assert {"recordings": 1, "errors": {"latency": [1, 0.1, 0.1]}} == recorded["parallelism"]["2"] == recorded["barriers"]["aligned"]
 
 
 def test_what_is_written_is_what_is_read():
@@ -44,7 +44,7 @@ def test_what_is_written_is_what_is_read():
     assert given == json.loads(text)
     assert {2: 1} == {value: seen.recordings for value, seen in read_envelope(text).features["parallelism"].items()}
     assert "| shuffle (1) | – |" in block(read_envelope(text))
-    assert "parallelism: 2." in block(read_envelope(text))
+    assert "* parallelism: 2\n" in block(read_envelope(text))
 
 
 def test_only_the_block_is_replaced():
@@ -62,8 +62,8 @@ def test_the_file_counts_the_recordings():
     """Without simulating: which values of which features how many have; none lies outside of what is said of all of them."""
     scenarios = [scenario_of(read_any(path)) for folder in FOLDERS for path in folder.glob("*.json.gz")]
     found = [features(scenario) for scenario in scenarios]
-    names = {name for each in found for name in each}
-    counted = {name: Counter(value for each in found for value in each.get(name, ())) for name in names}
+    names = {name for values_of_scenario in found for name in values_of_scenario}
+    counted = {name: Counter(value for values_of_scenario in found for value in values_of_scenario.get(name, ())) for name in names}
 
     assert [] == envelope().unvalidated(scenarios)
     assert counted == {name: {value: seen.recordings for value, seen in values.items()} for name, values in envelope().features.items()}

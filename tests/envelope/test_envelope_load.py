@@ -19,12 +19,12 @@ run: {duration: 10 s}
 """
 
 
-def scenario(rate="100/s", exchange="hash", more=()):
-    return loads(JOB.replace("RATE", rate).replace("EXCHANGE", exchange), overrides=more).scenarios[0]
+def scenario(rate="100/s", exchange="hash", options=()):
+    return loads(JOB.replace("RATE", rate).replace("EXCHANGE", exchange), overrides=options).scenarios[0]
 
 
 @pytest.mark.parametrize(
-    ("rate", "exchange", "more", "busiest"),
+    ("rate", "exchange", "options", "busiest"),
     [
         ("500/s", "hash", (), Fraction(1, 2)),  # 1000/s, doubled, to four subtasks: 500/s of 1 ms
         ("500/s", "hash", ("job.sink.parallelism=3", "job.sink.max-parallelism=4"), Fraction(1)),  # 2 of 4 key groups to one
@@ -36,15 +36,15 @@ def scenario(rate="100/s", exchange="hash", more=()):
         ("[{at: 0 s, rate: 100/s}, {at: 5 s, rate: 700/s}]", "hash", (), Fraction(7, 10)),
     ],
 )
-def test_the_busiest_subtask(rate, exchange, more, busiest):
-    assert busiest == utilisation(scenario(rate, exchange, more).job)
+def test_the_busiest_subtask(rate, exchange, options, busiest):
+    assert busiest == utilisation(scenario(rate, exchange, options).job)
 
 
 def test_requests_under_way_are_a_limit_too():
     """200/s per subtask, 100 at a time, 400 ms each: 80 %."""
-    asked = scenario("200/s", more=("job.map.async-io={latency: 400 ms}",))
+    asynchronous = scenario("200/s", options=("job.map.async-io={latency: 400 ms}",))
 
-    assert Fraction(4, 5) == utilisation(asked.job)
+    assert Fraction(4, 5) == utilisation(asynchronous.job)
 
 
 def test_firing_is_work_too():
@@ -55,7 +55,7 @@ def test_firing_is_work_too():
 
 
 @pytest.mark.parametrize(
-    ("rate", "words"),
+    ("rate", "expected"),
     [
         ("700/s", ["below 80 %"]),
         ("900/s", ["80 to 100 %"]),
@@ -63,5 +63,5 @@ def test_firing_is_work_too():
         ("unlimited", ["more than can be served"]),
     ],
 )
-def test_words_for_it(rate, words):
-    assert words == loads_of(scenario(rate))
+def test_words_for_it(rate, expected):
+    assert expected == loads_of(scenario(rate))

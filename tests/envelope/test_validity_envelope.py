@@ -15,12 +15,12 @@ SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 
 @cache
-def told(*changes: str) -> list[str]:
+def phrases(*changes: str) -> list[str]:
     return envelope().unvalidated(sim.load(SEVERE, list(changes)).scenarios)
 
 
 def test_what_was_recorded_is_inside():
-    assert [] == told()
+    assert [] == phrases()
     assert "" == warning(sim.load(SEVERE).scenarios)
 
 
@@ -40,7 +40,7 @@ def test_what_was_recorded_is_inside():
     ],
 )
 def test_what_was_not_is_named_with_what_was(change, phrase):
-    assert [phrase] == [each for each in told(change) if each.split(" ")[0] == phrase.split(" ")[0]]
+    assert [phrase] == [other for other in phrases(change) if other.split(" ")[0] == phrase.split(" ")[0]]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_was_not_is_named_with_what_was(change, phrase):
 )
 def test_amounts_may_be_twice_as_large_as_recorded(change):
     """State also smaller: nothing comes of little state."""
-    assert [] == told(change)
+    assert [] == phrases(change)
 
 
 def test_it_is_one_line_however_much_there_is():

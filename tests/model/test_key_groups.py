@@ -39,6 +39,6 @@ def test_four_subtasks_from_two_take_half_each():
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(40, 200))
 def test_every_key_group_goes_somewhere_once(before, after, groups):
     """The shares taken of each old subtask are all of it."""
-    taken = [sum(overlap(i, after, before, groups).get(old, Fraction(0)) for i in range(after)) for old in range(before)]
+    shares = [sum(overlap(i, after, before, groups).get(old, Fraction(0)) for i in range(after)) for old in range(before)]
 
-    assert [1] * before == taken
+    assert [1] * before == shares

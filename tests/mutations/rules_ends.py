@@ -71,7 +71,7 @@ FAILURES = (
     ),
 )
 
-OUTSIDE = (
+EVENTS = (
     Rule(
         "a task that stops where it stands ignores the end of its inputs",
         "protocol/task/finishing.py",
@@ -210,4 +210,4 @@ WATCHING = (
     ),
 )
 
-ENDS: tuple[Rule, ...] = (*FINISHED, *FAILURES, *OUTSIDE, *WATCHING)
+ENDS: tuple[Rule, ...] = (*FINISHED, *FAILURES, *EVENTS, *WATCHING)

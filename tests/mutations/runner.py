@@ -52,16 +52,16 @@ def mistakes(rule: Rule) -> Iterator[str]:
         yield f"{rule.rule}: there is no {rule.test}"
 
 
-def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, told: Callable[[Outcome], None] = lambda _: None) -> list[Outcome]:
+def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outcome], None] = lambda _: None) -> list[Outcome]:
     """In the order of the rules."""
 
-    def one(rule: Rule) -> Outcome:
+    def try_rule(rule: Rule) -> Outcome:
         outcome = Outcome(rule, run(rule.test, rule))
-        told(outcome)
+        report(outcome)
         return outcome
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, rules))
+        return list(pool.map(try_rule, rules))
 
 
 def run(test: str, rule: Rule | None = None) -> int:
@@ -91,8 +91,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
         "| rule | file | test | with the rule broken |",
         "|---|---|---|---|",
     ]
-    rows = [f"| {one.rule.rule} | {one.rule.file} | {_short(one.rule.test)} | {one.verdict} |" for one in outcomes]
-    noticed = sum(one.noticed for one in outcomes)
+    rows = [f"| {outcome.rule.rule} | {outcome.rule.file} | {_short(outcome.rule.test)} | {outcome.verdict} |" for outcome in outcomes]
+    noticed = sum(outcome.noticed for outcome in outcomes)
     return "\n".join([*lines, *rows, "", f"{noticed} of {len(outcomes)} broken rules are noticed."]) + "\n"
 
 
@@ -102,13 +102,13 @@ def _short(test: str) -> str:
 
 
 def main() -> int:
-    done = run_all(told=lambda one: say(f"{one.verdict:>10}  {one.rule.rule}"))
+    done = run_all(report=lambda outcome: print_line(f"{outcome.verdict:>10}  {outcome.rule.rule}"))
     TABLE.write_text(table(done))
-    say(TABLE.read_text().splitlines()[-1])
-    return 0 if all(one.noticed for one in done) else 1
+    print_line(TABLE.read_text().splitlines()[-1])
+    return 0 if all(outcome.noticed for outcome in done) else 1
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -74,7 +74,7 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
     results = Results()
     trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
 
-    def told(trial: Trial) -> None:
+    def report(trial: Trial) -> None:
         trials[trial.mutant] = trial
         results.keep(trial)
         sys.stderr.write("." if trial.noticed else "S")
@@ -83,39 +83,39 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
     missing = [mutant for mutant in mutants if mutant not in trials]
     if missing:
         reached = touched.read()
-        try_all([asked_about(mutant, reached, budget_s) for mutant in missing], told, reached.seconds)
+        try_all([asked_about(mutant, reached, budget_s) for mutant in missing], report, reached.seconds)
     return [trials[mutant] for mutant in mutants if mutant in trials]
 
 
-def shown(trial: Trial) -> str:
+def description(trial: Trial) -> str:
     mutant = trial.mutant
     note = f" ({trial.verdict})" if trial.verdict in {NOT_REACHED, NO_CONTROL} else ""
     return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--room", choices=touched.ROOMS, action="append", help="all without it")
-    asked.add_argument("--sample", type=int, help="this many changes of a room; all without it")
-    asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--file", help="only changes of files whose name contains this")
-    asked.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
-    asked.add_argument("--note", choices=scores.MOMENTS, help="write the outcome into the table of SCORES.md")
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--room", choices=touched.ROOMS, action="append", help="all without it")
+    parser.add_argument("--sample", type=int, help="this many changes of a room; all without it")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", help="only changes of files whose name contains this")
+    parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
+    parser.add_argument("--note", choices=scores.MOMENTS, help="write the outcome into the table of SCORES.md")
+    options = parser.parse_args()
     known = scores.equivalents()
     for room in options.room or touched.ROOMS:
         mutants = [mutant for mutant in sample(room, options.sample, options.seed) if not options.file or options.file in mutant.file]
         trials = judge([mutant for mutant in mutants if mutant.key not in known], options.budget)
         survivors = [trial for trial in trials if not trial.noticed]
         for trial in survivors:
-            say(shown(trial))
+            print_line(description(trial))
         score = scores.Score(len(mutants_in(room)), options.seed, len(mutants), len(mutants) - len(trials), len(trials) - len(survivors))
-        say(f"{room}: {score}")
+        print_line(f"{room}: {score}")
         if options.note:
             scores.note(room, options.note, score, [trial.mutant for trial in survivors])
     return 0

@@ -103,11 +103,11 @@ def page() -> str:
     for room, rows in survivors().items():
         if rows:
             lines += ["", f"## {room}: survivors of the last draw", ""]
-            lines += [f"* {shown(key, line)}: {why.get(key, 'not looked into')}" for line, key in rows]
+            lines += [f"* {description(key, line)}: {why.get(key, 'not looked into')}" for line, key in rows]
     counts = Counter(key[0].split("/")[1] for key in known)
     lines += ["", "## Equivalent changes", ""]
     lines += [f"{len(known)} are listed: " + ", ".join(f"{room} {counts[room]}" for room in sorted(counts)) + ".", ""]
-    lines += [f"* {shown(key)}: {reason}" for key, reason in sorted(known.items())]
+    lines += [f"* {description(key)}: {reason}" for key, reason in sorted(known.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -118,7 +118,7 @@ def row(room: str, moment: str, score: Score) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def shown(key: Sequence[str], line: int | None = None) -> str:
+def description(key: Sequence[str], line: int | None = None) -> str:
     """Where, and what becomes what, without what stays the same on both sides."""
     file, before, after = key
     begin = next((i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), min(len(before), len(after)))

@@ -98,5 +98,5 @@ def test_a_change_has_the_same_name_after_the_text_has_moved(tmp_path, monkeypat
         (tmp_path / folder / "x.py").write_text(moved)
         found.append(mutants_of(tmp_path / folder / "x.py"))
 
-    assert [(one.key, one.occurrence) for one in found[0]] == [(one.key, one.occurrence) for one in found[1]]
+    assert [(mutant.key, mutant.occurrence) for mutant in found[0]] == [(mutant.key, mutant.occurrence) for mutant in found[1]]
     assert [2, 5] == [mutants[0].line for mutants in found]

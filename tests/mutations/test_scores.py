@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.mutations.changes import ROOT, mutants_of
-from tests.mutations.held import held
+from tests.mutations.sample import sampled_requests
 from tests.mutations.score import sample
 from tests.mutations.scores import PAGE, Score, equivalents, page, reasons, survivors
 
@@ -51,12 +51,12 @@ def test_equivalent_changes_can_still_be_made():
 @pytest.mark.slow
 def test_what_was_noticed_is_noticed():
     """A few changes of each room, with the test that noticed; most of them can still be made."""
-    asked, gone = held()
-    command = [sys.executable, "-m", "tests.mutations.held"]
+    requests, gone = sampled_requests()
+    command = [sys.executable, "-m", "tests.mutations.sample"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
 
-    assert len(gone) < len(asked)
-    assert f"{len(asked)} of {len(asked)} noticed" == done.stdout.strip(), done.stderr
+    assert len(gone) < len(requests)
+    assert f"{len(requests)} of {len(requests)} noticed" == done.stdout.strip(), done.stderr
 
 
 @pytest.mark.slow
@@ -65,10 +65,11 @@ def test_what_nobody_can_notice_survives():
     file = "sim/checkers/cut.py"
     program = f"""
 from tests.mutations.changes import ROOT, mutants_of
-from tests.mutations.held import tried
-from tests.mutations.trial import Asked
-mutants = [one for one in mutants_of(ROOT / "{file}") if one.after == "UNKNOWN = -2" or "<= 0 else" in one.after]
-print([one.verdict for one in tried(Asked(one, ["tests/checkers/test_cut.py::test_loss_is_told"], not one.inside) for one in mutants)])
+from tests.mutations.sample import run_trials
+from tests.mutations.trial import TrialRequest
+mutants = [mutant for mutant in mutants_of(ROOT / "{file}") if mutant.after == "UNKNOWN = -2" or "<= 0 else" in mutant.after]
+tests = ["tests/checkers/test_cut.py::test_loss_is_told"]
+print([trial.verdict for trial in run_trials(TrialRequest(mutant, tests, not mutant.inside) for mutant in mutants)])
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
@@ -81,11 +82,11 @@ def test_a_test_that_fails_anyway_notices_nothing():
     file = "sim/checkers/cut.py"
     program = f"""
 from tests.mutations.changes import ROOT, mutants_of
-from tests.mutations.held import tried
-from tests.mutations.trial import Asked
-mutants = [one for one in mutants_of(ROOT / "{file}") if one.after == "UNKNOWN = -2" or "<= 0 else" in one.after]
+from tests.mutations.sample import run_trials
+from tests.mutations.trial import TrialRequest
+mutants = [mutant for mutant in mutants_of(ROOT / "{file}") if mutant.after == "UNKNOWN = -2" or "<= 0 else" in mutant.after]
 tests = ["tests/mutations/fails_anyway.py::test_that_fails_anyway", "tests/checkers/test_cut.py::test_loss_is_told"]
-print([one.verdict for one in tried(Asked(one, tests, not one.inside) for one in mutants)])
+print([trial.verdict for trial in run_trials(TrialRequest(mutant, tests, not mutant.inside) for mutant in mutants)])
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 

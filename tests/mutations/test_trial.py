@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mutations.changes import Mutant
-from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Asked, Outcome, Server, try_all, unchanged
+from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Outcome, Server, TrialRequest, try_all, unchanged
 
 MUTANT = Mutant("sim/protocol/recovery/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
 
@@ -24,8 +24,8 @@ class Rehearsal(Server):
 
 
 def tried(server, tests):
-    asked = Asked(MUTANT, list(tests), at_import=True)
-    trial = server.tried(asked, [SimpleNamespace(nodeid=name) for name in tests], {})
+    request = TrialRequest(MUTANT, list(tests), at_import=True)
+    trial = server.try_one(request, [SimpleNamespace(nodeid=name) for name in tests], {})
     return trial.verdict, trial.test
 
 
@@ -82,4 +82,4 @@ def test_changes_that_were_not_tried_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("HYPOTHESIS_PROFILE", "ci")
 
     with pytest.raises(SystemExit, match="0 of 1 changes were tried"):
-        try_all([Asked(MUTANT, [f"{broken}::test"], at_import=True)], [].append, {})
+        try_all([TrialRequest(MUTANT, [f"{broken}::test"], at_import=True)], [].append, {})

@@ -60,12 +60,12 @@ class Touched(NamedTuple):
             near = f"tests/{mutant.file.split('/')[1]}/"
             return sorted({*self.files.get(mutant.file, ()), *(test for test in self.seconds if test.startswith(near))})
         now = functions_of(ROOT / mutant.file)[mutant.where]
-        wanted = range(mutant.line - now.first, mutant.last_line - now.first + 1)
-        exact = {test for line in wanted for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
+        lines = range(mutant.line - now.first, mutant.last_line - now.first + 1)
+        exact = {test for line in lines for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
         found = (exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT}
-        return sorted(found | self.beside(found))
+        return sorted(found | self.quick_neighbours(found))
 
-    def beside(self, tests: set[str]) -> set[str]:
+    def quick_neighbours(self, tests: set[str]) -> set[str]:
         """Quick tests of the same files: they may look at what a shared fixture ran, which is told of the first one that asked for it."""
         files = {test.partition("::")[0] for test in tests}
         return {test for test, seconds in self.seconds.items() if seconds < QUICK_S and test.partition("::")[0] in files}
@@ -144,7 +144,7 @@ def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) ->
         of_file = functions.setdefault(Path(file).relative_to(ROOT).as_posix(), {})
         for name, (first, last, text) in functions_of(Path(file)).items():
             tests = {line - first: [numbers[test] for test in numbers if test in contexts.get(line, ())] for line in range(first, last + 1)}
-            of_file[name] = text, {line: some for line, some in tests.items() if some}
+            of_file[name] = text, {line: of_line for line, of_line in tests.items() if of_line}
     recorded(folder).write_text(json.dumps({"tests": names, "seconds": [seconds[name] for name in names], "functions": functions}))
 
 

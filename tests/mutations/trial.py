@@ -31,7 +31,7 @@ import pytest
 from tests.mutations.changes import ROOT, Mutant, changed_tree
 from tests.mutations.touched import Touched
 
-__all__ = ["NOT_REACHED", "Asked", "Trial", "asked_about", "try_all"]
+__all__ = ["NOT_REACHED", "Trial", "TrialRequest", "asked_about", "try_all"]
 
 KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
 NO_CONTROL = "its tests fail without it as well"
@@ -57,30 +57,30 @@ class Trial(NamedTuple):
         return self.verdict in {KILLED, BY_THE_CLOCK}
 
 
-Told = Callable[[Trial], None]
+Receiver = Callable[[Trial], None]
 
 
-class Asked(NamedTuple):
+class TrialRequest(NamedTuple):
     mutant: Mutant
     tests: list[str]  # in this order
     at_import: bool  # it takes effect when its module is imported
 
 
-def try_all(asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> None:
+def try_all(requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[str, float]) -> None:
     """In the order given.  `seconds`: how long a test took."""
-    names = sorted({name for one in asked for name in one.tests})
+    names = sorted({name for request in requests for name in request.tests})
     hypothesis.settings.register_profile(
         "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
     )  # what fails need not be made small
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
-    server = Server(asked, told, seconds)
+    server = Server(requests, receive, seconds)
     code = pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[server])
-    if server.trials < len(asked):
-        raise SystemExit(f"{server.trials} of {len(asked)} changes were tried: pytest ended with {code!r}.  Do all tests collect?")
+    if server.trials < len(requests):
+        raise SystemExit(f"{server.trials} of {len(requests)} changes were tried: pytest ended with {code!r}.  Do all tests collect?")
 
 
-def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> Asked:
+def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> TrialRequest:
     """The tests that reach it, the nearest and quickest first, as many as take so long together."""
     room = mutant.file.split("/")[1]
     own = f"tests/{room}/test_{Path(mutant.file).stem}.py::"
@@ -95,7 +95,7 @@ def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> Asked:
         if total > budget_s and chosen:
             break
         chosen.append(name)
-    return Asked(mutant, chosen, touched.runs_at_import(mutant))
+    return TrialRequest(mutant, chosen, touched.runs_at_import(mutant))
 
 
 Functions = dict[tuple[str, str, int], list[FunctionType]]
@@ -132,8 +132,8 @@ class Outcome(NamedTuple):
 class Server:
     """A plugin of pytest that forks instead of running tests."""
 
-    def __init__(self, asked: Sequence[Asked], told: Told, seconds: dict[str, float]) -> None:
-        self.asked, self.told, self.seconds = asked, told, seconds
+    def __init__(self, requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[str, float]) -> None:
+        self.requests, self.receive, self.seconds = requests, receive, seconds
         self.board = mmap.mmap(-1, 4000)
         self.watch = Watch(seconds, self.board)
         self.trials = 0
@@ -151,18 +151,18 @@ class Server:
         warm()  # else every child would compile the kernel, and be ended by the clock
         gc.collect()
         gc.freeze()
-        for one in self.asked:
-            self.told(self.tried(one, [items[name] for name in one.tests if name in items], functions))
+        for request in self.requests:
+            self.receive(self.try_one(request, [items[name] for name in request.tests if name in items], functions))
             self.trials += 1
         return True
 
-    def tried(self, asked: Asked, items: list[pytest.Item], functions: Functions) -> Trial:
+    def try_one(self, request: TrialRequest, items: list[pytest.Item], functions: Functions) -> Trial:
         """Until the tests let the change live, or one of them fails that passes without it."""
-        mutant = asked.mutant
+        mutant = request.mutant
         if not items:
             return Trial(mutant, NOT_REACHED, "", 0)
         begun = time.monotonic()
-        replacement = None if asked.at_import else replacement_of(mutant, functions)
+        replacement = None if request.at_import else replacement_of(mutant, functions)
         changed = partial(replaced, replacement) if replacement else partial(found_changed, mutant)
         outcome = Outcome(NO_CONTROL, "")
         again = replacement is None
@@ -189,7 +189,7 @@ class Server:
         return self.controls[key]
 
     def child(self, change: Callable[[], None], items: list[pytest.Item], *, again: bool) -> Outcome:
-        """Of a fork that makes the change and runs the tests, or imports everything and collects them again."""
+        """The outcome in a fork that makes the change, then runs the tests, or imports everything and collects them again."""
         self.board.seek(0)
         self.board.write(bytes(4000))
         child = os.fork()

@@ -49,14 +49,14 @@ faults = st.builds(
 
 def failing_scripts() -> st.SearchStrategy[FailingScript]:
     """Any script, and up to three failures."""
-    some = st.lists(faults, min_size=1, max_size=3).map(tuple)
-    return st.builds(lambda script, faults: FailingScript(**vars(script), faults=faults), scripts(), some)
+    failures = st.lists(faults, min_size=1, max_size=3).map(tuple)
+    return st.builds(lambda script, faults: FailingScript(**vars(script), faults=faults), scripts(), failures)
 
 
 def region(plan: Layout, tasks: set[int]) -> list[int]:
     """The tasks and all that are connected with them by channels."""
-    while more := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair} - tasks:
-        tasks = tasks | more
+    while neighbours := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair} - tasks:
+        tasks = tasks | neighbours
     return sorted(tasks)
 
 
@@ -108,11 +108,13 @@ class Failing(Driver):
                 reader = self.plan.reader[c]
                 at = channels_in(self.plan, reader).index(c)
                 captured, written = positions[reader].captured, int(position.written[place])
-                wanted = (int(captured[at]), int(position.overtaken[place]))
+                captured_bytes = (int(captured[at]), int(position.overtaken[place]))
                 if share is not None:
-                    wanted = (written * share[0] // 4, (written - written * share[0] // 4) * share[1] // 4)
-                captured[at] = min(max(0, wanted[0]), written)  # a capture after its marker and what followed it were read is negative
-                position.overtaken[place] = min(wanted[1], written - captured[at])
+                    captured_bytes = (written * share[0] // 4, (written - written * share[0] // 4) * share[1] // 4)
+                captured[at] = min(
+                    max(0, captured_bytes[0]), written
+                )  # a capture after its marker and what followed it were read is negative
+                position.overtaken[place] = min(captured_bytes[1], written - captured[at])
         return positions
 
     def start(self, positions: dict[int, Position], stagger_ns: int = 0) -> None:
@@ -120,7 +122,7 @@ class Failing(Driver):
         self.plane.start(positions)
         self.halted -= positions.keys()
         self.ended -= positions.keys()
-        self.held |= positions.keys()
+        self.working |= positions.keys()
         self.delivered = {key: gates for key, gates in self.delivered.items() if key[0] not in positions}
         self.begun = {key for key in self.begun if key[0] not in positions}
         for i, task in enumerate(positions):
@@ -132,8 +134,8 @@ class Failing(Driver):
     # -------------------------------------------------------------------------------------------- holding
 
     def hold(self, task: int, length: int) -> None:
-        if length > 0 and task not in self.held and task not in self.halted:
-            self.held.add(task)
+        if length > 0 and task not in self.working and task not in self.halted:
+            self.working.add(task)
             self.plane.hold(task)
             self.release_later(task, length)
 
@@ -142,8 +144,8 @@ class Failing(Driver):
         self.later(delay, lambda: self.release_attempt(task, attempt))
 
     def release_attempt(self, task: int, attempt: int) -> None:
-        if attempt == self.attempt[task] and task in self.held:
-            self.held.remove(task)
+        if attempt == self.attempt[task] and task in self.working:
+            self.working.remove(task)
             if task not in self.halted:
                 self.plane.release(task)
 
@@ -157,18 +159,18 @@ class Recovering(Failing):
     """Notes the cuts its markers make, one at a time, aligned (BLOCKING) or overtaking (PRIORITY); restores the whole job at the latest."""
 
     cuts: dict[int, dict[int, Position]] = field(default_factory=dict)  # by number, then task
-    whole: dict[int, set[int]] = field(default_factory=dict)  # tasks whose part is complete
+    complete_tasks: dict[int, set[int]] = field(default_factory=dict)  # tasks whose part is complete
     restored: list[int] = field(default_factory=list)  # numbers; 0: the beginning
     recovered: Counter[int] = field(default_factory=Counter)  # by task, since the last start
     under_way: int = 0  # the number of a cut that is not whole
 
     def trigger(self, number: int) -> None:
-        if self.under_way == 0 or self.is_whole(self.under_way):
+        if self.under_way == 0 or self.is_complete(self.under_way):
             self.under_way = number
             super().trigger(number)
 
-    def is_whole(self, number: int) -> bool:
-        return len(self.cuts.get(number, {})) == len(self.tasks) == len(self.whole[number])
+    def is_complete(self, number: int) -> bool:
+        return len(self.cuts.get(number, {})) == len(self.tasks) == len(self.complete_tasks[number])
 
     def begin(self, task: int, number: int, *, overtake: bool = False) -> None:
         before = len(self.begun)
@@ -178,17 +180,17 @@ class Recovering(Failing):
             if not self.script.triggers[number - 1].traits & Trait.PRIORITY:
                 position = position._replace(captured=0 * position.captured, overtaken=0 * position.overtaken)
             self.cuts.setdefault(number, {})[task] = position
-            self.whole.setdefault(number, {task} if task in self.sources else set())
+            self.complete_tasks.setdefault(number, {task} if task in self.sources else set())
 
     def complete(self, task: int, series: int, number: int) -> None:
         super().complete(task, series, number)
         if task in self.cuts.get(number, {}) and self.script.triggers[number - 1].traits & Trait.PRIORITY:
             captured = self.plane.position(task).captured
             self.cuts[number][task] = self.cuts[number][task]._replace(captured=captured)
-        self.whole.setdefault(number, set()).add(task)
+        self.complete_tasks.setdefault(number, set()).add(task)
 
     def restore(self, fault: Fault, noted: dict[int, Position]) -> None:
-        usable = [number for number in self.cuts if self.is_whole(number)]
+        usable = [number for number in self.cuts if self.is_complete(number)]
         self.restored.append(max(usable, default=0))
         positions = self.cuts[self.restored[-1]] if usable else {t: zero(self.plan, t) for t in self.tasks}
         self.cuts = {number: self.cuts[number] for number in usable}
@@ -211,11 +213,11 @@ def cutting_scripts() -> st.SearchStrategy[FailingScript]:
         write_ns=st.sampled_from((0, 80, 500)),
         capture_first=st.booleans(),
     )
-    some_cuts = st.lists(cuts, min_size=1, max_size=3).map(lambda cuts: tuple(sorted(cuts, key=lambda cut: cut.at)))
+    few_cuts = st.lists(cuts, min_size=1, max_size=3).map(lambda cuts: tuple(sorted(cuts, key=lambda cut: cut.at)))
     late = st.builds(replace, faults, at=st.integers(100, 1800))
-    some = st.lists(late, min_size=1, max_size=3).map(tuple)
+    failures = st.lists(late, min_size=1, max_size=3).map(tuple)
     slow = st.lists(st.tuples(st.just(0), st.integers(0, 11), st.integers(2, 6), st.just(1)), max_size=4).map(tuple)
-    return st.builds(lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), some_cuts, slow, some)
+    return st.builds(lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), few_cuts, slow, failures)
 
 
 def drive_failing(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None) -> list[Step]:

@@ -1,10 +1,10 @@
-"""A recount of what must have travelled, made from the scenario file and the prose of ``sim/plane/RULES.md`` alone.
+"""A recount of everything that must have travelled, made from the scenario file and the prose of ``sim/plane/RULES.md`` alone.
 
 Both planes share their layout, positions, draws and the assembly of scenarios into specifications, so comparing the planes says nothing
 about these.  This page shares no line with them: it imports nothing of `sim`, and reckons with numpy and scipy instead of integer tables.
 
-It uses that totals do not depend on timing: a channel's records are the copies its writer made, the m-th copy on a partition has one
-reader (O5), and record i of a channel has one size (B1).  That holds after failures too, if every restore is exact.
+Totals do not depend on timing.  A channel's records are the copies its writer made, the m-th copy on a partition has one reader (O5), and
+record i of a channel has one size (B1).  That holds after failures too, if every restore is exact.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Recount:
 def uniform(seed: int, *names: str | int, count: int) -> np.ndarray:
     """The first `count` numbers of a stream, as 32-bit integers."""
     digest = hashlib.blake2b(repr((seed, *names)).encode(), digest_size=8).digest()
-    words = np.frombuffer(digest, "<u4").astype(np.uint64)
-    stride, offset = (words[0] % np.uint64(2**31)) | np.uint64(1), words[1]
+    integers = np.frombuffer(digest, "<u4").astype(np.uint64)
+    stride, offset = (integers[0] % np.uint64(2**31)) | np.uint64(1), integers[1]
     x = (np.arange(count, dtype=np.uint64) * stride + offset) & _WORD
     for _ in range(2):
         x = ((x ^ (x >> np.uint64(16))) * np.uint64(73244475)) & _WORD

@@ -1,7 +1,7 @@
 """One behaviour, three engines: reference, interpreted kernel and compiled kernel, compared after every advance of generated worlds.
 
-The reference and the kernel were written from the same prose by different hands, so that an error of one is seen by the other;
-interpreter and compiler read one text, so that a difference between them is the compiler's or an integer beyond 64 bits.
+The reference and the kernel were written from the same prose by different hands, so each shows the errors of the other.
+Interpreter and compiler run the same text.  A difference between them is the compiler's fault, or an integer beyond 64 bits.
 """
 
 from dataclasses import replace
@@ -63,10 +63,10 @@ def test_engines_agree_on_a_longer_run():
         6, latency_ns=2_000, nic=(1, 2), buffer_timeout_ns=40_000, debloating=Debloating(period_ns=90_000, target_ns=150_000, min_bytes=64)
     )
     reference, *others = (build(spec, engine) for engine in ("reference", *ENGINES))
-    said = run_freely(reference, 1_000_000)
+    output = run_freely(reference, 1_000_000)
 
     for plane in others:
-        assert [] == list(differences(said, run_freely(plane, 1_000_000), reference, plane))
+        assert [] == list(differences(output, run_freely(plane, 1_000_000), reference, plane))
 
 
 def pipe(*segments: RateSegment) -> PlaneSpec:

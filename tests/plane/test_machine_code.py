@@ -81,18 +81,18 @@ def test_code_of_another_text_or_processor_is_not_taken(monkeypatch):
 
 @pytest.mark.parametrize("text", [
     "define i32 @door(ptr %r, ptr %e, i64 %a) { ret i32 0 }",
-    "declare i32 @raise()\ndefine i32 @door(ptr %r, ptr %e, {words}) {{ %s = call i32 @raise() ret i32 %s }}",
+    "declare i32 @raise()\ndefine i32 @door(ptr %r, ptr %e, {arguments}) {{ %s = call i32 @raise() ret i32 %s }}",
 ])  # fmt: skip
 def test_what_numba_may_make_one_day_is_called_numbas_way(text):
     """Other arguments than we know, or a call of Python: no machine code, and the run goes on with what numba gives."""
     binding = pytest.importorskip("llvmlite.binding")
-    words = ", ".join(f"i64 %a{i}" for i in range(machine_code.door.__code__.co_argcount))
+    arguments = ", ".join(f"i64 %a{i}" for i in range(machine_code.door.__code__.co_argcount))
 
     class Made:
         signatures = ("one",)
 
         def inspect_llvm(self, signature):
-            return text.replace("{words}", words).replace("{{", "{").replace("}}", "}")
+            return text.replace("{arguments}", arguments).replace("{{", "{").replace("}}", "}")
 
     assert machine_code._machine_code(binding, Made()) is None
 
@@ -101,8 +101,8 @@ def test_the_way_in_gives_what_the_function_gives():
     """The place of the result is read, the arguments arrive in order."""
     binding = pytest.importorskip("llvmlite.binding")
     count = machine_code.door.__code__.co_argcount
-    words = ", ".join(f"i64 %a{i}" for i in range(count))
-    text = f"define i32 @door(ptr %r, ptr %e, {words}) {{ %d = sub i64 %a0, %a{count - 1} store i64 %d, ptr %r ret i32 0 }}"
+    arguments = ", ".join(f"i64 %a{i}" for i in range(count))
+    text = f"define i32 @door(ptr %r, ptr %e, {arguments}) {{ %d = sub i64 %a0, %a{count - 1} store i64 %d, ptr %r ret i32 0 }}"
 
     class Made:
         signatures = ("one",)

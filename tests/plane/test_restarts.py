@@ -12,11 +12,11 @@ from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
-some = settings(max_examples=13, deadline=None, suppress_health_check=list(HealthCheck))
+few_examples = settings(max_examples=13, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_engines_agree_through_failures(shape, data):
     """Equal notices, positions, digests and tables after every advance, and everything accounted for."""
@@ -31,7 +31,7 @@ def test_engines_agree_through_failures(shape, data):
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_conservation_holds_through_failures(shape, data):
     """Credits, buffers, segments and bytes add up after every halt, start and advance."""
@@ -41,7 +41,7 @@ def test_conservation_holds_through_failures(shape, data):
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_a_job_restored_at_a_cut_serves_every_record_once(shape, data):
     """Whatever failed when: at the end every source record has been served, every copy exactly once, and every task has recovered."""

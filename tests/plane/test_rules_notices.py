@@ -57,9 +57,9 @@ def test_an_announcement_tells_task_gate_and_number(build):
     plane = build(world(vertices, [edge(0, 2), edge(1, 2)], latency_ns=50))
     plane.hold(2)
     plane.forward(1, Marker(7, Trait.ANNOUNCED))
-    told = [notice for notice in run(plane, 100) if notice.kind == Kind.ANNOUNCED]
+    announced = [notice for notice in run(plane, 100) if notice.kind == Kind.ANNOUNCED]
 
-    assert [Notice(50, Kind.ANNOUNCED, 2, gate=1, number=7)] == told
+    assert [Notice(50, Kind.ANNOUNCED, 2, gate=1, number=7)] == announced
 
 
 def test_an_arrival_tells_task_gate_series_number_channel_and_which_marker_it_was(build):
@@ -76,7 +76,7 @@ def test_an_arrival_tells_task_gate_series_number_channel_and_which_marker_it_wa
 
 @pytest.mark.parametrize("t", [0, 1])
 def test_a_recovery_names_its_task(build, t):
-    """Of a source and of a reader."""
+    """A source and a reader alike."""
     plane = build(pipe(total=0))
     positions = {i: plane.position(i) for i in (0, 1)}
     plane.halt([0, 1])

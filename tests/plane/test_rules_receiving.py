@@ -99,8 +99,9 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
 
 
 def test_R3_a_listener_that_got_one_buffer_and_needs_two_stands_in_line_again(build):
-    """Channel 1 has both floating buffers when channel 0 asks for two. Both are recycled at 4000, long before anything can arrive:
-    channel 0, which stands in line again after the first one, gets the second one, too, and none is left idle."""
+    """Channel 1 has both floating buffers when channel 0 asks for two. Both are recycled at 4000, long before anything can arrive.
+    Channel 0 gets the first one, stands in line again, and gets the second one, too: none is left idle.
+    """
     plane = build(union(2, size=300, total=1, exclusive=1, floating=2, latency_ns=1000))
     plane.scale(0, 150, 1)  # writes when channel 1 has asked
     plane.hold(2)
@@ -126,12 +127,12 @@ def test_R4_channels_become_ready_in_the_order_of_arrival(build):
     plane.hold(3)
     run(plane, 100)
     plane.release(3)
-    taken = []
+    notices = []
     for until in (101, 111, 121):
         run(plane, until)
-        taken.append(column(plane.channels(), "taken"))
+        notices.append(column(plane.channels(), "taken"))
 
-    assert [[0, 0, 100], [100, 0, 100], [100, 100, 100]] == taken
+    assert [[0, 0, 100], [100, 0, 100], [100, 100, 100]] == notices
 
 
 def test_R4_a_ready_channel_wakes_an_idle_reader_only(build):

@@ -229,8 +229,8 @@ def test_P3_a_started_job_does_what_a_new_one_does(build):
     assert plane.gates().tolist() == fresh.gates().tolist()
     assert column(plane.tasks(), "served") == column(fresh.tasks(), "served")
 
-    for each in (plane, fresh):
-        each.forward(0, Marker(1))
+    for either in (plane, fresh):
+        either.forward(0, Marker(1))
 
     assert [n._replace(time=0) for n in run(plane, 2300)] == [n._replace(time=0) for n in run(fresh, 1300)] != []
 
@@ -497,13 +497,13 @@ def test_P6_recovered_input_is_in_no_pool(build, local):
     plane.start({0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[250])})
     before = (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
     plane.release(1)
-    taken = []
+    notices = []
     for until in (1, 11, 21):
         run(plane, until)
-        taken.append(channel(plane, 0, "taken"))
+        notices.append(channel(plane, 0, "taken"))
         plane.check()
 
-    assert [250, 300, 300] == taken  # the first record is 150 bytes long
+    assert [250, 300, 300] == notices  # the first record is 150 bytes long
     assert (0 if local else 2, 0, 0, 8, 0) == before
     assert before == (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
 
@@ -513,12 +513,12 @@ def test_P6_channels_with_recovered_input_are_ready_in_order(build):
     plane = build(world([source(parallelism=3, total=2), vertex()], [edge(ship=Ship.GLOBAL)]))
     writers = {t: writer(served=2, written=[200], records=[2]) for t in range(3)}
     begin_again(plane, {**writers, 3: reader(captured=[200, 0, 200])})
-    taken = []
+    notices = []
     for until in (1, 11, 21, 31):
         run(plane, until)
-        taken.append(column(plane.channels(), "taken"))
+        notices.append(column(plane.channels(), "taken"))
 
-    assert [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]] == taken
+    assert [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]] == notices
 
 
 def test_P6_a_capture_counts_recovered_input_and_pins_none(build):

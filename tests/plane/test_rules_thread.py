@@ -42,7 +42,7 @@ def test_T2_a_hard_task_takes_no_mail_before_its_record_is_written(build):
 
 
 def test_T2_refused_again_it_stays_hard(build):
-    """Of 600 bytes 200 are written; every segment given back lets it write 100 more, and it reports only after the last."""
+    """200 of 600 bytes are written; every returned segment allows 100 more, and the task reports only after the last."""
     plane = hard_writer(build, 600)
     plane.interrupt(0)
     plane.release(1)
@@ -230,12 +230,12 @@ def test_T9_round_robin_over_gates(build):
     plane.hold(3)
     run(plane, 100)
     plane.release(3)
-    taken = []
+    notices = []
     for until in range(101, 161, 10):
         run(plane, until)
-        taken.append(tuple(column(plane.channels(), "taken")))
+        notices.append(tuple(column(plane.channels(), "taken")))
 
-    assert [(100, 0, 0), (100, 0, 100), (100, 100, 100), (100, 100, 200), (200, 100, 200), (200, 200, 200)] == taken
+    assert [(100, 0, 0), (100, 0, 100), (100, 100, 100), (100, 100, 200), (200, 100, 200), (200, 200, 200)] == notices
 
 
 def test_T9_gates_stand_in_the_order_they_became_ready(build):

@@ -8,7 +8,7 @@ from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Debloating, RateSegment, Source, State, Vertex
 from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
 
-ONE = 1 << 32
+UNIT = 1 << 32
 
 
 def phase(period: int, *names: str | int) -> int:
@@ -16,14 +16,14 @@ def phase(period: int, *names: str | int) -> int:
 
 
 def half_even(value: int) -> int:
-    whole, rest = divmod(value, ONE)
-    return whole + (2 * rest > ONE or (2 * rest == ONE and whole % 2 == 1))
+    integer, rest = divmod(value, UNIT)
+    return integer + (2 * rest > UNIT or (2 * rest == UNIT and integer % 2 == 1))
 
 
 def step(last: int, desired: int, in_use: int, options: Debloating, segment: int) -> int:
     """D3 as a formula."""
-    inst = min(desired * ONE // in_use, 2 * last)
-    return min(max(last + (inst - last) * 2 // (options.samples + 1), options.min_bytes * ONE), segment * ONE)
+    inst = min(desired * UNIT // in_use, 2 * last)
+    return min(max(last + (inst - last) * 2 // (options.samples + 1), options.min_bytes * UNIT), segment * UNIT)
 
 
 def sizes(plane, times):
@@ -52,19 +52,19 @@ def test_D2_D3_the_size_follows_the_rate(build, local):
     plane = build(pipe(service=40, debloating=options, exclusive=1, floating=2, local=local))
     first = phase(1000, "debloat", "0-1", 0)
     run(plane, first)
-    taken = channel(plane, 0, "taken")
+    read_bytes = channel(plane, 0, "taken")
     queued, received = channel(plane, 0, "queued", "received")
     in_use = queued if local else received + 2  # the pool holds three: the last element to arrive left two behind
-    new = half_even(step(100 * ONE, taken * 200 // (first - 10), in_use, options, 100))
+    new = half_even(step(100 * UNIT, read_bytes * 200 // (first - 10), in_use, options, 100))
     run(plane, first + 1)
 
     assert new == int(plane.gates()[0]["buffer_bytes"])
 
-    last = step(100 * ONE, taken * 200 // (first - 10), in_use, options, 100)
+    last = step(100 * UNIT, read_bytes * 200 // (first - 10), in_use, options, 100)
     run(plane, first + 1000)
     queued, received = channel(plane, 0, "queued", "received")
     in_use = queued if local else received + 2
-    last = step(last, (channel(plane, 0, "taken") - taken) * 200 // 1000, in_use, options, 100)  # active all the time
+    last = step(last, (channel(plane, 0, "taken") - read_bytes) * 200 // 1000, in_use, options, 100)  # active all the time
     run(plane, first + 1001)
 
     assert half_even(last) == int(plane.gates()[0]["buffer_bytes"])
@@ -78,12 +78,12 @@ def test_D2_a_paused_gate_does_not_measure(build):
     first = phase(1000, "debloat", "0-1", 0)
     run(plane, first)
     reading = state(plane, 1) == State.BUSY
-    taken = channel(plane, 0, "taken")
+    read_bytes = channel(plane, 0, "taken")
     active_ns = task(plane, 1, "busy_ns")
     run(plane, first + 1)
 
     assert not reading
-    assert half_even(step(100 * ONE, taken * 10 // active_ns, 1, options, 200)) == int(plane.gates()[0]["buffer_bytes"])
+    assert half_even(step(100 * UNIT, read_bytes * 10 // active_ns, 1, options, 200)) == int(plane.gates()[0]["buffer_bytes"])
 
 
 def test_D2_a_gate_in_service_goes_on_measuring(build):
@@ -91,7 +91,7 @@ def test_D2_a_gate_in_service_goes_on_measuring(build):
     options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=1, min_bytes=10)
     plane = build(pipe(total=1, service=5000, debloating=options))
     first = phase(1000, "debloat", "0-1", 0)
-    last = step(100 * ONE, 100 * 1000 // (first - 10), 1, options, 100)
+    last = step(100 * UNIT, 100 * 1000 // (first - 10), 1, options, 100)
     then = step(last, 0, 1, options, 100)
 
     assert [half_even(last), half_even(then)] == sizes(plane, [first, first + 1000])
@@ -102,7 +102,7 @@ def test_D2_without_activity_the_rate_is_the_previous_one(build):
     options = Debloating(period_ns=1000, target_ns=40, samples=3, threshold_percent=1, min_bytes=10)
     plane = build(pipe(total=1, debloating=options, segment_bytes=100, starting_buffer_bytes=100, service=10))
     first = phase(1000, "debloat", "0-1", 0)
-    last, expected = 100 * ONE, []
+    last, expected = 100 * UNIT, []
     for _ in range(3):
         last = step(last, 100 * 40 // 10, 1, options, 100)
         expected.append(half_even(last))
@@ -137,7 +137,7 @@ def test_D4_small_changes_are_not_announced(build):
     options = Debloating(period_ns=1000, target_ns=1, samples=20, threshold_percent=25, min_bytes=10)
     plane = build(pipe(total=0, debloating=options, segment_bytes=2000, starting_buffer_bytes=1000))
     first = phase(1000, "debloat", "0-1", 0)
-    last, previous, expected = 1000 * ONE, 1000, []
+    last, previous, expected = 1000 * UNIT, 1000, []
     for _ in range(8):
         last = step(last, 0, 1, options, 2000)
         new = half_even(last)

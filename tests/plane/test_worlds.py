@@ -13,7 +13,9 @@ from sim.plane.seam.layout import layout
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
-some = settings(max_examples=13, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+few_examples = settings(
+    max_examples=13, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+)
 
 
 def emitted(plane: ReferencePlane, spec: PlaneSpec, edge: int) -> Counter:
@@ -43,7 +45,7 @@ def owed(plane: ReferencePlane, spec: PlaneSpec, vertex: int) -> Counter:
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_conservation_holds_after_every_advance(shape, data):
     """Credits, buffers, segments and bytes add up at every notice, and nobody serves a record that was not sent to it."""
@@ -57,7 +59,7 @@ def test_conservation_holds_after_every_advance(shape, data):
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_bounded_worlds_end_with_every_record_served(shape, data):
     """Whatever the script did: every source record has been served, and every copy of it exactly once."""
@@ -82,7 +84,7 @@ def first_difference(expected, actual):
 
 
 @shapes
-@some
+@few_examples
 @given(data=st.data())
 def test_engines_agree_step_by_step(engine, shape, data):
     """Equal notices, answers and tables (digests included) after every advance."""

@@ -1,7 +1,7 @@
 """Generated worlds and a tiny control plane to drive them: the same world and script give the same steps on every engine.
 
-``worlds()`` draws specifications with everything small, so that every limit is met; ``scripts()`` what happens to them;
-``drive()`` executes a script on a plane and returns what it saw after every advance.
+``worlds()`` draws small specifications, so that every limit is met.  ``scripts()`` draws the events.  ``drive()`` executes a script on a
+plane and returns the observations after every advance.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ lagging = st.one_of(
 
 @st.composite
 def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec:
-    """Of any shape, or one.  Live worlds end: bounded sources, and pools in which open buffers alone never make the output unavailable."""
+    """Specifications of any shape or a given one.  Live worlds end: sources are bounded, and open buffers alone never exhaust a pool."""
     count, pairs = SHAPES[shape or draw(st.sampled_from(sorted(SHAPES)))]
     parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
     segment = draw(st.sampled_from((1, 64, 100, 512)))
@@ -202,7 +202,7 @@ class Driver:
     calls: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)  # (time, order, what)
     order: int = 0
     mail: dict[int, list[Callable[[], None]]] = field(default_factory=dict)  # by task: what is due at its safe point
-    held: set[int] = field(default_factory=set)
+    working: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)  # tasks that have sent their ends
     delivered: dict[tuple[int, int, int], set[int]] = field(default_factory=dict)  # (task, series, number) -> gates complete
     begun: set[tuple[int, int, int]] = field(default_factory=set)
@@ -289,13 +289,13 @@ class Driver:
         self.at_safe_point(task, lambda: self.hold(task, length))
 
     def hold(self, task: int, length: int) -> None:
-        if length > 0 and task not in self.held:
-            self.held.add(task)
+        if length > 0 and task not in self.working:
+            self.working.add(task)
             self.plane.hold(task)
             self.later(length, lambda: self.release(task))
 
     def release(self, task: int) -> None:
-        self.held.remove(task)
+        self.working.remove(task)
         self.plane.release(task)
 
     # -------------------------------------------------------------------------------------------- numbers

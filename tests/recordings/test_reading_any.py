@@ -43,7 +43,7 @@ def test_a_folder_of_logs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "is empty"), (b"{", "is not JSON"), (b"[1]", "no recording of a Flink job"), (b"hello", "no lines of checkpoints"),
         (b"\x7fELF\x02\x01\x01\x00", "is not JSON"), (b"\x1f\x8b\x08\x00", "cut off"), (b'{"archive": 3}', "no field 'format'"),
@@ -51,14 +51,14 @@ def test_a_folder_of_logs(tmp_path):
     ],
     ids=range(8),
 )  # fmt: skip
-def test_what_is_nothing_we_know(tmp_path, content, told):
+def test_what_is_nothing_we_know(tmp_path, content, message):
     """One line that names the file."""
     path = tmp_path / "x.dat"
     path.write_bytes(content)
     with pytest.raises(RecordingError) as caught:
         read_source([path])
 
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "x.dat" in str(caught.value)
     assert "\n" not in str(caught.value)
 

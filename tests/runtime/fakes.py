@@ -19,13 +19,13 @@ class FakePlane:
     def __init__(self, notices: Iterable[Notice] = ()) -> None:
         self.now = 0
         self.upcoming = list(notices)
-        self.asked: list[int] = []  # every `until`
+        self.advances: list[int] = []  # every `until`
         self.verbs: list[tuple[Any, ...]] = []
         self.input_bytes = 0
         self.output_bytes = 0
 
     def advance(self, until: int) -> Notice:
-        self.asked.append(until)
+        self.advances.append(until)
         if self.upcoming and self.upcoming[0].time < until:
             self.now = self.upcoming[0].time
             return self.upcoming.pop(0)

@@ -24,7 +24,7 @@ def jobs(
     claim: ClaimMode = "claim", *, count: int = 3, seconds: float = 9, directories: Directories = Directories(),  # noqa: B008  # frozen
     actions: tuple[Action, ...] = (), **chosen: str,
 ) -> Scenario:  # fmt: skip
-    """Of `count` jobs the first begins with nothing."""
+    """A chain of `count` jobs; the first begins with nothing."""
     source, stage, sink = chain(1).vertices
     base = scenario(Job((source, replace(stage, state=STATE), sink)), ALIGNED, seconds=seconds)
     options = replace(base.checkpoint, state=replace(base.checkpoint.state, incremental=True))

@@ -13,7 +13,7 @@ from tests.runtime.fakes import FakePlane, clock, notice
 def test_control_runs_before_data_at_the_same_time():
     """Data of 5 is over before control of 10 runs; data of 10 follows it."""
     story = []
-    env = clock(notice(5), notice(10), on_notice=lambda one: story.append(("data", one.time)))
+    env = clock(notice(5), notice(10), on_notice=lambda seen: story.append(("data", seen.time)))
     env.call_in(10, lambda: story.append(("control", env.now)))
     env.run(until=20)
 
@@ -29,9 +29,9 @@ def test_a_notice_suspends_the_data_until_control_is_done():
         if n < 3:
             env.timeout(0).callbacks.append(lambda _: control(n + 1))
 
-    def on_notice(one):
-        story.append(f"data of task {one.task} at {env.now}")
-        if one.task == 0:
+    def on_notice(seen):
+        story.append(f"data of task {seen.task} at {env.now}")
+        if seen.task == 0:
             env.timeout(0).callbacks.append(lambda _: control(1))
 
     env = clock(notice(5, task=0), notice(5, task=1), on_notice=on_notice)
@@ -43,7 +43,7 @@ def test_a_notice_suspends_the_data_until_control_is_done():
 def test_something_sooner_may_be_scheduled_by_a_notice():
     """The data plane is not sent further than the event its own notice asked for."""
     story = []
-    env = clock(notice(5), notice(9), on_notice=lambda one: one.time == 5 and env.call_in(3, lambda: story.append(env.plane.now)))
+    env = clock(notice(5), notice(9), on_notice=lambda seen: seen.time == 5 and env.call_in(3, lambda: story.append(env.plane.now)))
     env.call_in(100, lambda: None)
     env.run(until=100)
 
@@ -75,8 +75,8 @@ def test_nothing_scheduled_is_a_finite_number():
     env.run(until=end)
 
     assert 10**15 == env.now
-    assert FOREVER == env.plane.asked[0]
-    assert {int} == {type(until) for until in env.plane.asked}
+    assert FOREVER == env.plane.advances[0]
+    assert {int} == {type(until) for until in env.plane.advances}
 
 
 def test_a_world_without_events_ends():
@@ -98,7 +98,7 @@ def test_a_call_in_no_time_is_made_at_once():
 def test_a_real_plane_keeps_the_time():
     """Every advance stops at the control event; the plane's time is the clock's."""
     seen, kinds = [], []
-    env = TwoPlaneEnvironment(ReferencePlane(pipe(total=3)), lambda one: kinds.append((one.kind, one.time)))
+    env = TwoPlaneEnvironment(ReferencePlane(pipe(total=3)), lambda notice: kinds.append((notice.kind, notice.time)))
     for at in (1, 10, 25, 25):
         env.call_in(at, lambda: seen.append((env.now, env.plane.now)))
     env.run(until=100)
@@ -114,4 +114,4 @@ def test_the_plane_catches_up_before_each_event():
         env.call_in(at, lambda: None)
     env.run(until=env.timeout(9))
 
-    assert [3, 3, 8, 9] == plane.asked
+    assert [3, 3, 8, 9] == plane.advances

@@ -19,7 +19,7 @@ NAMES = [("map", 0), ("sink", 0), ("sink", 1)]
 RENUMBERED = [("map", 0), ("map", 1), ("sink", 0), ("sink", 1)]
 
 
-def outside(names=NAMES):
+def committed(names=NAMES):
     return CommittedOutput(CheckpointStorage(simpy.Environment(), Storage(), seed=1), names)
 
 
@@ -29,16 +29,16 @@ def committable(writer, epoch, opened_ns=0):
 
 def test_a_transaction_is_visible_once():
     """Writer, epoch and opening name it: begun again after a failure it is another one."""
-    world = outside()
+    world = committed()
     world.commit([committable(1, 3)])
 
     assert world.has(committable(1, 3))
-    assert not any(world.has(one) for one in (committable(2, 3), committable(1, 4), committable(1, 3, opened_ns=5)))
+    assert not any(world.has(other) for other in (committable(2, 3), committable(1, 4), committable(1, 3, opened_ns=5)))
     assert {1: [21]} == world.covered
 
 
 def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
-    world = outside()
+    world = committed()
     files = world.storage.files
     for name in ("whole", "half", "gone"):
         stored = files.create((name,), 0, 0)
@@ -53,7 +53,7 @@ def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
 
 def test_the_next_instance_knows_what_was_committed():
     """It goes on counting where the last one ended."""
-    before, after = outside(), outside()
+    before, after = committed(), committed()
     before.commit([committable(1, 3)])
     after.go_on(before, 3, {1: [25], 2: [4]})
 
@@ -63,14 +63,14 @@ def test_the_next_instance_knows_what_was_committed():
 
 def test_other_numbers_of_tasks_mean_the_same_writers():
     """Rescaled: sink[0] was task 1 and is task 2; records count anew, what was committed before is left out of the account."""
-    before, after = outside(), outside(RENUMBERED)
+    before, after = committed(), committed(RENUMBERED)
     before.commit([committable(1, 3)])
     after.go_on(before, 3, {2: [25], 3: [4]})
     carried = Uncommitted(3, (committable(1, 3), committable(2, 3))).renumbered(NAMES, RENUMBERED)
     after.commit(carried.committables)
 
-    assert [2, 3] == [one.writer for one in carried.committables]
-    assert all(after.has(one) for one in carried.committables)
+    assert [2, 3] == [entry.writer for entry in carried.committables]
+    assert all(after.has(entry) for entry in carried.committables)
     assert {2: [25], 3: [4]} == after.covered_before == after.covered
     after.commit([committable(2, 4)])
     assert {2: [28], 3: [4]} == after.covered

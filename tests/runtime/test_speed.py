@@ -9,7 +9,7 @@ from sim.runtime.speed import Speed
 
 class Plane:
     def scale(self, task, num, den):
-        self.told = (task, num, den)
+        self.last_scale = (task, num, den)
 
 
 @pytest.mark.parametrize("factors", [
@@ -21,7 +21,7 @@ def test_causes_multiply_within_what_the_plane_takes(factors):
     for cause, factor in enumerate(factors):
         speed.slow(3, str(cause), Fraction(factor))
         product *= factor
-    task, num, den = plane.told
+    task, num, den = plane.last_scale
 
     assert 3 == task
     assert 1 <= num <= 1 << 20
@@ -35,4 +35,4 @@ def test_a_cause_that_is_gone_counts_no_more():
     for cause, factor in (("a", 2), ("b", 3), ("a", 1)):
         speed.slow(0, cause, Fraction(factor))
 
-    assert (0, 3, 1) == plane.told
+    assert (0, 3, 1) == plane.last_scale

@@ -22,8 +22,8 @@ def but(*changes: tuple[str, str]) -> str:
     return text
 
 
-def ending(more: str) -> str:
-    return BASE + more
+def ending(lines: str) -> str:
+    return BASE + lines
 
 
 def aliases() -> str:

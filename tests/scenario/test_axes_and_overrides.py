@@ -87,7 +87,7 @@ def test_the_file_keeps_its_question():
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "message"),
     [
         ("checkpoint.interval=30", "--set checkpoint.interval=30:1:1: checkpoint.interval: a duration needs a unit"),
         ("checkpoint.intervall=30 s", "checkpoint.intervall: unknown key 'intervall' (did you mean 'interval'?)"),
@@ -103,13 +103,13 @@ def test_the_file_keeps_its_question():
         ("storage={bandwith: 5 MB/s}", "storage.bandwith: unknown key 'bandwith' (did you mean 'bandwidth'?)"),
     ],
 )
-def test_overrides_are_checked(override, told):
+def test_overrides_are_checked(override, message):
     """A mistake names the override, not a line of the file."""
     with pytest.raises(ScenarioError) as refused:
         loads(TEXT, "s", overrides=[override])
 
     assert str(refused.value).startswith(f"--set {override}")
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_mistakes_of_file_and_overrides_come_together():

@@ -39,11 +39,11 @@ def test_the_base_is_sound():
 def test_a_broken_scenario_says_what_and_where(name):
     """The named mistakes are told, and nothing else."""
     text, expected = broken.BROKEN[name]
-    told = str(problems(text)).splitlines()
+    lines = str(problems(text)).splitlines()
 
-    assert len(expected) == len(told), told
+    assert len(expected) == len(lines), lines
     for fragment in expected:
-        assert any(fragment in line for line in told), told
+        assert any(fragment in line for line in lines), lines
 
 
 def test_all_mistakes_come_in_one_go():

@@ -102,15 +102,15 @@ def test_a_trace_of_times_between_faults_and_of_durations(tmp_path):
     assert expected == faults(line.format("outages.csv.gz"), folder=tmp_path)
 
 
-@pytest.mark.parametrize(("text", "told"), [
+@pytest.mark.parametrize(("text", "message"), [
     ("t\n1\nsoon\n", "kills.csv:3: 'soon' is no time: seconds or ISO 8601"),
     ("when\n1\n", "has no column 't'; it has when"),
     ("t\n", "has no faults in column 't'"),
 ])  # fmt: skip
-def test_a_trace_that_cannot_be_read_says_why(tmp_path, text, told):
+def test_a_trace_that_cannot_be_read_says_why(tmp_path, text, message):
     (tmp_path / "kills.csv").write_text(text)
 
-    with pytest.raises(ScenarioError, match=told):
+    with pytest.raises(ScenarioError, match=message):
         faults("kill: b, trace: kills.csv, column: t", folder=tmp_path)
 
 
@@ -121,7 +121,7 @@ def test_restart_takes_flinks_words():
 
 
 def test_restart_from_flinks_keys():
-    """Of the chosen strategy; fixed-delay restarts once unless it says more."""
+    """The keys of the chosen strategy count; fixed-delay restarts once by default."""
     text = "flink:\n  restart-strategy.type: {}\n  restart-strategy.fixed-delay.delay: 2 s\n  heartbeat.timeout: 20000\n"
     fixed, none = scenario(text.format("fixed-delay")), loads(BASE + text.format("none"), "s")
 

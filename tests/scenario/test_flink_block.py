@@ -131,25 +131,25 @@ def test_buffers_are_options_in_1_20_and_constants_in_2_x():
 
 def test_a_single_buffer_per_channel_is_warned_of():
     """Flink takes it and stands still: the buffer that is being filled makes the output unavailable."""
-    alone, more = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))
+    alone, several = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))
 
     assert "max-buffers-per-channel: is 1: as in Flink, a task stands still" in str(alone.warnings[0])
-    assert () == more.warnings
+    assert () == several.warnings
 
 
 def test_what_is_not_modelled_is_named():
     """Known keys without effect: one warning each, with its line."""
-    told = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
+    warnings = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
 
     assert [
         "s:7:3: flink.execution.checkpointing.dir: is not modelled: it has no effect here",
         "s:8:3: flink.rest.port: is not modelled: it has no effect here",
         "s:9:3: flink.heartbeat.interval: is not modelled: it has no effect here",
-    ] == told
+    ] == warnings
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("execution.checkpointing.timeuot: 5s", "(did you mean 'execution.checkpointing.timeout'?)"),
         ("taskmanager.network.memory.bufers-per-channel: 5", "(did you mean 'taskmanager.network.memory.buffers-per-channel'?)"),
@@ -164,11 +164,11 @@ def test_what_is_not_modelled_is_named():
         ("taskmanager.memory.segment-size: 3000b", "flink.taskmanager.memory.segment-size: 3000 B: Flink wants a power of two"),
     ],
 )
-def test_mistakes(line, told):
+def test_mistakes(line, message):
     """Told at the key of Flink, in Flink's words."""
 
     assert refusal(line).startswith("s:7:3: flink.")
-    assert told in refusal(line)
+    assert message in refusal(line)
 
 
 def test_overrides_win_over_the_block():

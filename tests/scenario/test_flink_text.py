@@ -54,8 +54,8 @@ def test_what_else_was_changed():
 def test_older_flinks_have_older_names():
     """Which every later one still reads."""
     text = "checkpoint: {interval: 30 s, barriers: unaligned, incremental: true, local-recovery: true}\ncluster: {profile: 1.15}"
-    told = flink_text(loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"])
+    printed = flink_text(loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"])
 
-    assert "execution.checkpointing.unaligned: true\n" in told
-    assert "state.backend.incremental: true\n" in told
-    assert "state.backend.local-recovery: true\n" in told
+    assert "execution.checkpointing.unaligned: true\n" in printed
+    assert "state.backend.incremental: true\n" in printed
+    assert "state.backend.local-recovery: true\n" in printed

@@ -14,8 +14,8 @@ run: {duration: 50 s}
 """
 
 
-def read(more=""):
-    return loads(TEXT + more).scenarios
+def read(lines=""):
+    return loads(TEXT + lines).scenarios
 
 
 def test_everything_is_read():
@@ -43,12 +43,12 @@ def test_claim_modes_and_paths_are_axes():
     scenarios = read("instances: {count: 2, claim: [claim, no-claim]}\ndirectories: {paths: [absolute, relative-to-metadata]}\n")
 
     assert [("claim", "absolute"), ("claim", "relative-to-metadata"), ("no-claim", "absolute"), ("no-claim", "relative-to-metadata")] == [
-        (one.instances.claim, one.directories.paths) for one in scenarios
+        (scenario.instances.claim, scenario.directories.paths) for scenario in scenarios
     ]
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("lines", "message"),
     [
         ("instances: {count: 0}", "scenario:6:13: instances.count: 0 is out of range"),
         ("instances: {count: 2, claim: take}", "scenario:6:23: instances.claim"),
@@ -59,12 +59,12 @@ def test_claim_modes_and_paths_are_axes():
         ("instances: {number: 2}", "unknown key 'number'"),
     ],
 )
-def test_mistakes_have_a_place(more, told):
+def test_mistakes_have_a_place(lines, message):
     """Line, column, and what was expected."""
     with pytest.raises(ScenarioError) as error:
-        read(more + "\n")
+        read(lines + "\n")
 
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("claim", ["", ", claim: no-claim"])

@@ -51,7 +51,7 @@ def test_part_of_a_service_may_be_constant():
     assert Distribution(2_000_000, "shifted-exponential", 0.25) == given
 
 
-@pytest.mark.parametrize(("what", "words"), [
+@pytest.mark.parametrize(("what", "message"), [
     ("async-io: {latency: 1 s, capacity: 0}", "job.op.async-io.capacity: 0 is out of range"),
     ("async-io: {latency: 1 s}, commit: two-phase", "two vertices"),
     ("window: {tumbling: 7 s, time: processing}, commit: two-phase", "windows and transactions are two vertices"),
@@ -64,8 +64,8 @@ def test_part_of_a_service_may_be_constant():
     ("commit: {emits: later}", "expected at-once or on-commit"),
     ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),
 ])  # fmt: skip
-def test_what_makes_no_sense_is_told(what, words):
-    assert words in complaint(what)
+def test_what_makes_no_sense_is_told(what, message):
+    assert message in complaint(what)
 
 
 def test_a_source_says_how_far_its_event_time_has_come():

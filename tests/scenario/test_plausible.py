@@ -18,7 +18,7 @@ def warnings(text):
     return [str(warning) for warning in loads(BASE + text, "s").warnings]
 
 
-@pytest.mark.parametrize(("text", "told"), [
+@pytest.mark.parametrize(("text", "message"), [
     ("faults: [{kill: b, at: 60 s}]\n", "s:7:20: faults[0].at: has no effect: the run ends at 1 min"),
     ("actions: [{savepoint: native, at: 61 s}]\n", "s:7:31: actions[0].at: has no effect: the run ends at 1 min"),
     ("rescale: {at: 2 min, parallelism: {b: 3}}\n", "s:7:11: rescale.at: has no effect: the run ends at 1 min"),
@@ -28,8 +28,8 @@ def warnings(text):
     ("restart: {strategy: none, attempts: 3}\n",
      "s:7:27: restart.attempts: has no effect: fixed-delay and exponential-delay read it, not none"),
 ])  # fmt: skip
-def test_what_has_no_effect_is_said(text, told):
-    assert [told] == warnings(text)
+def test_what_has_no_effect_is_said(text, message):
+    assert [message] == warnings(text)
 
 
 @pytest.mark.parametrize("text", [

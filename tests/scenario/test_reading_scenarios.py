@@ -249,7 +249,7 @@ def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a,b\n1,2\n", "has no column 'x'"),
         ("t,x\n1,2\n1,3\n", "time does not increase"),
@@ -260,7 +260,7 @@ def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
         ("", "has no column 'x'"),
     ],
 )
-def test_a_trace_that_gives_none_says_why(tmp_path, text, told):
+def test_a_trace_that_gives_none_says_why(tmp_path, text, message):
     """With the line where there is one."""
     from sim.scenario import ScenarioError
 
@@ -268,4 +268,4 @@ def test_a_trace_that_gives_none_says_why(tmp_path, text, told):
     with pytest.raises(ScenarioError) as refused:
         loads(SMALL, overrides=["job.a.source.rate={trace: load.csv, column: x}"], folder=tmp_path)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)

@@ -76,12 +76,12 @@ def test_snapshots_as_they_are_written(checkpoint, expected):
 
 def test_incremental_is_an_axis():
     """Two runs of one file."""
-    told = study("backend: rocksdb", "incremental: [false, true]").scenarios
+    scenarios = study("backend: rocksdb", "incremental: [false, true]").scenarios
 
-    assert [False, True] == [one.checkpoint.state.incremental for one in told]
+    assert [False, True] == [scenario.checkpoint.state.incremental for scenario in scenarios]
 
 
-@pytest.mark.parametrize(("state", "checkpoint", "told"), [
+@pytest.mark.parametrize(("state", "checkpoint", "message"), [
     ("value: 0 B", "", "s:3:46: job.b.state.value: an entry has at least 1 B"),
     ("backend: rocksdb, lsm: {memtable: 0 B}", "", "job.b.state.lsm.memtable: must be more than 0"),
     ("backend: rocksdb, lsm: {flush: unlimited}", "", "job.b.state.lsm.flush: cannot be unlimited: write a rate"),
@@ -94,8 +94,8 @@ def test_incremental_is_an_axis():
     ("", "savepoint-cpu: 100 %", "leaves the task nothing to work with"),
     ("", "transfer-threads: 0", "0 is out of range"),
 ])  # fmt: skip
-def test_a_mistake_is_told_where_it_stands(state, checkpoint, told):
-    assert told in refusal(state, checkpoint)
+def test_a_mistake_is_told_where_it_stands(state, checkpoint, message):
+    assert message in refusal(state, checkpoint)
 
 
 def test_what_a_backend_does_not_have_is_told():

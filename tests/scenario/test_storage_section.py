@@ -81,7 +81,7 @@ def test_shares_and_factors_can_be_swept():
 
 
 @pytest.mark.parametrize(
-    ("section", "told"),
+    ("section", "message"),
     [
         ("{dfs: {}}", "6:11: storage.dfs.nodes: required key is missing"),
         ("{dfs: {nodes: 0}}", "6:17: storage.dfs.nodes: 0 is out of range"),
@@ -106,8 +106,8 @@ def test_shares_and_factors_can_be_swept():
         ("{nodes: 3}", "6:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
     ],
 )
-def test_mistakes_are_told_where_they_stand(section, told):
-    assert told in refusal(section)
+def test_mistakes_are_told_where_they_stand(section, message):
+    assert message in refusal(section)
 
 
 def series(tmp_path, *rows):
@@ -136,7 +136,7 @@ def test_a_run_begins_within_a_measured_series(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "message"),
     [
         (["0,x,fast"], "speed.csv:2: 'fast' is no speed"),
         (["0,x,5", "0,x,6"], "speed.csv:3: time does not increase"),
@@ -144,8 +144,8 @@ def test_a_run_begins_within_a_measured_series(tmp_path):
         (["0,x,5"], "speed.csv has fewer than two speeds of a machine in column 'speed'"),
     ],
 )
-def test_mistakes_in_a_series(tmp_path, rows, told):
-    assert told in refusal(SLOW, series(tmp_path, *rows))
+def test_mistakes_in_a_series(tmp_path, rows, message):
+    assert message in refusal(SLOW, series(tmp_path, *rows))
 
 
 def test_a_series_needs_its_columns(tmp_path):
@@ -175,7 +175,7 @@ def test_flink_s_keys_of_s3_reach_an_object_store():
     keys = "flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n"
     study = loads(f"{TEXT}{keys}")
 
-    told = storage("{object-store: {}}", flink=keys).object_store
+    object_store = storage("{object-store: {}}", flink=keys).object_store
 
-    assert (10 << 20, 6) == (told.part_bytes, told.parallel_parts)
+    assert (10 << 20, 6) == (object_store.part_bytes, object_store.parallel_parts)
     assert 2 == sum("has no effect: storage: has no object-store" in w.message for w in study.warnings)

@@ -89,7 +89,7 @@ PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (PACKED[: len(PACKED) // 2], "cannot be read: Compressed file ended before the end-of-stream marker was reached"),
         (PACKED[:1000] + bytes(200) + PACKED[1200:], "cannot be read: Error -3 while decompressing data"),
@@ -105,12 +105,12 @@ PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at
     ],
     ids=range(11),
 )  # fmt: skip
-def test_a_damaged_trace_is_one_line(tmp_path, content, told):
+def test_a_damaged_trace_is_one_line(tmp_path, content, message):
     (tmp_path / "t.csv.gz").write_bytes(content)
     with pytest.raises(ScenarioError) as refused:
         loads(BASE % "{trace: t.csv.gz, column: v}", "s", folder=tmp_path)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -122,14 +122,14 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("self.csv", "cannot be read: Too many levels"), ("folder", "is a folder without Parquet files"), ("x.parquet", "is no Parquet file")],
 )
-def test_a_trace_that_is_no_file(tmp_path, name, told):
+def test_a_trace_that_is_no_file(tmp_path, name, message):
     (tmp_path / "self.csv").symlink_to(tmp_path / "self.csv")
     (tmp_path / "folder").mkdir()
     (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(ScenarioError, match=told):
+    with pytest.raises(ScenarioError, match=message):
         loads(BASE % f"{{trace: {name}, column: v}}", "s", folder=tmp_path)
 
 

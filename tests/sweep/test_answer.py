@@ -22,7 +22,7 @@ def results():
     return pd.DataFrame(rows)
 
 
-ASKED = Question(
+QUESTION = Question(
     ("interval",), ("end_to_end_p99_ms", "throughput_change"), ("window", "interval"), "end_to_end_p99_ms",
     (Limit("throughput_change", at_least=-0.05),), (("interval", "10 s"),),
 )  # fmt: skip
@@ -30,7 +30,7 @@ ASKED = Question(
 
 def test_tables(results):
     """Means with their confidence, differences run by run, and what matters."""
-    means, apart, shares = sections(ASKED, results)
+    means, apart, shares = sections(QUESTION, results)
 
     assert ["30 s", "4.4 s ± 0.4 s", "-4.0 % ± 0 %"] == [cell.replace("402 ms", "0.4 s") for cell in means.rows[1]]
     assert [["30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]] == apart.rows
@@ -41,24 +41,24 @@ def test_tables(results):
 def test_worlds_without_a_value_are_counted(results):
     """A difference of fewer worlds than the others says of how many."""
     results.loc[results.index[:2], "throughput_change"] = float("nan")
-    _, apart, _ = sections(ASKED, results)
+    _, apart, _ = sections(QUESTION, results)
 
     assert [["30 s", "-5 s ± 0 ms", "+5.0 % ± 0 % (n=5)"]] == apart.rows
 
 
 def test_the_sentence(results):
     """What to choose, what it gives, what it keeps and how sure that is."""
-    told = sentence(ASKED, results)
+    answer = sentence(QUESTION, results)
 
     among = "among the 1 of 2 settings that keep throughput_change of at least -5.0 %"
-    assert told.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
-    assert told.endswith("interval 30 s. In 100 % of resampled sets of worlds it is the best as well.")
+    assert answer.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
+    assert answer.endswith("interval 30 s. In 100 % of resampled sets of worlds it is the best as well.")
 
 
 def test_an_answer_for_each_value(results):
     """Tables begin with it; what matters is asked of all together."""
-    asked = replace(ASKED, by="window")
-    means, apart, shares = sections(asked, results)
+    question = replace(QUESTION, by="window")
+    means, apart, shares = sections(question, results)
 
     assert ["window", "interval", "end_to_end_p99_ms", "throughput_change"] == means.header
     assert [["quiet", "10 s", "9 s"], ["quiet", "30 s", "4 s"], ["busy", "10 s", "9.7 s"], ["busy", "30 s", "4.7 s"]] == [
@@ -66,7 +66,7 @@ def test_an_answer_for_each_value(results):
     ]
     assert [["quiet", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"], ["busy", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]] == apart.rows
     assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
-    quiet, busy = sentence(asked, results).splitlines()
+    quiet, busy = sentence(question, results).splitlines()
     assert quiet.startswith("window quiet: Least end_to_end_p99_ms, 4 s on")
     assert busy.startswith("window busy: Least end_to_end_p99_ms, 4.7 s on")
 
@@ -74,17 +74,18 @@ def test_an_answer_for_each_value(results):
 def test_a_mean_says_what_it_leaves_out(results):
     """Worlds without a value, e.g. those in which the job was not caught up within the run; of one world there is no interval."""
     results.loc[(results["window"] == "busy") & (results["interval"] == "30 s"), "end_to_end_p99_ms"] = float("nan")
-    means = sections(ASKED, results)[0]
+    means = sections(QUESTION, results)[0]
 
     assert ["9.4 s ± 402 ms", "4 s ± 2.5 ms (n=3)"] == [row[1] for row in means.rows]
-    assert "9 s" == sections(ASKED, results[:1])[0].rows[0][1]
+    assert "9 s" == sections(QUESTION, results[:1])[0].rows[0][1]
 
 
 def test_when_nothing_will_do(results):
-    asked = Question(("interval",), ("end_to_end_p99_ms",), ("interval",), "end_to_end_p99_ms", (Limit("end_to_end_p99_ms", at_most=1.0),))
+    limit = Limit("end_to_end_p99_ms", at_most=1.0)
+    question = Question(("interval",), ("end_to_end_p99_ms",), ("interval",), "end_to_end_p99_ms", (limit,))
 
-    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms on the mean over all worlds." == sentence(asked, results)
+    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms on the mean over all worlds." == sentence(question, results)
 
 
 def test_no_results_no_tables(results):
-    assert [] == sections(ASKED, results.assign(strategy="none"))
+    assert [] == sections(QUESTION, results.assign(strategy="none"))

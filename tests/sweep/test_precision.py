@@ -26,11 +26,11 @@ from sim.sweep.precision import more_replications
 def test_more_where_the_mean_is_not_known(study, values, most, expected):
     """Each combination for itself."""
     precision = Precision(of="end_to_end_p50_ms", within="5 %", most=most)
-    mine, other = (replace(one, run=replace(one.run, replications=3)) for one in study.scenarios)
+    mine, other = (replace(scenario, run=replace(scenario.run, replications=3)) for scenario in study.scenarios)
     rows = [{"strategy": "aligned", "checkpoint.barriers": "aligned", "end_to_end_p50_ms": value} for value in values]
     rows += [{"strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
     rows += [{"strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
 
-    asked = more_replications([mine, other], pd.DataFrame(rows), precision)
+    extended = more_replications([mine, other], pd.DataFrame(rows), precision)
 
-    assert [expected, 3] == [scenario.run.replications for scenario in asked]
+    assert [expected, 3] == [scenario.run.replications for scenario in extended]

@@ -21,11 +21,11 @@ def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
     """Cells that are there are not simulated again, failed ones are."""
     ran = []
 
-    def watched(cell, *options, **more):
+    def watched(cell, *options, **named):
         ran.append(cell)
         if len(ran) == 2:
             return {"cell": cell.id, "status": "error", "error": "RuntimeError: no"}
-        return real_row(cell, *options, **more)
+        return real_row(cell, *options, **named)
 
     monkeypatch.setattr(runners, "timed", watched)
 
@@ -40,8 +40,8 @@ def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
 def test_too_many_failures_end_a_sweep(planned, tmp_path, monkeypatch):
     """What was done is kept, the failures too."""
 
-    def failing(cell, *options, **more):
-        return real_row(cell, *options, **more) | {"status": "error", "error": "RuntimeError: no"}
+    def failing(cell, *options, **named):
+        return real_row(cell, *options, **named) | {"status": "error", "error": "RuntimeError: no"}
 
     monkeypatch.setattr(runners, "timed", failing)
 
@@ -55,10 +55,10 @@ def test_a_cell_that_kills_its_worker_is_a_row(planned, tmp_path, monkeypatch):
     """It is tried twice; the others do not suffer."""
     poison = planned[1].id
 
-    def deadly(cell, *options, **more):
+    def deadly(cell, *options, **named):
         if cell.id == poison:
             os.kill(os.getpid(), signal.SIGKILL)
-        return real_row(cell, *options, **more)
+        return real_row(cell, *options, **named)
 
     monkeypatch.setattr(runners, "timed", deadly)
 
@@ -90,6 +90,6 @@ def test_spark_gives_the_same_results(planned, tmp_path):
     assert 3 == seen[-1]
 
 
-def same_results(one, other):
+def same_results(first, other):
     for name in ("results.parquet", "results.csv"):
-        assert (one / name).read_bytes() == (other / name).read_bytes()
+        assert (first / name).read_bytes() == (other / name).read_bytes()

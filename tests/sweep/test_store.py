@@ -110,8 +110,8 @@ def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, dam
 
     assert [planned[0]] == store.missing(planned)
     assert [broken.name] == [path.name for path in (tmp_path / "set-aside").iterdir()]
-    (told,) = store.findings()
-    assert f"1 file ({broken.name}: its content is not what its name promises) cannot be trusted" in told
+    (finding,) = store.findings()
+    assert f"1 file ({broken.name}: its content is not what its name promises) cannot be trusted" in finding
     assert [] == store.findings()
 
 
@@ -128,7 +128,7 @@ def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, m
 
 @pytest.mark.parametrize("wrong", [{"cell": None}, {"status": "fine"}])
 def test_a_row_that_says_nothing_is_set_aside(planned, tmp_path, wrong):
-    """Of no cell, or neither a success nor a failure."""
+    """A row without a cell, or neither a success nor a failure."""
     store = Store(tmp_path)
     store.put([row(planned[0]) | wrong])
 
@@ -168,8 +168,8 @@ def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
     (tmp_path / "cells" / f"{'2' * 32}.parquet").mkdir()
 
     assert planned[1:] == store.missing(planned)
-    (told,) = store.findings()
-    assert told.startswith(f"skipped in {tmp_path / 'cells'}: 5 files (")
+    (finding,) = store.findings()
+    assert finding.startswith(f"skipped in {tmp_path / 'cells'}: 5 files (")
     assert not (tmp_path / "set-aside").exists()
 
 

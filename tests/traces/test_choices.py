@@ -9,13 +9,13 @@ from sim.traces.choices import ChoiceError, Choices
 from sim.traces.reading import Source, read_rows
 
 
-def read(text, **asked):
-    table = pa.Table.from_batches(read_rows(Source("t", "t.csv"), io.BytesIO(text.encode()), Choices(**asked))).to_pandas()
+def read(text, **chosen):
+    table = pa.Table.from_batches(read_rows(Source("t", "t.csv"), io.BytesIO(text.encode()), Choices(**chosen))).to_pandas()
     return table["kind"].tolist(), table.dropna(axis=1, how="all")
 
 
 @pytest.mark.parametrize(
-    ("text", "asked", "kind", "column", "expected"),
+    ("text", "chosen", "kind", "column", "expected"),
     [
         ("when,load\n1500,7\n2500,8\n", {"time": "when", "value": "load", "unit_s": 1e-3}, "rates", "t_s", [1.5, 2.5]),
         ("when,load\n0,600\n300,900\n", {"time": "when", "value": "load", "per_s": 300}, "rates", "rate", [2, 3]),
@@ -28,8 +28,8 @@ def read(text, **asked):
         ("t,rate\n5,70\n", {"format": "arrivals"}, "arrivals", "t_s", [5]),
     ],
 )
-def test_own_tables(text, asked, kind, column, expected):
-    kinds, rows = read(text, **asked)
+def test_own_tables(text, chosen, kind, column, expected):
+    kinds, rows = read(text, **chosen)
 
     assert {kind} == set(kinds)
     assert pytest.approx(expected) == rows[column].tolist()
@@ -42,7 +42,7 @@ def test_other_tables_are_still_recognised():
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("chosen", "message"),
     [
         ({"format": "excel"}, "--format: expected node-intervals"),
         ({"meaning": "speed", "value": "v"}, "--as: expected rates, arrivals, speeds, failures, not 'speed'"),
@@ -51,6 +51,6 @@ def test_other_tables_are_still_recognised():
         ({"format": "rates", "value": "v"}, "--format: a format knows its columns"),
     ],
 )
-def test_what_cannot_be_meant(asked, told):
-    with pytest.raises(ChoiceError, match=told):
-        Choices(**asked)
+def test_what_cannot_be_meant(chosen, message):
+    with pytest.raises(ChoiceError, match=message):
+        Choices(**chosen)

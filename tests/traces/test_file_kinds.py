@@ -92,10 +92,10 @@ def test_logs_in_parts(tmp_path):
     shutil.copy(LOG, tmp_path / "whole.log")
     found = read(tmp_path)
 
-    parts, whole = found["checkpoints", "jm"], found["checkpoints", "whole"]
-    assert len(whole) > 5
-    same = [column for column in whole if column not in ("trace", "file")]
-    pd.testing.assert_frame_equal(parts[same].reset_index(drop=True), whole[same].reset_index(drop=True))
+    parts, complete = found["checkpoints", "jm"], found["checkpoints", "whole"]
+    assert len(complete) > 5
+    same = [column for column in complete if column not in ("trace", "file")]
+    pd.testing.assert_frame_equal(parts[same].reset_index(drop=True), complete[same].reset_index(drop=True))
 
 
 def test_jobs_of_one_cluster_are_traces_of_their_own(tmp_path):
@@ -116,7 +116,7 @@ def test_a_log_that_is_cut_off_keeps_its_beginning(tmp_path):
 
 
 def test_marked_anomalies(tmp_path):
-    """Of the files they are named after."""
+    """Failures of the runs that the files are named after."""
     marked = {"cpu.csv": [["1970-01-01 00:00:10", "1970-01-01 00:01:00"], ["later", "never"]], "x.csv": []}
     (tmp_path / "w.json").write_text(json.dumps(marked))
     found = read(tmp_path)
@@ -146,7 +146,7 @@ def bomb(inner: bytes, times: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "the file is empty"),
         (b"\x7fELF\x02\x01\x01\x00\x00", "is no text, and nothing else we know"),
@@ -166,7 +166,7 @@ def bomb(inner: bytes, times: int) -> bytes:
     ],
     ids=range(15),
 )  # fmt: skip
-def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content, told):
+def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content, message):
     """In one line, without the place of the copy it was read from; the file beside it is read."""
     monkeypatch.setattr(files, "MOST_JSON", 2 << 20)
     (tmp_path / "bad.csv").write_bytes(content)
@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content,
     found = read(tmp_path)
 
     (why,) = reasons(tmp_path)
-    assert why.startswith(told)
+    assert why.startswith(message)
     assert "\n" not in why
     assert "/tmp" not in why
     assert [2.0] == found["rates", "good"]["rate"].tolist()

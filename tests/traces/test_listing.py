@@ -34,16 +34,16 @@ def test_saved_answers_are_one_trace(tmp_path):
 
 def test_names_that_meet_stay_apart(tmp_path):
     """Neither file is lost in the other's folder; which is which is told."""
-    files, told = listed(tmp_path, "a.csv", "a.csv.gz", "a.json", "a b.csv", "a_b.csv")
+    files, notes = listed(tmp_path, "a.csv", "a.csv.gz", "a.json", "a b.csv", "a_b.csv")
 
     assert {"a", "a-1", "a-2", "a_b", "a_b-1"} == set(files)
-    assert ["a.csv, a.csv.gz, a.json: have one name; the later ones are a-1, a-2"] == [line for line in told if line.startswith("a.csv")]
+    assert ["a.csv, a.csv.gz, a.json: have one name; the later ones are a-1, a-2"] == [line for line in notes if line.startswith("a.csv")]
 
 
 def test_what_is_not_read_is_told(tmp_path):
-    _, told = listed(tmp_path, "README.md", "a/README.md", "LICENSE", ".hidden.csv", "_staging/x.parquet", "a.csv")
+    _, notes = listed(tmp_path, "README.md", "a/README.md", "LICENSE", ".hidden.csv", "_staging/x.parquet", "a.csv")
 
-    assert ["no traces by their names: 3 (LICENSE, README.md)", "hidden: 2 (.hidden.csv, x.parquet)"] == told
+    assert ["no traces by their names: 3 (LICENSE, README.md)", "hidden: 2 (.hidden.csv, x.parquet)"] == notes
 
 
 def test_links_in_a_circle(tmp_path):
@@ -53,12 +53,12 @@ def test_links_in_a_circle(tmp_path):
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "gone.csv").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe.csv")
-    files, told = listed(tmp_path, "a/x.csv")
+    files, notes = listed(tmp_path, "a/x.csv")
 
     assert {"a/x"} == set(files)
     places = ["a/up: is a link to a folder that is read anyway", "gone.csv: is a link that leads nowhere", "pipe.csv: is no ordinary file"]
-    assert places == told[:3]
-    assert told[3].startswith("self: is a link that leads nowhere")
+    assert places == notes[:3]
+    assert notes[3].startswith("self: is a link that leads nowhere")
 
 
 def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):
@@ -73,9 +73,9 @@ def test_one_file(tmp_path):
     assert [("a", ("a.csv",))] == [(file.trace, file.paths) for file in list_files(str(tmp_path / "a.csv")).files]
 
 
-@pytest.mark.parametrize(("names", "told"), [([], "no files of traces here"), (["README.md"], r"no files of traces here; no traces by")])
-def test_nothing_to_read(tmp_path, names, told):
-    with pytest.raises(TraceFileError, match=told):
+@pytest.mark.parametrize(("names", "message"), [([], "no files of traces here"), (["README.md"], r"no files of traces here; no traces by")])
+def test_nothing_to_read(tmp_path, names, message):
+    with pytest.raises(TraceFileError, match=message):
         listed(tmp_path, *names)
     with pytest.raises(TraceFileError, match="no such file or folder"):
         list_files(str(tmp_path / "nowhere"))

@@ -39,8 +39,8 @@ def test_as_many_rows_as_possible_stay(times, strictly):
     def goes_on(chosen):
         return all(a < b if strictly else a <= b for a, b in pairwise(chosen))
 
-    told = out_of_order(times, START, strictly=strictly)
+    reasons = out_of_order(times, START, strictly=strictly)
 
-    assert goes_on([time for i, time in enumerate(times) if i not in told])
+    assert goes_on([time for i, time in enumerate(times) if i not in reasons])
     best = max(size for size in range(len(times) + 1) for chosen in combinations(times, size) if goes_on(chosen))
-    assert best == len(times) - len(told)
+    assert best == len(times) - len(reasons)

@@ -56,7 +56,7 @@ def test_every_row_is_somewhere(tables):
     """Good ones in a table, others in quarantine with the reason; arrivals are counted per second, those without any as well."""
     out, counts = tables
 
-    told = {(row["trace"], row["kind"], row["reason"]): row["count"] for _, row in counts.fillna({"reason": ""}).iterrows()}
+    counted = {(row["trace"], row["kind"], row["reason"]): row["count"] for _, row in counts.fillna({"reason": ""}).iterrows()}
     assert {
         ("1", "factors", ""): 3,
         ("a/all_kills", "failures", ""): 1,
@@ -67,7 +67,7 @@ def test_every_row_is_somewhere(tables):
         ("a/load", "rates", ""): 120,
         ("arrivals", "arrivals", ""): 5,
         ("notes", "quarantine", "no known format has the columns what, is, this"): 1,
-    } == told
+    } == counted
     rates = pd.read_parquet(out / "rates")
     arrived = rates[rates["trace"] == "arrivals"]
     assert [(0, 3), (1, 0), (2, 0), (3, 1), (4, 0), (8_999_999, 0), (9_000_000, 1)] == list(
@@ -85,10 +85,10 @@ def test_windows(spark, tables, cut, count, expected):
     """One after the other, the most bursty, one of each class of load, around a failure of the same folder."""
     from sim.traces.windows import windows
 
-    found, told = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load")
+    found, notes = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load")
 
     assert expected == found["from_s"].tolist()
-    assert [] == told
+    assert [] == notes
     assert found["failures"].sum() == (1 if cut in ("time", "load", "failures") else 0)
     if cut == "bursts":
         assert 1000 / (60 + 109.5 + 90) < found["burst"][0]
@@ -107,11 +107,11 @@ def test_a_sweep_replays_them(spark, tables, tmp_path):
     (tmp_path / "job.yaml").write_text(JOB)
     (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nwindows: {source: source, file: windows.csv}\n")
 
-    asked = define(tmp_path / "sweep.yaml")
+    definition = define(tmp_path / "sweep.yaml")
 
-    assert ["0 s", "20 s", "40 s", "60 s", "80 s"] == [dict(scenario.axes)["window"] for scenario in asked.scenarios]
-    assert {20 * 10**9} == {scenario.run.duration_ns for scenario in asked.scenarios}
-    per_subtask = [scenario.job.vertices[0].source.rates[0].per_second for scenario in asked.scenarios]
+    assert ["0 s", "20 s", "40 s", "60 s", "80 s"] == [dict(scenario.axes)["window"] for scenario in definition.scenarios]
+    assert {20 * 10**9} == {scenario.run.duration_ns for scenario in definition.scenarios}
+    per_subtask = [scenario.job.vertices[0].source.rates[0].per_second for scenario in definition.scenarios]
     assert [50, 60, 70, 530, 90] == per_subtask
 
 
@@ -119,10 +119,10 @@ def test_windows_with_few_observations_are_left_out(spark, tables):
     """And counted; windows of several traces are told apart by them."""
     from sim.traces.windows import windows
 
-    found, told = windows(spark, str(tables[0]), length_s=2, cut="bursts", count=1)
+    found, notes = windows(spark, str(tables[0]), length_s=2, cut="bursts", count=1)
 
     assert ["a/load 0 s", "arrivals 0 s"] == [name for name in found["window"] if not name.startswith("a/load_chk7")]
-    (left_out,) = told
+    (left_out,) = notes
     assert left_out.startswith("45000")
     assert "windows are left out" in left_out
 

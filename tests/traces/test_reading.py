@@ -14,16 +14,16 @@ from sim.traces.choices import Choices
 from sim.traces.reading import Source, read_rows
 
 
-def read(text, trace="t", **asked):
+def read(text, trace="t", **chosen):
     """Kind of row -> its table, with the columns that have anything in them."""
     data = text if isinstance(text, bytes) else text.encode()
-    table = pa.Table.from_batches(read_rows(Source(trace, "t.csv"), io.BytesIO(data), Choices(**asked))).to_pandas()
+    table = pa.Table.from_batches(read_rows(Source(trace, "t.csv"), io.BytesIO(data), Choices(**chosen))).to_pandas()
     same = ["kind", "trace", "file"]
     return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False)}
 
 
-def reasons(text, **asked):
-    return list(read(text, **asked).get("quarantine", {"reason": []})["reason"])
+def reasons(text, **chosen):
+    return list(read(text, **chosen).get("quarantine", {"reason": []})["reason"])
 
 
 def test_rates_with_what_was_observed_beside_them():
@@ -57,8 +57,8 @@ def test_formats_are_told_by_their_columns(text, kind, column, expected):
     kind = "rates" if kind == "own" else kind
 
     assert [kind] == [name for name in found if name != "passed"]
-    told = found[kind][column].tolist()
-    assert expected == (told if isinstance(expected[0], str) else pytest.approx(told))
+    values = found[kind][column].tolist()
+    assert expected == (values if isinstance(expected[0], str) else pytest.approx(values))
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_blocks_know_each_other(monkeypatch):
     """Which rows are out of order does not depend on where a block ends; each stands in quarantine once."""
     times = [*range(1000), 5000, *range(1000, 2000), 1500, 1501, *range(2000, 2500)]
     text = "t,rate\n" + "".join(f"{t},1\n" for t in times)
-    told = ["time is ahead of the rows after it", "time goes back", "time goes back"]
+    expected = ["time is ahead of the rows after it", "time goes back", "time goes back"]
     monkeypatch.setattr(reading, "HELD_BACK", 10)
     for rows in (50_000, 117, 991):  # 991: one ends with the row that is ahead
         monkeypatch.setattr(reading, "BLOCK_ROWS", rows)
         found = read(text)
 
-        assert told == found["quarantine"]["reason"].tolist()
+        assert expected == found["quarantine"]["reason"].tolist()
         assert [*range(2500)] == found["rates"]["t_s"].tolist()
 
 
@@ -181,7 +181,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "the file is empty"),
         ("\n\n", "the file is empty"),
@@ -191,10 +191,10 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
         ("epoch_s,chk_interval_ms,job_uptime_s\n1,2,3\n", "no known format has the columns epoch_s"),
     ],
 )
-def test_a_file_nobody_knows_is_named_once(text, told):
+def test_a_file_nobody_knows_is_named_once(text, message):
     (why,) = reasons(text)
 
-    assert why.startswith(told)
+    assert why.startswith(message)
 
 
 def test_unpacking_holds_a_block_at_a_time():

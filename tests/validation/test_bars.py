@@ -73,7 +73,7 @@ def test_what_was_not_predicted_is_missed():
 
 @pytest.mark.parametrize(("predicted", "met"), [(200, True), (590, True), (601, False), (149, False)])
 def test_alignments_agree_within_a_factor(predicted, met):
-    """Of two, from 300 ms; a join's inputs are not symmetric."""
+    """Two rows count, from 300 ms on; a join's inputs are not symmetric."""
     row = ("a", "alignment_duration", "sink", 300, predicted)
 
     assert {"alignment of symmetric stages": (1, float(met), met)} == reached(row)

@@ -15,7 +15,7 @@ from sim.validation.truth import truth, unmodelled
 HELD_OUT = Path(__file__).parents[1] / "data" / "held-out"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in HELD_OUT.glob("*.json.gz"))
 QUICK = {"cascade-chain3-bounded", "async-bottleneck-aligned", "killtm-single-unaligned"}
-EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+RECORDINGS_AND_MARKS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 MIXED_SIZES = {"fanout2-join-aligned"}  # records of two sizes go on together; each is given the mean
 
 
@@ -25,7 +25,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def errors(name: str, quantity: str, *, above: float = 0) -> list[float]:
-    """Of the vertices that show the quantity, each."""
+    """Each vertex that shows the quantity."""
     rows = table(name)
     rows = rows[(rows.index == quantity) & (rows["observed_p50"] > above)]
     return [float(error) for error in rows["relative_error"].abs()]
@@ -47,14 +47,14 @@ def test_everything_they_do_can_be_said(name):
     assert [] == lost or name in MIXED_SIZES
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", RECORDINGS_AND_MARKS)
 def test_durations_and_in_flight_data_stay_close(name):
     """10 % each, where there is something to speak of: 60 ms, 60 kB."""
     assert max(errors(name, "end_to_end_duration")) <= 0.10
     assert max(errors(name, "alignment_persisted", above=60_000), default=0) <= 0.15
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", RECORDINGS_AND_MARKS)
 def test_the_pace_of_the_sinks_stays_close(name):
     rows = table(name)
     pace = rows[(rows.index == "numRecordsInPerSecond") & rows["vertex"].isin(sinks(name))]["relative_error"].abs()

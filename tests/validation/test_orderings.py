@@ -33,12 +33,12 @@ def test_one_setting_and_more_than_noise():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [(duration(100, 100), duration(150, 90)), (duration(1000, 9), duration(1030, 8)), (duration(1000, 9, 200), duration(1150, 8))],
     ids=["less than 60 ms", "less than repetitions differ", "within what its own checkpoints differ"],
 )
-def test_noise_has_no_order(one, other):
-    assert orderings(rows_of(a=one, b=other), {"a": ALIGNED, "b": UNALIGNED}).empty
+def test_noise_has_no_order(first, other):
+    assert orderings(rows_of(a=first, b=other), {"a": ALIGNED, "b": UNALIGNED}).empty
 
 
 def test_repetitions_count_as_one_and_widen_the_spread():
@@ -48,8 +48,8 @@ def test_repetitions_count_as_one_and_widen_the_spread():
 
     assert pytest.approx(0.2) == spreads(rows_of(**runs), settings)["end_to_end_duration"]
     assert orderings(rows_of(**runs, b=duration(1150, 900)), settings).empty
-    told = orderings(rows_of(**runs, b=duration(500, 400)), settings)[["observed_one", "observed_other", "right"]]
-    assert [(1000.0, 500.0, True)] == list(told.itertuples(index=False, name=None))
+    rows = orderings(rows_of(**runs, b=duration(500, 400)), settings)[["observed_one", "observed_other", "right"]]
+    assert [(1000.0, 500.0, True)] == list(rows.itertuples(index=False, name=None))
 
 
 def test_without_repetitions_the_spread_is_the_usual_one():

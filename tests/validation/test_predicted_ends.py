@@ -18,8 +18,8 @@ run: {{duration: 20 s}}
 """
 
 
-def values(bounded="", more=""):
-    result = sim.simulate(loads(JOB.format(bounded=bounded, more=more), name="ends").scenarios[0])
+def values(bounded="", fields=""):
+    result = sim.simulate(loads(JOB.format(bounded=bounded, more=fields), name="ends").scenarios[0])
     return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(result)}
 
 
@@ -35,7 +35,7 @@ def test_a_bounded_job_commits_all_with_its_final_checkpoint():
 
 def test_a_failure_goes_back_to_the_latest_checkpoint():
     """Killed at 12 s, 2 s after the third checkpoint: some 2 s of both sources are emitted again."""
-    seen = values(more='faults: [{kill: "sink[0]", at: 12 s}]\nrestart: {strategy: fixed-delay, delay: 2 s}')
+    seen = values(fields='faults: [{kill: "sink[0]", at: 12 s}]\nrestart: {strategy: fixed-delay, delay: 2 s}')
 
     assert 3 == seen["restored_checkpoint", ""]
     assert 1_150 < seen["replayed_records", ""] < 1_400

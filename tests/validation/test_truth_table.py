@@ -40,7 +40,7 @@ CHANGING = {"final-bounded-plus-unbounded", "final-bounded-chain3", "fail-recove
 
 @pytest.mark.parametrize("name", NAMES)
 def test_predictions_stay_close(name):
-    """Of every recording: checkpoint duration and in-flight data within 15 %, throughput within 5 %, and counts within one or 8 %."""
+    """In every recording: checkpoint duration and in-flight data within 15 %, throughput within 5 %, and counts within one or 8 %."""
     rows = table(name).set_index(["quantity", "vertex"])
     off = rows["relative_error"].abs()
     counts = rows.loc[[key for key in ("completed", "failed", "expired") if key in rows.index.get_level_values(0)]]
@@ -150,10 +150,10 @@ def observations(*rows):
 
 
 def test_percentiles_are_over_checkpoints_and_the_first_stands_apart():
-    """Of what was observed: three checkpoints; of what was predicted: those of all seeds; None is the whole job."""
+    """Observed: three checkpoints; predicted: those of all seeds; None is the whole job."""
     seen = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 5)], ("completed", "", -1, 4.0))
-    said = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 12)])
-    rows = join_observed_predicted(seen, said).set_index("quantity")
+    predicted_rows = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 12)])
+    rows = join_observed_predicted(seen, predicted_rows).set_index("quantity")
 
     assert [100, 100, 100] == rows.loc["start_delay (first)", ["observed_p10", "observed_p50", "observed_p90"]].tolist()
     assert [220, 300, 380] == rows.loc["start_delay", ["observed_p10", "observed_p50", "observed_p90"]].tolist()

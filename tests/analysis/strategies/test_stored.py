@@ -32,7 +32,7 @@ def run():
 
 
 def section(run, title):
-    found = next(one for one in stored({"it": run}, EDGES) if one.title == title)
+    found = next(section for section in stored({"it": run}, EDGES) if section.title == title)
     return [dict(zip(found.header, row, strict=True)) for row in found.rows]
 
 
@@ -47,7 +47,7 @@ def test_a_savepoint_against_checkpoints(run):
 
 
 def test_nothing_to_say(run):
-    """Of a job that takes checkpoints and nothing else."""
+    """A job that takes checkpoints only."""
     run["checkpoints"]["savepointFormat"] = ""
 
     assert [] == stored({"it": run}, EDGES)

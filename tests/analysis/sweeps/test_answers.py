@@ -71,10 +71,10 @@ def test_the_best_setting_within_limits():
     """The cheapest, unless it breaks a limit; of those left the next."""
     table = results(duration=lambda interval, barriers: 50.0 if (interval, barriers) == ("10 s", "unaligned") else 5.0)
 
-    free, held = best(table, SETTINGS, "cost"), best(table, SETTINGS, "cost", [Limit("duration", at_most=10)])
+    free, limited = best(table, SETTINGS, "cost"), best(table, SETTINGS, "cost", [Limit("duration", at_most=10)])
 
     assert ({"interval": "10 s", "barriers": "unaligned"}, 14.0, 1.0) == (free.setting, free.value, free.confidence)
-    assert ({"interval": "30 s", "barriers": "unaligned"}, 3, 4) == (held.setting, held.within_limits, held.settings)
+    assert ({"interval": "30 s", "barriers": "unaligned"}, 3, 4) == (limited.setting, limited.within_limits, limited.settings)
 
 
 def test_no_setting_keeps_the_limits():

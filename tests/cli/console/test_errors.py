@@ -26,9 +26,9 @@ PLACED_BY_THE_READER = {"TraceError", "QuantityError", "MeasureError", "ChoiceEr
 
 
 def subclasses(kind):
-    for one in kind.__subclasses__():
-        yield one
-        yield from subclasses(one)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)
 
 
 def test_every_error_for_users_has_an_exit_code():
@@ -36,11 +36,11 @@ def test_every_error_for_users_has_an_exit_code():
     for info in pkgutil.walk_packages(sim.__path__, "sim."):
         if "__main__" not in info.name and "spark" not in info.name:
             importlib.import_module(info.name)
-    readable = [one for one in subclasses(Readable) if one.__module__.startswith("sim.")]
+    readable = [error for error in subclasses(Readable) if error.__module__.startswith("sim.")]
     without = [
-        one.__qualname__
-        for one in readable
-        if not issubclass(one, UserError) and not any(f"{kind.__module__}.{kind.__qualname__}" in NAMED for kind in one.__mro__)
+        error.__qualname__
+        for error in readable
+        if not issubclass(error, UserError) and not any(f"{kind.__module__}.{kind.__qualname__}" in NAMED for kind in error.__mro__)
     ]
 
     assert len(readable) > 5

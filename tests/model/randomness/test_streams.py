@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.model.randomness.streams import MASK32, Stream, chance, draw, mix32, stream
 
-words = st.integers(0, MASK32)
+integers = st.integers(0, MASK32)
 INVERSE = pow(0x45D9F3B, -1, 2**32)
 
 
@@ -19,7 +19,7 @@ def unmixed(x: int) -> int:
     return x ^ (x >> 16)
 
 
-@given(words)
+@given(integers)
 def test_mixing_is_a_bijection(x):
     """Every 32-bit integer has one image and is one image: no value of a stream is likelier than another."""
     assert x == unmixed(mix32(x))
@@ -59,7 +59,7 @@ class Int64(int):
     __radd__, __rmul__, __rxor__, __rand__ = __add__, __mul__, __xor__, __and__
 
 
-@given(st.integers(0, MASK32), st.integers(0, 2**30 - 1).map(lambda n: 2 * n + 1), words)
+@given(st.integers(0, MASK32), st.integers(0, 2**30 - 1).map(lambda n: 2 * n + 1), integers)
 @example(MASK32, 2**31 - 1, MASK32)
 def test_no_step_of_a_draw_leaves_int64(offset, stride, k):
     """Compiled integers wrap at 2**63, interpreted ones do not: no intermediate result may get there, however large the index."""

@@ -20,20 +20,20 @@ def sampled():
     path = f"/jobs/{snapshot.job}/vertices/{RestJob(snapshot).vertex('sink').id}/metrics"
 
     def job(samples, answers=snapshot.answers):
-        told = {time_ms: {path: [{"id": name, "value": str(value)} for name, value in values.items()]} for time_ms, values in samples}
-        return RestJob(RestSnapshot("test", snapshot.job, answers, told))
+        metrics = {time_ms: {path: [{"id": name, "value": str(value)} for name, value in values.items()]} for time_ms, values in samples}
+        return RestJob(RestSnapshot("test", snapshot.job, answers, metrics))
 
     return job
 
 
 def counters(records, busy=None, *, idle=0, pressed=0):
     """Both subtasks alike."""
-    told = {}
+    metrics = {}
     for i in (0, 1):
-        told |= {f"{i}.numRecordsIn": records, f"{i}.numRecordsOut": 0, f"{i}.numBytesIn": records * 100}
+        metrics |= {f"{i}.numRecordsIn": records, f"{i}.numRecordsOut": 0, f"{i}.numBytesIn": records * 100}
         if busy is not None:
-            told |= {f"{i}.accumulateBusyTimeMs": busy, f"{i}.accumulateIdleTimeMs": idle, f"{i}.accumulateBackPressuredTimeMs": pressed}
-    return told
+            metrics |= {f"{i}.accumulateBusyTimeMs": busy, f"{i}.accumulateIdleTimeMs": idle, f"{i}.accumulateBackPressuredTimeMs": pressed}
+    return metrics
 
 
 def test_differences_between_the_first_and_the_last(sampled):

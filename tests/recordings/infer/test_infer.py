@@ -33,12 +33,12 @@ def changed():
 
     def infer(changes=None, name="pressed", *, without=(), samples=True):
         snapshot = read_saved(REST / f"{name}.zip")
-        told = copy.deepcopy(dict(snapshot.answers))
+        answers = copy.deepcopy(dict(snapshot.answers))
         for end, change in (changes or {}).items():
             path = end[1:] if end.startswith("@") else f"/jobs/{snapshot.job}{end}"
-            told[path] = change(told[path])
-        told = {path: answer for path, answer in told.items() if not any(word in path for word in without)}
-        return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, told, snapshot.samples if samples else {}))
+            answers[path] = change(answers[path])
+        answers = {path: answer for path, answer in answers.items() if not any(word in path for word in without)}
+        return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples if samples else {}))
 
     return infer
 
@@ -67,10 +67,10 @@ def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
     """Only the least it can be is known."""
     assert "unlimited" == pressed.document["job"]["src"]["source"]["rate"]
     assert ("src: How many records per second arrive here?",) == pressed.unknown
-    said = " ".join(pressed.comments["job.src.source.rate"].split())
-    assert said.startswith("UNKNOWN: How many records per second arrive here? Assumed: a backlog without end.")
-    assert "What is known: at least the 6" in said
-    assert "no upper bound, because it never waited for records" in said
+    comment = " ".join(pressed.comments["job.src.source.rate"].split())
+    assert comment.startswith("UNKNOWN: How many records per second arrive here? Assumed: a backlog without end.")
+    assert "What is known: at least the 6" in comment
+    assert "no upper bound, because it never waited for records" in comment
 
 
 def test_the_job_that_keeps_up_is_what_was_configured(keeping_up):
@@ -107,7 +107,7 @@ def test_what_is_written_runs(source):
 
 def test_several_checkpoints_at_once_are_not_compared(changed):
     """Flink runs unaligned ones one by one: the comparison says that it leaves them out."""
-    inference = changed({"/checkpoints/config": lambda told: told | {"max_concurrent": 3}})
+    inference = changed({"/checkpoints/config": lambda answer: answer | {"max_concurrent": 3}})
 
     assert 3 == inference.document["checkpoint"]["max-concurrent"]
     assert "max-concurrent" not in compared(inference).document["checkpoint"]
@@ -116,7 +116,7 @@ def test_several_checkpoints_at_once_are_not_compared(changed):
 
 @pytest.mark.parametrize("source", ["pressed.zip", "keeping-up.zip", "archive.json.gz"])
 def test_every_value_has_a_word_on_where_it_is_from(source):
-    """Of itself, or of a section above it; but for what only lays out the file."""
+    """The value or a section above it has a comment, except for keys that only lay out the file."""
     inference = read_any(REST / source).inference
     silent = {"version", "run.duration", "flink"}
 
@@ -127,12 +127,12 @@ def test_every_value_has_a_word_on_where_it_is_from(source):
         else:
             yield path
 
-    def told(path):
+    def origin(path):
         steps = path.split(".")
         return any(".".join(steps[:n]) in inference.comments for n in range(3 if steps[0] == "job" else 1, len(steps) + 1))
 
     own = ("parallelism", "max-parallelism")  # the job says so itself
-    assert [] == [path for path in leaves(inference.document, "") if not told(path) and path not in silent and not path.endswith(own)]
+    assert [] == [path for path in leaves(inference.document, "") if not origin(path) and path not in silent and not path.endswith(own)]
 
 
 def test_unknowns_are_marked_where_they_stand(pressed, keeping_up):
@@ -176,12 +176,12 @@ def test_without_anything_measured_everything_is_asked(changed):
 
 
 @pytest.mark.parametrize(
-    ("ship", "taken", "lost"),
+    ("ship", "expected", "lost"),
     [("REBALANCE", "rebalance", None), ("BROADCAST", "broadcast", None), ("GLOBAL", "global", None), ("RESCALE", "rescale", None),
      ("SHUFFLE", "rebalance", "sent at random"), ("CUSTOM", "hash", "a partitioner of its own"), ("TELEPATHY", "rebalance", "'TELEPATHY'"),
      (None, "rebalance", "nobody says how")],
 )  # fmt: skip
-def test_every_way_of_shipping(changed, ship, taken, lost):
+def test_every_way_of_shipping(changed, ship, expected, lost):
     """Those of Flink; what a scenario lacks is named."""
 
     def edit(plan):
@@ -193,14 +193,14 @@ def test_every_way_of_shipping(changed, ship, taken, lost):
     inference = changed({"/plan": edit})
 
     shipped = inference.document["job"]["map"]["input"]["src"]
-    assert taken == (shipped["ship"] if isinstance(shipped, dict) else shipped)
+    assert expected == (shipped["ship"] if isinstance(shipped, dict) else shipped)
     assert (lost is None) == (inference.not_modelled == ())
     assert lost is None or lost in inference.not_modelled[0]
     assert () == loads(text(inference), "imported").warnings
 
 
 @pytest.mark.parametrize(
-    ("name", "ship", "metric", "expected", "asked"),
+    ("name", "ship", "metric", "expected", "is_question"),
     [
         ("Interval Join -> Map", "HASH", None, "join", False), ("Co-Process", "BROADCAST", None, "join", False),
         ("enrich", "HASH", "0.enrich.currentInput2Watermark", "join", False), ("enrich", "HASH", None, "join", True),
@@ -208,7 +208,7 @@ def test_every_way_of_shipping(changed, ship, taken, lost):
     ],
     ids=["name", "co", "watermarks", "keyed", "not keyed"],
 )  # fmt: skip
-def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, asked):
+def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, is_question):
     """The plan does not tell; the name, or two watermarks, may."""
     snapshot = read_saved(REST / "pressed.zip")
     answers = copy.deepcopy(dict(snapshot.answers))
@@ -226,7 +226,7 @@ def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, a
     vertex = list(inference.document["job"].values())[-1]
 
     assert expected == vertex["combine"]
-    assert asked == any("one stream?" in question for question in inference.unknown)
+    assert is_question == any("one stream?" in question for question in inference.unknown)
     assert any("a blocking exchange" in lost for lost in inference.not_modelled)
     assert () == loads(text(inference), "imported").warnings
 
@@ -246,14 +246,14 @@ def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, a
     ids=str,
 )
 def test_every_setting_of_checkpoints(changed, config, checkpoint):
-    inference = changed({"/checkpoints/config": lambda told: told | config})
+    inference = changed({"/checkpoints/config": lambda answer: answer | config})
 
     assert checkpoint.items() <= {key: {"1.5 s": "1500 ms"}.get(str(v), v) for key, v in inference.document["checkpoint"].items()}.items()
     assert () == loads(text(inference), "imported").warnings
 
 
 def test_a_changelog(changed):
-    inference = changed({"/checkpoints/config": lambda told: told | {"state_changelog_enabled": True}})
+    inference = changed({"/checkpoints/config": lambda answer: answer | {"state_changelog_enabled": True}})
 
     assert {"materialize": "10 min"} == inference.document["job"]["map"]["state"]["changelog"]
     assert "sink: How large is an entry of its state?" in inference.unknown
@@ -261,7 +261,7 @@ def test_a_changelog(changed):
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("strategy", "expected"),
     [
         ("Restart with fixed delay (PT1M30.5S). #3 restart attempts.", {"fixed-delay.attempts": 3, "fixed-delay.delay": "90500 ms"}),
         ("Restart with fixed delay (10000 ms). #2147483647 restart attempts.", {"type": "fixed-delay", "fixed-delay.delay": "10000 ms"}),
@@ -270,10 +270,10 @@ def test_a_changelog(changed):
     ],
     ids=["iso", "ms", "none", "cluster"],
 )
-def test_restarts_are_the_jobs_or_the_clusters(changed, told, expected):
+def test_restarts_are_the_jobs_or_the_clusters(changed, strategy, expected):
     inference = changed({
         "/jobmanager/config": lambda _: [{"key": "restart-strategy.type", "value": "exponential-delay"}],
-        "/config": lambda config: config | {"execution-config": {"restart-strategy": told}},
+        "/config": lambda config: config | {"execution-config": {"restart-strategy": strategy}},
     })  # fmt: skip
 
     assert {f"restart-strategy.{key}": value for key, value in expected.items()}.items() <= inference.document["flink"].items()
@@ -336,7 +336,7 @@ def test_a_bounded_job_that_finished_has_so_many_records():
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         ({"/plan": lambda p: {"plan": {"nodes": p["plan"]["nodes"][:1]}}}, "lacks its vertex"),
         ({"/plan": lambda p: {"plan": {"nodes": []}}}, "nodes"),
@@ -347,12 +347,12 @@ def test_a_bounded_job_that_finished_has_so_many_records():
     ],
     ids=range(6),
 )
-def test_answers_that_make_no_sense_are_named(changed, damage, told):
+def test_answers_that_make_no_sense_are_named(changed, damage, message):
     """One line with the path of the answer."""
     with pytest.raises(RecordingError) as caught:
         changed(damage)
 
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -116,9 +116,9 @@ def test_state_that_grows_is_told(history):
     def edit(number, _, subtask):
         subtask["state_size"] = subtask["checkpointed_size"] = 10**6 * (number - 70)
 
-    said = " ".join(history(edit).comments["job.map.state.size"].split())
+    comment = " ".join(history(edit).comments["job.map.state.size"].split())
 
-    assert said.endswith("7,000,000 to 7,000,000 bytes each; 8,000,000 bytes in checkpoint 74")
+    assert comment.endswith("7,000,000 to 7,000,000 bytes each; 8,000,000 bytes in checkpoint 74")
 
 
 def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):

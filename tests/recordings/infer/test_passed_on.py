@@ -14,9 +14,9 @@ def source(name, size, rate=0.0, parallelism=1):
     return {"id": name, "kind": "source", "recordBytes": size, "rate": rate, "parallelism": parallelism}
 
 
-def op(name, *inputs, us=1000, parallelism=1, **more):
-    edges = [{"from": one, "exchange": "keyby"} if isinstance(one, str) else one for one in inputs]
-    return {"id": name, "inputs": edges, "serviceUs": us, "parallelism": parallelism, **more}
+def op(name, *inputs, us=1000, parallelism=1, **fields):
+    edges = [{"from": edge, "exchange": "keyby"} if isinstance(edge, str) else edge for edge in inputs]
+    return {"id": name, "inputs": edges, "serviceUs": us, "parallelism": parallelism, **fields}
 
 
 def test_one_size_stays_what_it_is():
@@ -33,7 +33,7 @@ def test_too_much_is_cut_in_equal_shares():
 
 
 def test_an_unlimited_input_takes_the_time_that_is_left():
-    """Of 1000 ms the broadcast ones take 2 * 50 * 1 ms in each of two subtasks; the rest is for the others, 2 ms each."""
+    """In 1000 ms each of two subtasks spends 2 * 50 * 1 ms on broadcast records; the rest is for the others, 2 ms each."""
     control = {"from": "b", "exchange": "broadcast"}
     join = op("j", "a", control, us=2000, serviceUs2=1000, kind="join", parallelism=2)
     found = mean_bytes(job(source("a", 1000), source("b", 100, 50), join))["j"]

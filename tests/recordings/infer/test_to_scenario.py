@@ -235,7 +235,7 @@ def test_transactions_and_what_a_commit_costs():
     """Records pass at once and are committed with their checkpoint; a commit may keep the task thread busy."""
     plain, slow = with_node(2, commit="independent"), with_node(2, commit="independent", commitMs=30)
 
-    assert ["two-phase", {"time": "30 ms"}] == [one.document["job"]["sink"]["commit"] for one in (plain, slow)]
+    assert ["two-phase", {"time": "30 ms"}] == [imported.document["job"]["sink"]["commit"] for imported in (plain, slow)]
     assert [] == [what for what in (*plain.not_modelled, *slow.not_modelled) if "commit" in what]
     assert "commit" not in with_node(2).document["job"]["sink"]
 

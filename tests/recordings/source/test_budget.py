@@ -10,7 +10,7 @@ from sim.recordings.source.budget import Budget, BudgetError
 
 
 def size(value):
-    """Of a JSON value and all in it, by what Python says."""
+    """The bytes of a JSON value and its parts, as Python counts them."""
     inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     return sys.getsizeof(value) + sum(map(size, inner))
 
@@ -36,14 +36,14 @@ def test_no_json_takes_more_than_is_estimated(content):
 
 def test_a_budget_is_for_all_that_is_read():
     """What is read again counts once."""
-    some = b"[" + b"[]," * 1000 + b"1]"
-    purse = Budget(3 * budget._bytes(some))
+    content = b"[" + b"[]," * 1000 + b"1]"
+    purse = Budget(3 * budget._bytes(content))
     for _ in range(10):
-        purse.parse(some, "again")
-    purse.parse(some, "b")
-    purse.parse(some, "c")
+        purse.parse(content, "again")
+    purse.parse(content, "b")
+    purse.parse(content, "c")
     with pytest.raises(BudgetError, match="of memory, with what was read before"):
-        purse.parse(some, "d")
+        purse.parse(content, "d")
 
 
 def test_what_stands_in_texts_counts_as_text():

@@ -23,7 +23,7 @@ ODD = st.sampled_from([
 
 
 def places(value, path=()):
-    """Of everything in a JSON document."""
+    """The path of every part of a JSON document."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inner:
@@ -57,11 +57,11 @@ def test_answers_with_anything_anywhere(data):
         assert runs(infer_scenario(changed)).scenarios
         assert to_recording(changed).checkpoints_table() is not None
     except RecordingError as error:
-        told = str(error)
+        message = str(error)
     else:
-        told = ""
-    assert "\n" not in told
-    assert len(told) < 2000
+        message = ""
+    assert "\n" not in message
+    assert len(message) < 2000
 
 
 NUMBERS = st.one_of(st.integers(-1, 10**6), st.sampled_from([0, 1, 10**9, 10**13, 10**15]))
@@ -85,13 +85,13 @@ def test_logs_with_any_numbers(rows, vertices):
         assert runs(infer_log(log)).scenarios
         assert to_log_recording(log).checkpoints_table() is not None
     except RecordingError as error:
-        told = str(error)
+        message = str(error)
     except ScenarioError as error:  # twelve days of checkpoints every other millisecond
-        told = str(error)
-        assert "at most 100000000 are kept" in told
+        message = str(error)
+        assert "at most 100000000 are kept" in message
     else:
-        told = ""
-    assert "\n" not in told
+        message = ""
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize("name", ["interval", "timeout"])

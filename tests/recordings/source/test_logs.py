@@ -69,7 +69,7 @@ def test_a_failed_checkpoint(tmp_path, message, reason):
 
 
 def test_a_reason_is_cut_after_its_secrets_are_hidden(tmp_path):
-    """Of half an address nobody can tell that it begins with a password."""
+    """Half an address does not show that it begins with a password."""
     why = "x" * 170 + " postgresql://me:hunter2-and-more-of-it@db/x"
     failed = line("10:00:40", f"Discarding checkpoint 7 of job {JOB} because: {why}")
     point = read_logs([log(tmp_path, line("10:00:00", triggered(7, 10**12)), failed)]).checkpoints[7]
@@ -157,7 +157,7 @@ def test_several_jobs(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"hello\nworld\n", b"\x00\xff" * 1000, b"x" * 5_000_000], ids=range(5))
 def test_what_is_no_such_log(tmp_path, content):
-    """Of a TaskManager, for example."""
+    """For example the log of a TaskManager."""
     path = tmp_path / "taskmanager.log"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match="no lines of checkpoints") as caught:
@@ -168,8 +168,8 @@ def test_what_is_no_such_log(tmp_path, content):
 
 def test_a_damaged_log(tmp_path):
     path = tmp_path / "jobmanager.log.gz"
-    whole = gzip.compress(LOG.read_bytes())
-    path.write_bytes(whole[:-20])
+    packed = gzip.compress(LOG.read_bytes())
+    path.write_bytes(packed[:-20])
     with pytest.raises(RecordingError, match="cut off"):
         read_logs([path])
     with pytest.raises(RecordingError, match="cannot be read"):

@@ -107,21 +107,21 @@ def test_a_missing_file_says_so(tmp_path):
 
 def test_a_truncated_file_is_refused(tmp_path):
     """Wherever the compressed file is cut."""
-    whole = FILES[0].read_bytes()
+    packed = FILES[0].read_bytes()
 
-    for length in (2, 5, 20, len(whole) // 2, len(whole) - 3):
-        assert "is cut off" in refusal(tmp_path, whole[:length])
+    for length in (2, 5, 20, len(packed) // 2, len(packed) - 3):
+        assert "is cut off" in refusal(tmp_path, packed[:length])
 
 
 def test_a_damaged_file_is_refused(tmp_path):
     """Flipped bytes inside the compressed stream, or a wrong checksum."""
-    whole = bytearray(FILES[0].read_bytes())
-    whole[len(whole) // 2] ^= 0xFF
-    assert "recording.json" in refusal(tmp_path, bytes(whole))
-    whole = bytearray(FILES[0].read_bytes())
-    whole[-6] ^= 0xFF
+    packed = bytearray(FILES[0].read_bytes())
+    packed[len(packed) // 2] ^= 0xFF
+    assert "recording.json" in refusal(tmp_path, bytes(packed))
+    packed = bytearray(FILES[0].read_bytes())
+    packed[-6] ^= 0xFF
 
-    assert "is damaged" in refusal(tmp_path, bytes(whole))
+    assert "is damaged" in refusal(tmp_path, bytes(packed))
 
 
 def test_a_bomb_is_not_inflated(tmp_path):

@@ -19,15 +19,15 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def ask():
-    def asked(fake, job=None, *, sample_s=30.0, **options):
+    def fetched(fake, job=None, *, sample_s=30.0, **options):
         return fetch(fake.url, job, sample_s=sample_s, client=Client(fake.url, pause=lambda _: None), **options)
 
-    return asked
+    return fetched
 
 
-def refusal(ask, fake, *words, **options):
+def refusal(ask, fake, *arguments, **options):
     with pytest.raises(RestError) as caught:
-        ask(fake, *words, **options)
+        ask(fake, *arguments, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -59,7 +59,7 @@ def test_requests_are_short_enough(fake_flink, ask, monkeypatch):
     fake = fake_flink()
     snapshot = ask(fake)
 
-    assert max(map(len, fake.asked)) < 300
+    assert max(map(len, fake.requests)) < 300
     assert any(flow.records_in > 0 for flow in _flows(snapshot)["sink"].subtasks)
 
 
@@ -90,9 +90,9 @@ def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
     times = []
 
     class Watched(Client):
-        def __init__(self, *words, total_s, **options):
+        def __init__(self, *arguments, total_s, **options):
             times.append(total_s)
-            super().__init__(*words, **options)
+            super().__init__(*arguments, **options)
 
     monkeypatch.setattr(fetching, "Client", Watched)
     for options in ({"sample_s": 0}, {"sample_s": 0, "total_s": 7}):
@@ -104,12 +104,12 @@ def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):
 
 
 def test_no_window(fake_flink, ask):
-    """Of 0 s: no metrics are asked for, totals since the start must do."""
+    """Without a window no metrics are requested: totals since the start are used."""
     fake = fake_flink()
     snapshot = ask(fake, sample_s=0)
 
     assert {} == snapshot.samples
-    assert not any("metrics" in path for path in fake.asked)
+    assert not any("metrics" in path for path in fake.requests)
     assert "totals since its start" in infer_scenario(snapshot).comments["job.sink.service"]
 
 
@@ -234,7 +234,7 @@ def test_a_server_that_answers_nothing(fake_flink, ask):
     fake.faults["*"] = [503] * 99
 
     assert "/config: HTTP 503" in refusal(ask, fake)
-    assert 3 == len(fake.asked)
+    assert 3 == len(fake.requests)
 
 
 def test_an_interrupt_is_an_interrupt(fake_flink, ask):

@@ -49,11 +49,11 @@ def test_a_lasting_trouble_is_told(fake, pauses):
     fake.faults["/config"] = [503] * 10
 
     assert "HTTP 503" in refusal(Client(fake.url, pause=pauses.append))
-    assert ATTEMPTS == len(fake.asked) == len(pauses) + 1
+    assert ATTEMPTS == len(fake.requests) == len(pauses) + 1
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         (401, "HTTP 401: asks who we are: write http://USER:PASSWORD@HOST:PORT"),
         (403, "HTTP 403: does not let us in"),
@@ -64,10 +64,10 @@ def test_a_lasting_trouble_is_told(fake, pauses):
     ],
     ids=str,
 )
-def test_what_no_patience_mends_is_told_at_once(fake, pauses, fault, told):
+def test_what_no_patience_mends_is_told_at_once(fake, pauses, fault, message):
     fake.faults["/config"] = [fault]
 
-    assert told in refusal(Client(fake.url, pause=pauses.append))
+    assert message in refusal(Client(fake.url, pause=pauses.append))
     assert [] == pauses
 
 
@@ -133,17 +133,17 @@ def test_something_else_is_there(pauses):
 
         greeting = threading.Thread(target=greet, daemon=True)
         greeting.start()
-        told = refusal(Client(f"http://127.0.0.1:{other.getsockname()[1]}", pause=pauses.append))
+        message = refusal(Client(f"http://127.0.0.1:{other.getsockname()[1]}", pause=pauses.append))
         greeting.join(5)
 
-    assert "no proper answer" in told or "cannot be reached" in told
+    assert "no proper answer" in message or "cannot be reached" in message
 
 
 def test_tls_where_there_is_none(fake, pauses):
-    told = refusal(Client(fake.url.replace("http:", "https:"), pause=pauses.append))
+    message = refusal(Client(fake.url.replace("http:", "https:"), pause=pauses.append))
 
-    assert "does not speak TLS as expected" in told
-    assert "http://" in told
+    assert "does not speak TLS as expected" in message
+    assert "http://" in message
 
 
 @pytest.fixture
@@ -217,9 +217,9 @@ def test_credentials_are_sent_and_never_shown(fake):
 def redirecting(fake, location, code=307, path="/config"):
     answer = fake.answer
 
-    def redirect(handler, asked, names, fault):
-        if asked != path:
-            return answer(handler, asked, names, fault)
+    def redirect(handler, requested, names, fault):
+        if requested != path:
+            return answer(handler, requested, names, fault)
         handler.send_response(code)
         if location is not None:
             handler.send_header("Location", location)
@@ -236,15 +236,15 @@ def test_no_other_host_is_followed(fake, fake_flink, code):
     other = fake_flink()
     redirecting(fake, f"http://you:secret@{other.url[7:]}/config?token=secret", code)
     client = Client(fake.url.replace("//", "//me:secret@"), headers={"Cookie": "a=secret", "X-Api-Key": "secret"})
-    told = refusal(client)
+    message = refusal(client)
 
-    assert f"sends us to {other.url}/config: if that is Flink, give its address" in told
-    assert "secret" not in told
-    assert [] == other.asked
+    assert f"sends us to {other.url}/config: if that is Flink, give its address" in message
+    assert "secret" not in message
+    assert [] == other.requests
 
 
 @pytest.mark.parametrize(
-    ("location", "told"),
+    ("location", "message"),
     [
         ("https://127.0.0.1/config", "sends us to https://127.0.0.1/config"), ("//example.invalid/x", "sends us to http://example.invalid/x"),
         ("http://[::1", "sends us to http://[::1"), ("http://h:99999/", "sends us to http://h:99999/"),
@@ -254,11 +254,11 @@ def test_no_other_host_is_followed(fake, fake_flink, code):
         ("javascript:x", "sends us to javascript:x"),
     ],
 )  # fmt: skip
-def test_a_redirect_that_is_not_followed_is_one_line(fake, location, told):
+def test_a_redirect_that_is_not_followed_is_one_line(fake, location, message):
     """To plain text, to files, to nowhere, to itself."""
     redirecting(fake, location)
 
-    assert told in refusal(Client(fake.url))
+    assert message in refusal(Client(fake.url))
 
 
 def test_a_redirect_within_the_server_is_followed(fake):
@@ -279,8 +279,8 @@ def test_all_questions_together_have_an_end(fake):
     """Also while one answer trickles, or another attempt would help."""
     fake.faults["/config"] = [503] * 10
     begun = time.monotonic()
-    told = refusal(Client(fake.url, total_s=0.3))
+    message = refusal(Client(fake.url, total_s=0.3))
 
-    assert "HTTP 503" in told
-    assert "; then no time is left: 0.3 s were given for the whole import" in told
+    assert "HTTP 503" in message
+    assert "; then no time is left: 0.3 s were given for the whole import" in message
     assert time.monotonic() - begun < 1

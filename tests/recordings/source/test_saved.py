@@ -130,26 +130,26 @@ def test_a_folder_of_something_else(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "no JSON"), (b"<html>", "is a web page"), (b'{"jid": ', "no JSON"), (b"\xff\xfe", "no JSON"),
         (b"[" * 200_000, "is nested more than 100 levels deep"),
     ],
     ids=["empty", "page", "cut", "binary", "deep"],
 )  # fmt: skip
-def test_a_damaged_answer_is_named(folder, content, told):
+def test_a_damaged_answer_is_named(folder, content, message):
     job = read_saved(folder).job
     (folder / "jobs" / f"{job}.json").write_bytes(content)
 
-    assert f"jobs/{job}.json" in (message := refusal(folder))
-    assert told in message
+    assert f"jobs/{job}.json" in (refused := refusal(folder))
+    assert message in refused
 
 
 def test_a_damaged_zip(tmp_path):
     """Cut off, or with flipped bytes."""
-    whole = (REST / "pressed.zip").read_bytes()
+    complete = (REST / "pressed.zip").read_bytes()
     path = tmp_path / "answers.zip"
-    damaged = bytearray(whole)
+    damaged = bytearray(complete)
     damaged[200] ^= 0xFF
     path.write_bytes(bytes(damaged))
 
@@ -186,9 +186,9 @@ def test_names_that_climb_out_of_a_zip(tmp_path, name):
 )
 def test_an_answer_is_only_saved_below_the_folder(tmp_path, path):
     """Whatever a server calls a job or a vertex; and then nothing is saved."""
-    whole = read_saved(REST / "pressed.zip")
+    complete = read_saved(REST / "pressed.zip")
     with pytest.raises(RecordingError, match="is no path of Flink's REST API"):
-        save(RestSnapshot("x", whole.job, {**whole.answers, path: {}}), tmp_path / "a" / "b" / "c")
+        save(RestSnapshot("x", complete.job, {**complete.answers, path: {}}), tmp_path / "a" / "b" / "c")
 
     assert [] == [file for file in tmp_path.rglob("*") if file.is_file()]
 

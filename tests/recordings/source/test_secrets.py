@@ -125,7 +125,7 @@ def test_a_scenario_without_secrets_is_the_same(name):
 
 
 def test_what_is_cut_off_ends_before_a_word():
-    """Of half an address nobody can tell that it begins with a password."""
+    """Half an address does not show that it begins with a password."""
     assert "x " * 49_995 + "..." == masked_text("x " * 49_995 + "postgresql://me:hunter2@db/x")
     assert "..." == masked_text("postgresql://me:" + "x" * 10**6)
 

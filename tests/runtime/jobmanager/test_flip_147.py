@@ -12,7 +12,8 @@ SCENARIOS = Path(__file__).parents[3] / "scenarios"
 
 
 def results(name):
-    return [(", ".join(value for _, value in one.axes), simulate(one)) for one in load(SCENARIOS / f"flip-147-{name}.yaml").scenarios]
+    scenarios = load(SCENARIOS / f"flip-147-{name}.yaml").scenarios
+    return [(", ".join(value for _, value in scenario.axes), simulate(scenario)) for scenario in scenarios]
 
 
 def table(rows):

@@ -60,8 +60,8 @@ def test_the_first_task_that_runs_starts_the_schedule():
     job = chain(2, rate=100)
     job = replace(job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices))
     jobs = [failing((Kill("stage0", 1), 1500), job=job, min_pause_ns=pause * MS) for pause in (0, 20, 90)]
-    slow = [replace(one, storage=replace(one.storage, read_bytes_per_second=1_000_000)) for one in jobs]
-    once, refused, paused = (simulate(one, engine=ENGINE) for one in slow)
+    slow = [replace(job, storage=replace(job.storage, read_bytes_per_second=1_000_000)) for job in jobs]
+    once, refused, paused = (simulate(job, engine=ENGINE) for job in slow)
 
     assert only(once)["running"] >= only(once)["deployed"] + 50
     assert only(once)["deployed"] + 400 == pytest.approx(times(once, Happening.TRIGGERED)[4], abs=0.1)

@@ -32,10 +32,10 @@ def test_what_is_subsumed_is_deleted(retained):
     world = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
     kept = sorted(completed(world))[-retained:]
 
-    assert kept == [one.checkpoint for one in world.job.files.kept_here()]
+    assert kept == [stored.checkpoint for stored in world.job.files.kept_here()]
     assert set(kept) == {checkpoint for checkpoint, kind in there(world) if kind == "_metadata"}
     assert set(kept) <= {checkpoint for checkpoint, _ in there(world)} <= {*kept, max(world.stats)}
-    assert all(world.job.files.exists(file) for one in world.job.files.kept_here() for file in one.files)
+    assert all(world.job.files.exists(file) for stored in world.job.files.kept_here() for file in stored.files)
 
 
 def test_channel_state_belongs_to_its_checkpoint():

@@ -17,6 +17,6 @@ def test_a_snapshot_that_says_otherwise_is_told(monkeypatch):
     monkeypatch.setattr(KernelPlane, "position", position)
     violations = simulate(scenario(chain(), UNALIGNED, seconds=1), engine="interpreted").violations
 
-    assert {NOTED} == {one.law for one in violations}
+    assert {NOTED} == {violation.law for violation in violations}
     assert "it says that" in violations[0].fact
     assert any("begins snapshot" in line for line in violations[0].story)

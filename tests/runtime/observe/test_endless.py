@@ -31,38 +31,40 @@ def status(*faults, **options):
 def test_a_flush_that_can_never_be_written():
     """How often, from where, why, and what to change."""
     (world,) = load(WORLD).scenarios
-    told = simulate(world).job_status
+    outcome = simulate(world).job_status
 
-    assert told.startswith("RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s")
-    assert told.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
+    assert outcome.startswith("RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s")
+    assert outcome.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
 
 
 def test_checkpoints_that_hang_need_no_more_time():
     """Their tasks wait for each other, and do so again after each restart."""
     changes = ["checkpoint.tolerable-failed=0", "checkpoint.timeout=300 ms", "job.s0.source.records-per-subtask=200", "run.duration=60 s"]
     (world,) = load(WORLD.with_name("early-barrier-before-a-forced-alignment.yaml"), changes).scenarios
-    told = simulate(world).job_status
+    outcome = simulate(world).job_status
 
-    assert told.startswith("RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded")
-    assert told.endswith("; more time does not help, as tasks wait for each other: take aligned barriers")
+    assert outcome.startswith("RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded")
+    assert outcome.endswith("; more time does not help, as tasks wait for each other: take aligned barriers")
 
 
 def test_what_a_restart_commits_again_is_no_progress():
     """It was visible before; the restores after it fail all the same."""
     (world,) = load(WORLD.with_name("restore-never-ends.yaml")).scenarios
-    told = simulate(world).job_status
+    outcome = simulate(world).job_status
 
-    assert told.startswith("RESTARTING FOR EVER: ")
-    assert "from checkpoint 1 because of 'restore: no answer within 0.15 s (2 attempts)'" in told
+    assert outcome.startswith("RESTARTING FOR EVER: ")
+    assert "from checkpoint 1 because of 'restore: no answer within 0.15 s (2 attempts)'" in outcome
 
 
 def test_checkpoints_that_never_get_through():
     """None is tolerated, each expires: what the last restart said is the reason."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
-    told = simulate(replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="interpreted").job_status
+    outcome = simulate(
+        replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="interpreted"
+    ).job_status
 
-    assert "CHECKPOINT_EXPIRED" in told
-    assert told.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
+    assert "CHECKPOINT_EXPIRED" in outcome
+    assert outcome.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
 
 
 def test_checkpoints_that_merely_expire():
@@ -85,7 +87,7 @@ def test_what_others_do_ends(fault):
 FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
 
 
-def told(rows, now_ns=0):
+def verdict(rows, now_ns=0):
     """What is said of these restarts."""
     storage = SimpleNamespace(attempts=SimpleNamespace(down_until_ns=0))
     return endless(SimpleNamespace(stats={}, commits=[], env=SimpleNamespace(now=now_ns), storage=storage), rows)
@@ -102,7 +104,7 @@ def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
     for row in rows:
         row.running_ns = running_ns if row.number == 5 else row.failed_ns + 300
 
-    assert goes_on == (told(rows, now_ns) is None)
+    assert goes_on == (verdict(rows, now_ns) is None)
 
 
 def test_causes_may_take_turns():
@@ -110,8 +112,8 @@ def test_causes_may_take_turns():
     later = FLUSH.replace("0.4", "0.5")
     rows = [restart(1), restart(2, later), *(restart(n, EXPIRED, "checkpoints") for n in (3, 4, 5))]
 
-    assert f"because of 3 x '{EXPIRED}' and 2 x '{later}', with nothing completed in between; give checkpoints more time" in told(rows)
-    assert told(rows).endswith("or tolerate failures (tolerable-failed), and write less per checkpoint,"
+    assert f"because of 3 x '{EXPIRED}' and 2 x '{later}', with nothing completed in between; give checkpoints more time" in verdict(rows)
+    assert verdict(rows).endswith("or tolerate failures (tolerable-failed), and write less per checkpoint,"
                                " or give a request more time or attempts (storage.retry)")  # fmt: skip
 
 
@@ -120,5 +122,5 @@ def test_what_fails_while_a_job_restarts_is_no_cause():
     lost = [restart(n, "task manager 1 lost", "task-manager") for n in range(1, 6)]
     rows = [row for after in lost for row in (restart(after.number, checkpoint=-1), after)]
 
-    assert f"RESTARTING FOR EVER: 5 times in a row from checkpoint 3 because of '{FLUSH}'" in told(rows)
-    assert None is told(lost), "nobody knows whether the next one is lost as well"
+    assert f"RESTARTING FOR EVER: 5 times in a row from checkpoint 3 because of '{FLUSH}'" in verdict(rows)
+    assert None is verdict(lost), "nobody knows whether the next one is lost as well"

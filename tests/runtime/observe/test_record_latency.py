@@ -15,7 +15,7 @@ from sim.scenario import loads
 MS = 1_000_000
 
 
-def journeys(*vertices):
+def latency_histogram(*vertices):
     tasks, first = [], 0
     for vertex in vertices:
         tasks.append(np.arange(first, first + vertex.parallelism))
@@ -25,7 +25,7 @@ def journeys(*vertices):
 
 def test_copies_multiply_along_the_way():
     """Half of the records pass, each to both readers: four of the first source and two of the second make six at the end."""
-    seen = journeys(
+    seen = latency_histogram(
         Vertex("a", source=Source()),
         Vertex("b", source=Source(), fan_out=Fraction(2)),
         Vertex("half", inputs=(Input("a"), Input("b")), fan_out=Fraction(1, 2)),
@@ -40,7 +40,7 @@ def test_copies_multiply_along_the_way():
 
 def test_a_committer_takes_no_records():
     """The vertex whose committables it reads is the end of the way."""
-    seen = journeys(
+    seen = latency_histogram(
         Vertex("a", source=Source()), Vertex("sink", inputs=(Input("a"),)), Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
     )  # fmt: skip
     seen.look(10 * MS, np.array([4.0, 4.0, 0.0]))

@@ -1,7 +1,7 @@
-"""Checkpoints hang where Flink's do, and the run says which tasks wait for each other.
+"""Checkpoints hang where Flink's do, and the run names the tasks that wait for each other.
 
-Real Flink 2.3 ran the same four diamonds: with both pointwise edges no checkpoint completed and not one more record was read for good,
-also after three expired ones; with one of the two edges, or none, all completed.
+Real Flink 2.3 ran the same four diamonds.  With both pointwise edges no checkpoint completed, and no further record was read, even after
+three expired checkpoints.  With one of the two edges, or none, all completed.
 """
 
 from dataclasses import replace
@@ -75,9 +75,9 @@ def test_a_barrier_can_be_held_up_further_back():
 def test_outputs_that_wait_for_a_checkpoint_hold_nobody_up():
     """Whoever emits on commit waits for the late barrier like everybody else."""
     (scenario,) = load(WORLD.with_name("late-output-in-a-circle.yaml")).scenarios
-    told = simulate(scenario).checkpoints["x_standstill"]
+    waiting = simulate(scenario).checkpoints["x_standstill"]
 
-    assert {CIRCLE.replace("m3", "k0")} == set(told)
+    assert {CIRCLE.replace("m3", "k0")} == set(waiting)
 
 
 def test_what_is_being_stored_is_only_slow():

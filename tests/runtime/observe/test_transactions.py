@@ -22,7 +22,7 @@ def committable(writer=0, epoch=3, opened_ns=0, records=10):
     return Committable(writer, epoch, ((0, records),), opened_ns, 100)
 
 
-def held(*committables, back=()):
+def store(*committables, back=()):
     """What one task has in a checkpoint."""
     return SimpleNamespace(committables=Uncommitted(0, committables) if committables else None, held_back=back)
 
@@ -39,20 +39,20 @@ def commit(transactions, *committed, lost=()):
 
 def test_what_nobody_commits_is_told():
     before = account()
-    before.cut(3, 0, held(committable(), committable(1, 2, records=4)))
-    before.cut(3, 1, held(committable(1)))
+    before.cut(3, 0, store(committable(), committable(1, 2, records=4)))
+    before.cut(3, 1, store(committable(1)))
     after, _ = begun_from(before)
     commit(after, committable(1), lost=(committable(),))
     found = list(after.completed(TELLER))
 
-    assert [ONCE] == [one.law for one in found]
+    assert [ONCE] == [violation.law for violation in found]
     assert "epoch 2 of sink, in checkpoint 3 the job began from" == found[0].where
     assert found[0].fact.startswith("4 records are lost")
 
 
 def test_it_is_told_once():
     before = account()
-    before.cut(3, 0, held(committable()))
+    before.cut(3, 0, store(committable()))
     after, _ = begun_from(before)
 
     assert 1 == len(list(after.completed(TELLER)))
@@ -62,7 +62,7 @@ def test_it_is_told_once():
 def test_what_the_job_before_had_committed_is_not_owed():
     """The completion came between the checkpoint and the end of that job; or in the job before it."""
     first = account()
-    first.cut(3, 0, held(committable()))
+    first.cut(3, 0, store(committable()))
     commit(first, committable())
     second, _ = begun_from(first)
     third, _ = begun_from(second)
@@ -72,9 +72,9 @@ def test_what_the_job_before_had_committed_is_not_owed():
 
 def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
     before = account()
-    before.cut(2, 0, held(committable(epoch=2)))
-    before.cut(3, 0, held())
-    before.cut(4, 0, held(committable(epoch=4)))
+    before.cut(2, 0, store(committable(epoch=2)))
+    before.cut(3, 0, store())
+    before.cut(4, 0, store(committable(epoch=4)))
     after, _ = begun_from(before)
 
     assert [] == list(after.completed(TELLER))
@@ -83,7 +83,7 @@ def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
 def test_checkpoints_that_are_gone_are_forgotten():
     before = account()
     for checkpoint in (2, 3):
-        before.cut(checkpoint, 0, held(committable(epoch=checkpoint), back=(5, 1)))
+        before.cut(checkpoint, 0, store(committable(epoch=checkpoint), back=(5, 1)))
     before.forget(lambda number: number < 3)
 
     assert [0, 1] == [len(list(begun_from(before, number)[0].completed(TELLER))) for number in (2, 3)]
@@ -97,8 +97,8 @@ def test_checkpoints_that_are_gone_are_forgotten():
 def test_records_held_back_are_dealt_out_once(dealt, expected):
     """Two writers held five and three records back: the new ones hold eight together."""
     before = account()
-    before.cut(3, 0, held(back=(4, 1)))
-    before.cut(3, 1, held(back=(3,)))
-    _, found = begun_from(before, parts={task: held(back=(records,)) for task, records in enumerate(dealt)})
+    before.cut(3, 0, store(back=(4, 1)))
+    before.cut(3, 1, store(back=(3,)))
+    _, found = begun_from(before, parts={task: store(back=(records,)) for task, records in enumerate(dealt)})
 
-    assert expected == [one.fact for one in found]
+    assert expected == [violation.fact for violation in found]

@@ -21,7 +21,7 @@ def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
     """They are most of what it took, and are gone before anybody looks for cycles."""
     worlds = []
     build = room.World
-    monkeypatch.setattr(room, "World", lambda *words, **named: worlds.append(build(*words, **named)) or worlds[-1])
+    monkeypatch.setattr(room, "World", lambda *arguments, **named: worlds.append(build(*arguments, **named)) or worlds[-1])
 
     simulate(study.scenarios[0], engine=engine)
 
@@ -31,7 +31,7 @@ def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks into /proc")
 def test_a_thousand_runs_take_no_more_memory_than_a_hundred(capsys, study):
-    """Of one process, each with a seed of its own."""
+    """A thousand runs in one process, each with a seed of its own."""
     scenarios, curve = study.scenarios, {}
     for k in range(1000):
         scenario = scenarios[k % 2]

@@ -14,10 +14,10 @@ from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenari
 
 ENGINE = "interpreted"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
-MORE = (("stage0", 3), ("sink", 4))
+LARGER = (("stage0", 3), ("sink", 4))
 
 
-def rescaling(kind, *, savepoint=False, parallelism=MORE, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()):
+def rescaling(kind, *, savepoint=False, parallelism=LARGER, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()):
     """At 3 s, while a slow sink keeps the queues full."""
     job = chain(2, sink_ns=sink_ns, rate=100)
     job = Job(tuple(replace(vertex, source=log) if vertex.source else vertex for vertex in job.vertices))
@@ -93,7 +93,7 @@ def test_engines_agree_on_rescaling():
 
 
 def test_rescaling_twice_and_the_job_is_back():
-    several = (Rescale(3 * SECOND, MORE), Rescale(5 * SECOND, (("stage0", 2), ("sink", 2)), savepoint=True))
+    several = (Rescale(3 * SECOND, LARGER), Rescale(5 * SECOND, (("stage0", 2), ("sink", 2)), savepoint=True))
     parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), rescale=several))
 
     assert [(3, "checkpoint"), (9, "checkpoint"), (9, "savepoint")] == [(row.until_ns // SECOND, row.start_from) for row in parts]
@@ -103,7 +103,7 @@ def test_rescaling_twice_and_the_job_is_back():
 
 def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     actions = tuple(Action(at_s * SECOND) for at_s in (2, 3, 4))
-    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, MORE),)))
+    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, LARGER),)))
 
     assert [[2], [3, 4]] == [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts]
 

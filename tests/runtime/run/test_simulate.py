@@ -79,11 +79,11 @@ def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
 def test_the_journal_tells_what_was_stored(storage):
     """Each subtask's volume of in-flight data, also where writing it takes no time."""
     result = simulate(replace(TINY, storage=storage), engine=ENGINE)
-    told = {(row.checkpoint, row.task): row.number for row in journal_of(result, Happening.CHANNEL_STATE_WRITTEN)}
+    written = {(row.checkpoint, row.task): row.number for row in journal_of(result, Happening.CHANNEL_STATE_WRITTEN)}
 
-    assert len(told) == len(result.subtasks)
-    assert sorted(told.values()) == sorted(result.subtasks["alignment_persisted"])
-    assert sum(told.values()) > 0
+    assert len(written) == len(result.subtasks)
+    assert sorted(written.values()) == sorted(result.subtasks["alignment_persisted"])
+    assert sum(written.values()) > 0
 
 
 def test_progress_is_told_once_a_second():
@@ -247,7 +247,7 @@ def test_first_trigger_is_drawn_in_the_old_profile():
     def firsts(profile):
         base = scenario(chain(1, rate=10), seconds=0.5, interval_ms=400)
         worlds = [replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed)) for seed in range(1, 9)]
-        return [simulate(one, engine=ENGINE).checkpoints["trigger_timestamp"][0] for one in worlds]
+        return [simulate(world, engine=ENGINE).checkpoints["trigger_timestamp"][0] for world in worlds]
 
     assert {10.0} == set(firsts("2.x"))
     assert 8 == len(set(firsts("1.20")))
@@ -257,6 +257,6 @@ def test_first_trigger_is_drawn_in_the_old_profile():
 def test_aligned_and_unaligned_have_the_same_data():
     """The workload is a function of the seed: without checkpoints the barriers' kind changes nothing."""
     off = [replace(scenario(chain(), kind, seconds=1), run=TINY.run) for kind in (ALIGNED, UNALIGNED)]
-    first, second = (simulate(replace(one, checkpoint=replace(one.checkpoint, interval_ns=None)), engine=ENGINE) for one in off)
+    first, second = (simulate(replace(world, checkpoint=replace(world.checkpoint, interval_ns=None)), engine=ENGINE) for world in off)
 
     assert first.tasks.equals(second.tasks)

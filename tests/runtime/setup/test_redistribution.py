@@ -29,10 +29,10 @@ def latest(base, engine="interpreted"):
 
 
 def dealt(base, **parallelism):
-    world, held = latest(base)
+    world, stored = latest(base)
     spec = plane_spec(rescaled(base, **parallelism))
     groups = tuple(vertex.max_parallelism for vertex in base.job.vertices)
-    return world, held, spec, redistributed(held, world.spec, spec, groups)
+    return world, stored, spec, redistributed(stored, world.spec, spec, groups)
 
 
 def in_flight(parts):
@@ -47,31 +47,31 @@ def in_flight(parts):
 def test_nothing_in_flight_is_lost(kind, parallelism):
     """As many records as before, on as many bytes, behind and before the senders; records served add up."""
     base = scenario(chain(2, sink_ns=8 * MS), kind)
-    _, held, spec, parts = dealt(base, **parallelism)
-    before, after = in_flight(held), in_flight(parts)
+    _, stored, spec, parts = dealt(base, **parallelism)
+    before, after = in_flight(stored), in_flight(parts)
 
     assert before[0] == after[0]
     assert (kind is UNALIGNED) == (after[0] > 0)
     assert before[1] + before[2] == pytest.approx(after[1] + after[2], abs=100 * len(parts)), "records cut in two are whole again"
     assert sum(vertex.parallelism for vertex in spec.vertices) == len(parts)
-    assert sum(part.position.served for part in held.values()) == sum(part.position.served for part in parts.values())
+    assert sum(part.position.served for part in stored.values()) == sum(part.position.served for part in parts.values())
 
 
 def test_what_is_in_flight_goes_by_key_groups():
     """Five key groups over three subtasks are 2, 2 and 1: so are the records they find."""
     base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
     groups = tuple(replace(vertex, max_parallelism=5) for vertex in base.job.vertices)
-    _, held, _, parts = dealt(replace(base, job=Job(groups)), sink=3)
+    _, stored, _, parts = dealt(replace(base, job=Job(groups)), sink=3)
     found = sum(parts[task].position.records_in for task in (2, 3)).tolist()
 
-    assert 10 < sum(found) == in_flight_of(held, plane_spec(base), 2)
+    assert 10 < sum(found) == in_flight_of(stored, plane_spec(base), 2)
     assert [2 / 5, 2 / 5, 1 / 5] == pytest.approx([records / sum(found) for records in found], abs=0.05)
 
 
 def test_the_plane_starts_there_and_serves_all_of_it():
     """A plane of the new parallelism, built in mid-run, reads every recovered record; nothing is left in the end."""
     base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
-    _, held, spec, parts = dealt(base, stage0=3, sink=3)
+    _, stored, spec, parts = dealt(base, stage0=3, sink=3)
     plane = build(replace(spec, begin_ns=2 * SECOND), "interpreted")
     plane.start({task: part.position for task, part in parts.items()})
     readers = [task for task in parts if len(parts[task].position.consumed)]
@@ -85,7 +85,7 @@ def test_the_plane_starts_there_and_serves_all_of_it():
     edges = [in_flight_of(parts, spec, vertex) for vertex in (1, 2)]
 
     assert edges[0] + (edges[1] + edges[0]) == moved, "what goes into a stage goes through it"
-    assert 0 < edges[0] + edges[1] == in_flight(held)[0]
+    assert 0 < edges[0] + edges[1] == in_flight(stored)[0]
 
 
 @pytest.mark.parametrize("parallelism", [{"stage0": 3}, {"sink": 1}, {"sink": 5}, {"stage0": 5, "sink": 3}, {}])
@@ -94,12 +94,12 @@ def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
     """As many records as before; on the streams that begin anew they count as read and not as written, and those in flight follow them."""
     base = scenario(chain(2, sink_ns=8 * MS), kind)
     sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
-    _, held, spec, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), **parallelism)
+    _, stored, spec, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), **parallelism)
     readers = [part for part in parts.values() if part.held_back]
     plane = build(replace(spec, begin_ns=2 * SECOND), "interpreted")
     plane.start({task: part.position for task, part in parts.items()})
 
-    assert 2 * 2 * 3 == sum(sum(part.held_back) for part in held.values()) == sum(sum(part.held_back) for part in readers)
+    assert 2 * 2 * 3 == sum(sum(part.held_back) for part in stored.values()) == sum(sum(part.held_back) for part in readers)
     assert dict(parallelism).get("sink", 2) == len(readers)
     assert (not parallelism) == any(sum(part.written) for part in readers)
     assert all(plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items())
@@ -109,9 +109,9 @@ def test_a_sink_keeps_what_it_held_back_itself():
     """The stage before it has other numbers of tasks: three records of each of two channels become two of each of three."""
     base = scenario(chain(2), ALIGNED)
     sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
-    _, held, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), stage0=3)
+    _, stored, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), stage0=3)
 
-    assert [(3, 3), (3, 3)] == [part.held_back for part in held.values() if part.held_back]
+    assert [(3, 3), (3, 3)] == [part.held_back for part in stored.values() if part.held_back]
     assert [(2, 2, 2), (2, 2, 2)] == [part.held_back for part in parts.values() if part.held_back]
 
 
@@ -120,10 +120,10 @@ def test_requests_under_way_stay_with_their_task():
     base = scenario(chain(2), ALIGNED)
     source, stage, sink = base.job.vertices
     asking = replace(stage, async_io=AsyncIO(Distribution(50 * MS)))
-    _, held, _, parts = dealt(replace(base, job=Job((source, asking, sink))), sink=3)
+    _, stored, _, parts = dealt(replace(base, job=Job((source, asking, sink))), sink=3)
 
     for task in (2, 3):
-        before, after = held[task].position, parts[task].position
+        before, after = stored[task].position, parts[task].position
         assert 0 < before.late
         assert (before.late, before.served) == (after.late, after.served)
 
@@ -133,17 +133,18 @@ def test_every_committable_goes_to_one_new_task(sinks):
     """Two sinks become one or three: none is forgotten, none comes twice, and the checkpoint they are restored with is theirs."""
     base = scenario(chain(2), ALIGNED)
     sink = replace(base.job.vertices[-1], commit=Commit())
-    _, held, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), sink=sinks)
-    before, after = ([part.committables for part in some.values() if part.committables is not None] for some in (held, parts))
+    _, stored, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), sink=sinks)
+    before, after = ([part.committables for part in snapshots.values() if part.committables is not None] for snapshots in (stored, parts))
 
-    assert 2 == sum(len(one.committables) for one in before)
-    assert sorted(str(c) for one in before for c in one.committables) == sorted(str(c) for one in after for c in one.committables)
-    assert {one.checkpoint for one in before} == {one.checkpoint for one in after}
+    assert 2 == sum(len(uncommitted.committables) for uncommitted in before)
+    first, second = (sorted(str(c) for uncommitted in side for c in uncommitted.committables) for side in (before, after))
+    assert first == second
+    assert {uncommitted.checkpoint for uncommitted in before} == {uncommitted.checkpoint for uncommitted in after}
 
 
 def in_flight_of(parts, spec, vertex):
     """Records in flight into a vertex of a chain."""
-    first = sum(one.parallelism for one in spec.vertices[: vertex - 1])
+    first = sum(earlier.parallelism for earlier in spec.vertices[: vertex - 1])
     writers = range(first, first + spec.vertices[vertex - 1].parallelism)
     readers = range(writers.stop, writers.stop + spec.vertices[vertex].parallelism)
     return sum(int(parts[t].position.records_in.sum()) for t in writers) - sum(int(parts[t].position.records_out.sum()) for t in readers)
@@ -151,29 +152,29 @@ def in_flight_of(parts, spec, vertex):
 
 def test_keyed_state_goes_by_key_groups():
     """2 -> 3 subtasks: the one in the middle takes a third of what each of the two had."""
-    _, held, _, parts = dealt(scenario(chain(2), ALIGNED), stage0=3)
+    _, stored, _, parts = dealt(scenario(chain(2), ALIGNED), stage0=3)
     shares = [[share for _, share in parts[task].parts] for task in (2, 3, 4)]
 
-    assert [1, 2, 1] == [len(one) for one in shares]
+    assert [1, 2, 1] == [len(share) for share in shares]
     assert 1 == pytest.approx(float(sum(map(sum, shares)) / 2), abs=0.02)
     assert Fraction(1, 3) == pytest.approx(shares[1][0], abs=0.02)
-    assert sum(part.state_bytes for part in held.values()) == pytest.approx(sum(part.state_bytes for part in parts.values()), abs=10)
+    assert sum(part.state_bytes for part in stored.values()) == pytest.approx(sum(part.state_bytes for part in parts.values()), abs=10)
 
 
 def test_channel_state_is_read_by_everybody_who_may_own_some_of_it():
     """D.9: 2 -> 3 subtasks, the middle one reads what both old ones captured: more is read than is kept."""
-    _, held, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED), sink=3)
+    _, stored, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED), sink=3)
     kept = sum(int(part.position.captured.sum() + part.position.overtaken.sum()) for part in parts.values())
-    captured = [int(held[task].position.captured.sum()) for task in (4, 5)]
+    captured = [int(stored[task].position.captured.sum()) for task in (4, 5)]
 
     assert sum(captured) + captured[0] + captured[1] == sum(parts[task].in_flight_bytes for task in (4, 5, 6))
     assert kept < sum(part.in_flight_bytes for part in parts.values())
 
 
 def test_the_same_parallelism_changes_nothing():
-    world, held, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED))
+    world, stored, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED))
 
     assert len(world.tasks) == len(parts)
-    for task, part in held.items():
+    for task, part in stored.items():
         assert all(np.array_equal(a, b) for a, b in zip(part.position, parts[task].position, strict=True))
         assert (part.in_flight_bytes, part.parts) == (parts[task].in_flight_bytes, parts[task].parts)

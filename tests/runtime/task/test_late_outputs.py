@@ -30,7 +30,7 @@ run: {{duration: 20 s}}
 
 
 @pytest.fixture(scope="module")
-def asked():
+def result():
     return simulate(loads(ASYNC.format(service="10 us"), name="ask").scenarios[0])
 
 
@@ -39,18 +39,18 @@ def served(result, vertex):
     return int(rows["numRecordsIn"].sum())
 
 
-def test_requests_under_way_limit_the_rate(asked):
+def test_requests_under_way_limit_the_rate(result):
     """20 requests of 100 ms: 200 records/s, and a task that waits for room is busy."""
-    rates = asked.series[(asked.series["vertex"] == "ask") & (asked.series["time"] > 5)]
+    rates = result.series[(result.series["vertex"] == "ask") & (result.series["time"] > 5)]
 
     assert 200 == pytest.approx(rates["numRecordsInPerSecond"].mean(), rel=0.02)
     assert rates["busy"].mean() > 0.98
-    assert () == asked.violations
+    assert () == result.violations
 
 
-def test_requests_under_way_are_operator_state(asked):
+def test_requests_under_way_are_operator_state(result):
     """Twenty records without their length, beside what the operator writes anyway."""
-    rows = asked.subtasks[(asked.subtasks["vertex"] == "ask") & (asked.subtasks["id"] > 2)]
+    rows = result.subtasks[(result.subtasks["vertex"] == "ask") & (result.subtasks["id"] > 2)]
     state = rows["checkpointed_size"] - rows["alignment_persisted"]
 
     assert {500 + 20 * 996} == set(state)

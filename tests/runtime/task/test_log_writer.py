@@ -33,15 +33,15 @@ def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, bac
 
 def world(*arguments, **options):
     """A finished run."""
-    one = World(scenario(*arguments, **options), "compiled")
-    one.start()
-    one.env.run(until=one.scenario.run.duration_ns)
-    return one
+    finished = World(scenario(*arguments, **options), "compiled")
+    finished.start()
+    finished.env.run(until=finished.scenario.run.duration_ns)
+    return finished
 
 
-def logs(one, kind="changelog"):
+def logs(simulated, kind="changelog"):
     """(ms, bytes) of each whole file of the log, in order."""
-    return [(stored.durable_ns / MS, stored.size_bytes) for stored in one.storage.files if stored.name[0] == kind and stored.complete]
+    return [(stored.durable_ns / MS, stored.size_bytes) for stored in simulated.storage.files if stored.name[0] == kind and stored.complete]
 
 
 def test_so_much_log_goes_without_being_asked():
@@ -59,13 +59,13 @@ def test_below_the_threshold_nothing_goes_before_a_checkpoint_asks():
 
 def test_a_checkpoint_waits_for_the_tail():
     """500 kB since the start and a state of 1000 B, half a second into the run: 10 ms of batching, 0.5 ms of writing."""
-    one = world(Changelog(NEVER, 10**9), seconds=1)
-    (subtask,) = [row for row in one.stats[1].subtasks.values() if row.state_bytes]
+    simulated = world(Changelog(NEVER, 10**9), seconds=1)
+    (subtask,) = [row for row in simulated.stats[1].subtasks.values() if row.state_bytes]
 
-    assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(one)
+    assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(simulated)
     assert 10.5 == pytest.approx(subtask.async_ns / MS, abs=0.1)
     assert 0 == subtask.sync_ns
-    assert subtask.written_bytes == subtask.state_bytes == logs(one)[0][1]
+    assert subtask.written_bytes == subtask.state_bytes == logs(simulated)[0][1]
 
 
 def test_a_tail_already_uploaded_makes_a_checkpoint_short():
@@ -80,12 +80,12 @@ def test_a_tail_already_uploaded_makes_a_checkpoint_short():
 
 def test_a_materialisation_truncates_the_log_once_per_interval():
     """Log since the last one: at most what 2 s write, however long the run."""
-    one = world(Changelog(2 * S, 100_000), interval=S, seconds=20)
-    sizes = [max(row.state_bytes for row in one.stats[number].subtasks.values()) for number in sorted(one.stats)][5:]
+    simulated = world(Changelog(2 * S, 100_000), interval=S, seconds=20)
+    sizes = [max(row.state_bytes for row in simulated.stats[number].subtasks.values()) for number in sorted(simulated.stats)][5:]
 
     assert len(sizes) >= 13
     assert max(sizes) < 3_200_000
-    assert 8 <= len({stored.name[3] for stored in one.storage.files if stored.name[0] == "materialized"}) <= 11
+    assert 8 <= len({stored.name[3] for stored in simulated.storage.files if stored.name[0] == "materialized"}) <= 11
 
 
 def test_materialisations_have_a_phase_of_their_own():
@@ -93,10 +93,10 @@ def test_materialisations_have_a_phase_of_their_own():
     begun = []
     for seed in (1, 2):
         base = scenario(Changelog(4 * S, 100_000), interval=None)
-        one = World(replace(base, run=replace(base.run, seed=seed)), "compiled")
-        one.start()
-        one.env.run(until=base.run.duration_ns)
-        begun.append(min(stored.created_ns for stored in one.storage.files if stored.name[0] == "materialized"))
+        simulated = World(replace(base, run=replace(base.run, seed=seed)), "compiled")
+        simulated.start()
+        simulated.env.run(until=base.run.duration_ns)
+        begun.append(min(stored.created_ns for stored in simulated.storage.files if stored.name[0] == "materialized"))
 
     assert begun[0] != begun[1]
     assert max(begun) < 4 * S
@@ -113,31 +113,31 @@ def upload_fails(materialize_ns=NEVER):
     """An outage as long as a client insists, at the first checkpoint."""
     base = scenario(Changelog(materialize_ns, 10**9, upload_attempts=1), interval=S, seconds=4)
     base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
-    one = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
-    one.start()
-    one.env.call_in(505 * MS, lambda: one.storage.fail_until(700 * MS))
-    one.env.run(until=base.run.duration_ns)
+    simulated = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
+    simulated.start()
+    simulated.env.call_in(505 * MS, lambda: simulated.storage.fail_until(700 * MS))
+    simulated.env.run(until=base.run.duration_ns)
 
-    return one
+    return simulated
 
 
 def test_a_failed_upload_is_not_tried_again():
     """The first checkpoint fails with the file, the second one fails the task: its log lacks a file.  A restart begins a new one."""
-    one = upload_fails()
-    (restart,) = one.job.recovery.stats.values()
+    simulated = upload_fails()
+    (restart,) = simulated.job.recovery.stats.values()
 
-    assert ["FAILED", "FAILED"] == [one.stats[number].status for number in sorted(one.stats)][:2]
-    assert {"COMPLETED"} == {one.stats[number].status for number in sorted(one.stats)[2:]}
+    assert ["FAILED", "FAILED"] == [simulated.stats[number].status for number in sorted(simulated.stats)][:2]
+    assert {"COMPLETED"} == {simulated.stats[number].status for number in sorted(simulated.stats)[2:]}
     assert "snapshot: an upload of the changelog has failed before" == restart.what
     assert 1500 == pytest.approx(restart.failed_ns / MS, abs=20)
 
 
 def test_a_materialisation_gets_over_a_failed_upload():
     """It holds everything before it, so no checkpoint needs the missing file."""
-    one = upload_fails(materialize_ns=400 * MS)
+    simulated = upload_fails(materialize_ns=400 * MS)
 
-    assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [one.stats[number].status for number in sorted(one.stats)]
-    assert not one.job.recovery.stats
+    assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [simulated.stats[number].status for number in sorted(simulated.stats)]
+    assert not simulated.job.recovery.stats
 
 
 def test_subtasks_of_a_task_manager_share_a_file():
@@ -147,14 +147,14 @@ def test_subtasks_of_a_task_manager_share_a_file():
     both = Job((source, replace(reader, parallelism=2)))
     files, sizes = {}, {}
     for placement in ("isolated", "single"):
-        one = World(replace(base, job=both, cluster=Cluster(placement)), "compiled")
-        one.start()
-        one.env.run(until=base.run.duration_ns)
-        files[placement] = len(logs(one)) / len([stats for stats in one.stats.values() if stats.status == "COMPLETED"])
-        sizes[placement] = sum(size for _, size in logs(one))
-        named = {file.size_bytes for snapshot in one.job.files.kept_here() for file in snapshot.files}
+        simulated = World(replace(base, job=both, cluster=Cluster(placement)), "compiled")
+        simulated.start()
+        simulated.env.run(until=base.run.duration_ns)
+        files[placement] = len(logs(simulated)) / len([stats for stats in simulated.stats.values() if stats.status == "COMPLETED"])
+        sizes[placement] = sum(size for _, size in logs(simulated))
+        named = {file.size_bytes for snapshot in simulated.job.files.kept_here() for file in snapshot.files}
 
-        assert named <= {size for _, size in logs(one)}
+        assert named <= {size for _, size in logs(simulated)}
     assert files["isolated"] > 1.5 * files["single"]
     assert sizes["isolated"] == pytest.approx(sizes["single"], rel=0.02)
 
@@ -162,8 +162,8 @@ def test_subtasks_of_a_task_manager_share_a_file():
 @pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
 def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
     """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
-    one = world(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
-    sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(one.stats.items())]
+    simulated = world(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
+    sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(simulated.stats.items())]
 
     assert expected == sum(size > 500_000 for size in sizes[1:])
 
@@ -172,10 +172,10 @@ def test_a_file_that_two_checkpoints_wait_for_is_written_once():
     """The first one is over before the second one's turn comes: what it waited for is still known."""
     slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
     checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
-    one = World(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
-    one.start()
-    one.env.run(until=one.scenario.run.duration_ns)
-    names = [stored.name for stored in one.storage.files if stored.name[0] == "changelog"]
+    simulated = World(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
+    simulated.start()
+    simulated.env.run(until=simulated.scenario.run.duration_ns)
+    names = [stored.name for stored in simulated.storage.files if stored.name[0] == "changelog"]
 
     assert len(set(names)) == len(names) > 3
 
@@ -184,19 +184,19 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
     """The savepoint is written while materialisation 1 is: each is stored as what it is."""
     base = scenario(Changelog(S, 10**9), interval=None, seconds=6, size=2_000_000)
     slow = replace(base.storage, bytes_per_second=2_000_000)
-    one = World(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
-    one.start()
-    one.env.run(until=base.run.duration_ns)
+    simulated = World(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
+    simulated.start()
+    simulated.env.run(until=base.run.duration_ns)
 
-    assert [("native", "COMPLETED")] == [(one.job.files.type_of(number), row.status) for number, row in one.stats.items()]
+    assert [("native", "COMPLETED")] == [(simulated.job.files.type_of(number), row.status) for number, row in simulated.stats.items()]
 
 
 @pytest.mark.parametrize("interval", [None, S])
 def test_uploads_that_are_over_are_forgotten(interval):
     """Dozens of files without a checkpoint that waits for them, or one per checkpoint: only what is under way is remembered."""
-    one = world(Changelog(NEVER, 100_000), interval=interval, seconds=5)
-    log = one.tasks[1].state.log
+    simulated = world(Changelog(NEVER, 100_000), interval=interval, seconds=5)
+    log = simulated.tasks[1].state.log
 
-    assert len(logs(one)) > 20
+    assert len(logs(simulated)) > 20
     assert len(log._uploads) <= 1
     assert len(log._claims) <= 1

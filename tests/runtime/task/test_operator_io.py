@@ -42,7 +42,7 @@ def sink_of(world, checkpoint):
 
 
 def committed(world):
-    return [one for commit in world.commits for one in commit.committed]
+    return [output for commit in world.commits for output in commit.committed]
 
 
 # ---------------------------------------------------------------------------------------------- files
@@ -96,7 +96,7 @@ def test_the_files_of_the_end_are_written_once(way):
     kept = [file.name for file in world.storage.files if file.name[0] == "flush" and not file.disk]
 
     assert len(set(kept)) == len(kept)
-    assert set(kept) == {name for one in committed(world) for name in one.files}
+    assert set(kept) == {name for output in committed(world) for name in output.files}
     assert {0} == {space.used_bytes for space in (manager.staging for manager in world.tasks.managers.values())}
 
 
@@ -164,8 +164,8 @@ def test_an_upload_that_fails_declines_the_checkpoint():
 
     assert ("FAILED", "CHECKPOINT_ASYNC_EXCEPTION") == (world.stats[3].status, world.stats[3].failure)
     assert "RUNNING" == world.job_status
-    assert [3, 4] == [one.epoch for commit in world.commits if commit.checkpoint == 4 for one in commit.committed]
-    assert 0 == sum(one.missing for one in committed(world))
+    assert [3, 4] == [output.epoch for commit in world.commits if commit.checkpoint == 4 for output in commit.committed]
+    assert 0 == sum(output.missing for output in committed(world))
 
 
 def test_a_flush_that_fails_before_the_barrier_fails_the_task():
@@ -199,7 +199,7 @@ def test_a_full_staging_area_fails_the_task_if_it_must_not_wait():
 def test_output_is_visible_a_commit_after_the_completion(committer):
     """Metadata 0 ms, completion 1 ms, notification 1 ms, commit 30 ms on the committer's thread."""
     world = ran(sinking(commit=Commit(committer, 30 * MS)))
-    commit = next(one for one in world.commits if one.checkpoint == 2)
+    commit = next(output for output in world.commits if output.checkpoint == 2)
 
     assert world.stats[2].completed_ns + 31 * MS == commit.time_ns
     assert world.names[commit.task][0] == ("sink" if committer == "chained" else "committer")
@@ -211,7 +211,7 @@ def test_a_lost_notification_delays_and_loses_nothing():
     covered = [len(commit.committed) for commit in world.commits]
 
     assert max(covered) > 1
-    assert [one.epoch for one in committed(world)] == list(range(1, sum(covered) + 1))
+    assert [output.epoch for output in committed(world)] == list(range(1, sum(covered) + 1))
 
 
 def test_all_notifications_lost_is_nothing_visible():
@@ -237,9 +237,9 @@ def test_an_abort_tells_of_the_completion_before_it():
 def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
     """Checkpoints come every 400 ms, the external system waits 300 ms: everything but the first epoch is lost."""
     world = ran(sinking(commit=Commit(transaction_timeout_ns=300 * MS)))
-    lost = [one.epoch for commit in world.commits for one in commit.lost]
+    lost = [output.epoch for commit in world.commits for output in commit.lost]
 
-    assert [1] == [one.epoch for one in committed(world)]
+    assert [1] == [output.epoch for output in committed(world)]
     assert list(range(2, 2 + len(lost))) == lost
     assert len(lost) == sum(row.happening is Happening.TRANSACTION_LOST for row in world.journal)
 
@@ -247,7 +247,7 @@ def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
 def test_a_timeout_longer_than_interval_and_commit_loses_nothing():
     world = ran(sinking(commit=Commit(transaction_timeout_ns=600 * MS)))
 
-    assert [] == [one for commit in world.commits for one in commit.lost]
+    assert [] == [output for commit in world.commits for output in commit.lost]
 
 
 def test_a_restart_loses_nothing_that_is_visible_already():
@@ -257,14 +257,14 @@ def test_a_restart_loses_nothing_that_is_visible_already():
     restored = {row.checkpoint for row in world.journal if row.happening is Happening.JOB_RESTORED}
 
     assert {2} == restored
-    assert [] == [one.epoch for commit in world.commits for one in commit.lost]
+    assert [] == [output.epoch for commit in world.commits for output in commit.lost]
 
 
 def test_a_loss_is_told_once():
     """The checkpoint the task is restored from holds an epoch that has been given up already, and gives it up again."""
     base = sinking(commit=Commit(transaction_timeout_ns=300 * MS), restart=Restart("fixed-delay", 10 * MS))
     world = ran(replace(base, faults=(Fault(Kill("sink", 0), When((900 * MS,))),)))
-    lost = [(one.epoch, one.opened_ns) for commit in world.commits for one in commit.lost]
+    lost = [(output.epoch, output.opened_ns) for commit in world.commits for output in commit.lost]
 
     (restored,) = {row.checkpoint for row in world.journal if row.happening is Happening.JOB_RESTORED}
 
@@ -280,8 +280,8 @@ def test_a_commit_that_is_cut_short_is_done_again(committer):
     world = ran(replace(base, faults=(Fault(Kill(vertex, 0), When((440 * MS,))),)))
     again = next(commit for commit in world.commits if commit.again)
 
-    assert ([2], 2) == ([one.epoch for one in again.committed], again.checkpoint)
-    assert sorted({one.epoch for one in committed(world)}) == [one.epoch for one in committed(world)]
+    assert ([2], 2) == ([output.epoch for output in again.committed], again.checkpoint)
+    assert sorted({output.epoch for output in committed(world)}) == [output.epoch for output in committed(world)]
     assert () == world.violations()
 
 

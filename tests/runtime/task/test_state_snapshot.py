@@ -30,7 +30,7 @@ def written(state: SubtaskState, kind: str, *, threshold: int) -> tuple[int, int
     return files.env.now, files.files_written, files.bytes_written
 
 
-def held(state: SubtaskState) -> StateSnapshot:
+def stored(state: SubtaskState) -> StateSnapshot:
     """What a snapshot taken now would hold."""
     state.begin(1, "checkpoint")
     state.take(1, 0, 0)
@@ -42,7 +42,7 @@ def test_key_group_shares_add_up(parallelism, more_groups, per_group):
     """Every key group belongs to one subtask: the shares are the whole, and differ by at most one group."""
     groups = parallelism + more_groups
     vertex = Vertex("map", parallelism, max_parallelism=groups, state=State(groups * per_group))
-    shares = [one.keyed_bytes for one in subtasks(vertex)]
+    shares = [share.keyed_bytes for share in subtasks(vertex)]
 
     assert groups * per_group == sum(shares)
     assert max(shares) - min(shares) in (0, per_group)
@@ -50,12 +50,12 @@ def test_key_group_shares_add_up(parallelism, more_groups, per_group):
 
 def test_key_groups_are_dealt_as_flink_does():
     """5 groups over 3 subtasks are 0-1, 2-3, 4 (KeyGroupRangeAssignment rounds the beginnings up)."""
-    assert [200, 200, 100] == [one.keyed_bytes for one in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))]
+    assert [200, 200, 100] == [share.keyed_bytes for share in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))]
 
 
 def test_rounding_loses_less_than_a_byte_per_subtask():
     """A state that does not divide: rounded down, never up."""
-    shares = [one.keyed_bytes for one in subtasks(Vertex("map", 7, state=State(1_000_003)))]
+    shares = [share.keyed_bytes for share in subtasks(Vertex("map", 7, state=State(1_000_003)))]
 
     assert 0 <= 1_000_003 - sum(shares) < 7
 
@@ -64,8 +64,8 @@ def test_total_is_keyed_and_operator_state():
     """Operator state is per subtask and not divided; no state is no bytes."""
     vertex = Vertex("map", 2, state=State(1000), snapshot=Snapshot(operator_state_bytes=30))
 
-    assert [530, 530] == [held(one).full_bytes for one in subtasks(vertex)]
-    assert 0 == held(SubtaskState(Vertex("map"), 0, 1)).full_bytes
+    assert [530, 530] == [stored(share).full_bytes for share in subtasks(vertex)]
+    assert 0 == stored(SubtaskState(Vertex("map"), 0, 1)).full_bytes
 
 
 def test_each_phase_has_its_own_work():
@@ -77,7 +77,7 @@ def test_each_phase_has_its_own_work():
 def test_work_is_paid_with_its_probability():
     """One snapshot in four, drawn for each snapshot, subtask and phase on its own."""
     vertex = Vertex("sink", 2, snapshot=Snapshot(pre_barrier_ns=100, sync_ns=100, probability=Fraction(1, 4)))
-    paid = [[one.work_ns(phase, n) for n in range(4000)] for one in subtasks(vertex) for phase in ("pre_barrier", "sync")]
+    paid = [[share.work_ns(phase, n) for n in range(4000)] for share in subtasks(vertex) for phase in ("pre_barrier", "sync")]
 
     assert {0, 100} == {cost for costs in paid for cost in costs}
     assert all(fmean(costs) == pytest.approx(25, abs=3) for costs in paid)

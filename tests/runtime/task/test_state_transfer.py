@@ -26,8 +26,8 @@ def storage(**options):
     return CheckpointStorage(simpy.Environment(), Storage(1_000_000_000, 2 * MS, **given), seed=1)
 
 
-def subtask(state, options, operator_bytes=0, **more):
-    return SubtaskState(Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **more)
+def subtask(state, options, operator_bytes=0, **named):
+    return SubtaskState(Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named)
 
 
 def took(files, work):
@@ -37,12 +37,12 @@ def took(files, work):
     return int(files.env.now) - began
 
 
-def snapshot(one, files, number, type_="checkpoint", served=0):
+def snapshot(task, files, number, type_="checkpoint", served=0):
     """Take and write one, keyed then operator state; (ns of each part, snapshot)."""
-    one.begin(number, type_)
-    one.take(number, served, int(files.env.now))
-    spent = [took(files, one.write(files, part, number)) for part in ("keyed", "operator")]
-    return spent, one.close(number)
+    task.begin(number, type_)
+    task.take(number, served, int(files.env.now))
+    spent = [took(files, task.write(files, part, number)) for part in ("keyed", "operator")]
+    return spent, task.close(number)
 
 
 def list_schedule_ns(costs, threads):
@@ -57,20 +57,20 @@ def list_schedule_ns(costs, threads):
 @settings(max_examples=60)
 def test_files_of_a_step_are_list_scheduled(sizes, threads):
     """k threads take the files in order: the makespan of `latency + bytes / bandwidth` on k machines, to the nanosecond."""
-    files, one = storage(), subtask(HEAP, StateOptions())
+    files, task = storage(), subtask(HEAP, StateOptions())
     step = WriteStep(tuple(File(f"{i}", size * MB, "shared") for i, size in enumerate(sizes)), threads)
     costs = [size * MB + 2 * MS for size in sizes]
 
-    assert list_schedule_ns(costs, threads) == took(files, one.write_step(files, [], step, ("keyed",)))
+    assert list_schedule_ns(costs, threads) == took(files, task.write_step(files, [], step, ("keyed",)))
 
 
 @pytest.mark.parametrize(("threads", "tables_ms", "others_ms"), [(1, 14, 6), (4, 12, 2)])
 def test_rocksdb_writes_meta_then_tables_then_the_rest(threads, tables_ms, others_ms):
     """2 ms for the stream of columns; tables of 10 MB and 1 kB; three small files: their bytes come on top."""
-    files, one = storage(), subtask(ROCKS, StateOptions(incremental=True, transfer_threads=threads))
-    one.backend.tree.flush(0)
-    (keyed_ns, _), taken = snapshot(one, files, 1, served=1)
-    small = {handle.name: handle.size_bytes for handle in taken.handles if not handle.name.endswith(".sst")}
+    files, task = storage(), subtask(ROCKS, StateOptions(incremental=True, transfer_threads=threads))
+    task.backend.tree.flush(0)
+    (keyed_ns, _), stored = snapshot(task, files, 1, served=1)
+    small = {handle.name: handle.size_bytes for handle in stored.handles if not handle.name.endswith(".sst")}
     others_ns = small["CURRENT"] + small["MANIFEST"] + small["OPTIONS"] if threads == 1 else small["OPTIONS"]
 
     extra_ns = 1000 if threads == 1 else 0
@@ -79,10 +79,10 @@ def test_rocksdb_writes_meta_then_tables_then_the_rest(threads, tables_ms, other
 
 def test_an_incremental_checkpoint_reads_back_what_it_wrote_and_reused():
     """In the ledger all files exist; the second snapshot names those of the first."""
-    files, one = storage(), subtask(ROCKS, StateOptions(incremental=True), operator_bytes=7)
-    first = snapshot(one, files, 1)[1]
-    one.notify_complete(1)
-    second = snapshot(one, files, 2, served=3)[1]
+    files, task = storage(), subtask(ROCKS, StateOptions(incremental=True), operator_bytes=7)
+    first = snapshot(task, files, 1)[1]
+    task.notify_complete(1)
+    second = snapshot(task, files, 2, served=3)[1]
 
     assert second.full_bytes == sum(files.files[handle.file].size_bytes for handle in second.all_handles)
     assert second.written_bytes < first.written_bytes
@@ -92,20 +92,20 @@ def test_an_incremental_checkpoint_reads_back_what_it_wrote_and_reused():
 
 def test_a_cancelled_snapshot_tells_what_it_leaves_behind():
     """Interrupted after the first file of two: that one is nobody's, and nothing is built upon it."""
-    files, one = storage(), subtask(ROCKS, StateOptions(incremental=True))
-    one.begin(1, "checkpoint")
-    one.take(1, 0, 0)
-    writing = files.env.process(one.write(files, "keyed", 1))
+    files, task = storage(), subtask(ROCKS, StateOptions(incremental=True))
+    task.begin(1, "checkpoint")
+    task.take(1, 0, 0)
+    writing = files.env.process(task.write(files, "keyed", 1))
     writing.defused = True
     files.env.run(until=3 * MS)
     writing.interrupt()
     files.env.run()
 
-    assert ["meta"] == [handle.name for handle in one.cancel(1)]
-    assert [] == one.cancel(1)
+    assert ["meta"] == [handle.name for handle in task.cancel(1)]
+    assert [] == task.cancel(1)
     assert [True, False] == [stored.complete for stored in files.files]
-    one.notify_complete(1)
-    assert {} == one.backend.increments.base
+    task.notify_complete(1)
+    assert {} == task.backend.increments.base
 
 
 @pytest.mark.parametrize(("rate", "expected_ms"), [(None, 12), (1_000_000_000, 12), (500_000_000, 20)])
@@ -119,98 +119,98 @@ def test_serialising_runs_beside_writing(rate, expected_ms):
 
 def test_a_canonical_savepoint_goes_at_the_pace_of_the_processor_and_slows_the_task():
     """10 MB at 20 MB/s are 500 ms, and 1 / (1 - 40 %) = 5/3 as long per record all the while; a checkpoint slows nothing."""
-    told, files = [], storage()
+    factors, files = [], storage()
     options = StateOptions(savepoint_bytes_per_second=20 * MB, savepoint_cpu=Fraction(2, 5))
-    one = subtask(ROCKS, options, slow=lambda factor: told.append((int(files.env.now), factor)))
-    (keyed_ns, _), _ = snapshot(one, files, 1, "canonical")
+    task = subtask(ROCKS, options, slow=lambda factor: factors.append((int(files.env.now), factor)))
+    (keyed_ns, _), _ = snapshot(task, files, 1, "canonical")
 
     assert 500 * MS == keyed_ns
-    assert [(0, Fraction(5, 3)), (500 * MS, 1)] == told
-    snapshot(one, files, 2)
-    assert 2 == len(told)
+    assert [(0, Fraction(5, 3)), (500 * MS, 1)] == factors
+    snapshot(task, files, 2)
+    assert 2 == len(factors)
 
 
 def test_a_cancelled_savepoint_slows_nobody():
     """The share of the processor comes back when it is interrupted."""
-    told, files = [], storage()
-    one = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=told.append)
-    one.begin(1, "canonical")
-    one.take(1, 0, 0)
-    writing = files.env.process(one.write(files, "keyed", 1))
+    factors, files = [], storage()
+    task = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=factors.append)
+    task.begin(1, "canonical")
+    task.take(1, 0, 0)
+    writing = files.env.process(task.write(files, "keyed", 1))
     writing.defused = True
     files.env.run(until=MS)
     writing.interrupt()
     files.env.run()
 
-    assert [2, 1] == told
+    assert [2, 1] == factors
 
 
 def test_a_savepoint_under_way_at_the_end_of_a_run_slows_nobody_any_more():
     """Its process is thrown away after the plane, which hears of nothing then: a traceback was printed."""
-    told, files = [], storage()
-    one = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=told.append)
-    one.begin(1, "canonical")
-    one.take(1, 0, 0)
-    writing = one.write(files, "keyed", 1)
+    factors, files = [], storage()
+    task = subtask(HEAP, StateOptions(savepoint_cpu=Fraction(1, 2)), slow=factors.append)
+    task.begin(1, "canonical")
+    task.take(1, 0, 0)
+    writing = task.write(files, "keyed", 1)
     next(writing)
     writing.close()
 
-    assert [2] == told
+    assert [2] == factors
 
 
 # -------------------------------------------------------------------------------------------------- restore
 
 
-def restored(one, files, parts, served=0):
-    return took(files, one.restore(files, 1, parts, served))
+def restored(task, files, parts, served=0):
+    return took(files, task.restore(files, 1, parts, served))
 
 
 def test_a_heap_is_read_as_one_stream():
     """10 MB at 2 B per ns; deserialising at 1 B per ns would be the slower."""
     files = storage()
-    taken = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
+    stored = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
 
-    assert 5 * MS == restored(subtask(HEAP, StateOptions()), files, [(taken, Fraction(1))])
-    assert 10 * MS == restored(subtask(HEAP, StateOptions(load_bytes_per_second=1_000_000_000)), files, [(taken, Fraction(1))])
+    assert 5 * MS == restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))])
+    assert 10 * MS == restored(subtask(HEAP, StateOptions(load_bytes_per_second=1_000_000_000)), files, [(stored, Fraction(1))])
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_rocksdb_is_read_by_several_threads(threads):
     """The makespan of its files, in their order."""
     files, options = storage(), StateOptions(incremental=True, transfer_threads=threads)
-    one = subtask(ROCKS, options)
+    task = subtask(ROCKS, options)
     for number in (1, 2, 3):
-        taken = snapshot(one, files, number, served=1000 * number)[1]
-        one.notify_complete(number)
-    costs = [handle.size_bytes // 2 for handle in taken.handles]
+        stored = snapshot(task, files, number, served=1000 * number)[1]
+        task.notify_complete(number)
+    costs = [handle.size_bytes // 2 for handle in stored.handles]
 
-    assert list_schedule_ns(costs, threads) == pytest.approx(restored(subtask(ROCKS, options), files, [(taken, Fraction(1))]), abs=10)
+    assert list_schedule_ns(costs, threads) == pytest.approx(restored(subtask(ROCKS, options), files, [(stored, Fraction(1))]), abs=10)
 
 
 def test_a_restored_task_counts_its_updates_from_where_it_stands():
     """1000 records served at the checkpoint, 1010 at the next: ten new entries."""
     files, options = storage(), StateOptions(incremental=True)
-    taken = snapshot(subtask(ROCKS, options), files, 1, served=1000)[1]
+    stored = snapshot(subtask(ROCKS, options), files, 1, served=1000)[1]
     again = subtask(ROCKS, options)
-    restored(again, files, [(taken, Fraction(1))], served=1000)
+    restored(again, files, [(stored, Fraction(1))], served=1000)
     after = snapshot(again, files, 2, served=1010)[1]
 
     assert [10_000] == [handle.size_bytes for handle in after.handles if handle.name == "000002.sst"]
-    assert taken.handles[1] in after.handles
+    assert stored.handles[1] in after.handles
 
 
 def test_operator_state_is_read_after_keyed_state():
     """2 ms for 4 MB of it."""
     files = storage()
-    taken = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
+    stored = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
 
-    assert 7 * MS == restored(subtask(HEAP, StateOptions(), 4 * MB), files, [(taken, Fraction(1))])
+    assert 7 * MS == restored(subtask(HEAP, StateOptions(), 4 * MB), files, [(stored, Fraction(1))])
 
 
 def test_a_restore_says_what_it_read():
     files = storage()
-    taken = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
-    reading = files.env.process(subtask(HEAP, StateOptions()).restore(files, 1, [(taken, Fraction(1))], 0))
+    stored = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
+    reading = files.env.process(subtask(HEAP, StateOptions()).restore(files, 1, [(stored, Fraction(1))], 0))
 
     assert 14 * MB == files.env.run(until=reading)
 
@@ -218,8 +218,8 @@ def test_a_restore_says_what_it_read():
 def test_list_state_is_dealt_out():
     """A rescaled subtask reads the share of the elements that comes to it."""
     files = storage()
-    taken = snapshot(subtask(None, StateOptions(), 4 * MB), files, 1)[1]
-    reading = files.env.process(subtask(None, StateOptions()).restore(files, 1, [(taken, Fraction(1, 4))], 0))
+    stored = snapshot(subtask(None, StateOptions(), 4 * MB), files, 1)[1]
+    reading = files.env.process(subtask(None, StateOptions()).restore(files, 1, [(stored, Fraction(1, 4))], 0))
 
     assert MB == files.env.run(until=reading)
 
@@ -227,9 +227,9 @@ def test_list_state_is_dealt_out():
 def test_what_travelled_inline_is_read_with_the_metadata():
     """No file, no time."""
     files = storage(inline_threshold_bytes=10 * MB)
-    taken = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
+    stored = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
 
-    assert 0 == restored(subtask(HEAP, StateOptions()), files, [(taken, Fraction(1))])
+    assert 0 == restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))])
 
 
 # -------------------------------------------------------------------------------------------------- local recovery
@@ -240,36 +240,36 @@ LOCAL = StateOptions(incremental=True, local_recovery=True)
 
 def test_the_heap_writes_its_copy_beside_the_file():
     """20 ms to the disk, 12 ms to storage: the slower counts; savepoints are not copied."""
-    files, one = storage(), subtask(HEAP, LOCAL)
+    files, task = storage(), subtask(HEAP, LOCAL)
 
-    assert [20 * MS, 12 * MS] == [snapshot(one, files, number, type_)[0][0] for number, type_ in ((1, "checkpoint"), (2, "native"))]
+    assert [20 * MS, 12 * MS] == [snapshot(task, files, number, type_)[0][0] for number, type_ in ((1, "checkpoint"), (2, "native"))]
 
 
 def test_rocksdb_keeps_links_which_cost_nothing():
     files, plain = storage(), storage()
-    with_copy, taken = snapshot(subtask(ROCKS, LOCAL), files, 1)
+    with_copy, stored = snapshot(subtask(ROCKS, LOCAL), files, 1)
 
     assert snapshot(subtask(ROCKS, StateOptions(incremental=True)), plain, 1)[0] == with_copy
-    assert 0 == files.files[taken.local].size_bytes
-    assert 0 == restored(subtask(ROCKS, LOCAL), files, [(taken, Fraction(1))])
+    assert 0 == files.files[stored.local].size_bytes
+    assert 0 == restored(subtask(ROCKS, LOCAL), files, [(stored, Fraction(1))])
 
 
 def test_a_local_heap_is_read_from_disk():
     """20 ms from this slow disk; from storage on another task manager, after its loss, and when it is rescaled."""
     files = storage()
-    taken = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
+    stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
 
-    assert 20 * MS == restored(subtask(HEAP, LOCAL), files, [(taken, Fraction(1))])
-    assert 5 * MS == restored(subtask(HEAP, LOCAL, host=1), files, [(taken, Fraction(1))])
-    assert 2.5 * MS == restored(subtask(HEAP, LOCAL), files, [(taken, Fraction(1, 2))])
+    assert 20 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))])
+    assert 5 * MS == restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))])
+    assert 2.5 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))])
     files.lose_disk(0)
-    assert 5 * MS == restored(subtask(HEAP, LOCAL), files, [(taken, Fraction(1))])
+    assert 5 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))])
 
 
 def test_a_complete_checkpoint_lets_older_copies_go():
-    files, one = storage(), subtask(HEAP, LOCAL)
-    copies = [snapshot(one, files, number)[1].local for number in (1, 2, 3)]
-    one.notify_complete(2)
+    files, task = storage(), subtask(HEAP, LOCAL)
+    copies = [snapshot(task, files, number)[1].local for number in (1, 2, 3)]
+    task.notify_complete(2)
     files.env.run()
 
     assert [False, True, True] == [files.files.exists(copy) for copy in copies]
@@ -277,18 +277,18 @@ def test_a_complete_checkpoint_lets_older_copies_go():
 
 def test_a_full_disk_costs_the_copy_not_the_checkpoint():
     files = storage(disk=Disk(500_000_000, 5 * MB))
-    taken = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
+    stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
 
-    assert None is taken.local
-    assert 10 * MB == taken.written_bytes
+    assert None is stored.local
+    assert 10 * MB == stored.written_bytes
 
 
 def test_time_passes_for_a_state_nobody_rewrites():
     """Three full memtables loaded, the rest flushed at the first snapshot; the compaction that begins is over at the second."""
     lsm = Lsm(memtable_bytes=3 * MB, compaction_bytes_per_second=10 * MB)
-    files, one = storage(), subtask(replace(ROCKS, update_share=Fraction(0), lsm=lsm), StateOptions(incremental=True))
-    first = snapshot(one, files, 1)[1]
+    files, task = storage(), subtask(replace(ROCKS, update_share=Fraction(0), lsm=lsm), StateOptions(incremental=True))
+    first = snapshot(task, files, 1)[1]
     files.env.run(until=5_000 * MS)
-    second = snapshot(one, files, 2)[1]
+    second = snapshot(task, files, 2)[1]
 
-    assert [4, 1] == [sum(handle.name.endswith(".sst") for handle in taken.handles) for taken in (first, second)]
+    assert [4, 1] == [sum(handle.name.endswith(".sst") for handle in stored.handles) for stored in (first, second)]

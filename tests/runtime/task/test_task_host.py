@@ -17,9 +17,9 @@ def test_at_the_deadline_a_barrier_overtakes_what_it_waits_behind(timeout_ms, co
     The checkpoint ends one record and a few calls later; behind all the data it would take more than a second.
     """
     result = simulate(scenario(chain(1, sink_ns=RECORD_MS * MS), Barriers("aligned-timeout", timeout_ms * MS), seconds=6, interval_ms=2000))
-    told = [row.happening for row in result.journal]
+    happenings = [row.happening for row in result.journal]
 
-    assert [3, 3 * converted] == [told.count(kind) for kind in (Happening.INPUT_PRIORITISED, Happening.OUTPUT_CONVERTED)]
+    assert [3, 3 * converted] == [happenings.count(kind) for kind in (Happening.INPUT_PRIORITISED, Happening.OUTPUT_CONVERTED)]
     assert 3 == len(result.checkpoints)
     assert (timeout_ms < result.checkpoints["end_to_end_duration"]).all()
     assert (result.checkpoints["end_to_end_duration"] < timeout_ms + RECORD_MS + 10).all()
@@ -27,10 +27,10 @@ def test_at_the_deadline_a_barrier_overtakes_what_it_waits_behind(timeout_ms, co
 
 def test_what_is_read_between_the_first_barrier_and_the_last_is_told():
     """Nothing by sources, and nothing where one barrier is the first and the last; less than what two channels can hold."""
-    two, one = (simulate(scenario(chain(p, sink_ns=3 * MS), seconds=3, interval_ms=700)).subtasks for p in (2, 1))
+    two, single = (simulate(scenario(chain(p, sink_ns=3 * MS), seconds=3, interval_ms=700)).subtasks for p in (2, 1))
     readers = two[two["vertex"] != "source"]
 
-    assert {0} == set(one["alignment_processed"]) == set(two[two["vertex"] == "source"]["alignment_processed"])
+    assert {0} == set(single["alignment_processed"]) == set(two[two["vertex"] == "source"]["alignment_processed"])
     assert readers["alignment_processed"].max() > 0
     assert readers["alignment_processed"].max() < 4096
     assert (readers[readers["alignment_duration"] == 0]["alignment_processed"] == 0).all()

@@ -118,7 +118,7 @@ def test_a_mail_never_runs_inside_a_record(engine):
     """Posted at 13 while the record of 10 to 20 is served: it runs at 20."""
     times = []
     plane = build(pipe(), engine)
-    env = TwoPlaneEnvironment(plane, lambda one: thread.at_safe_point())
+    env = TwoPlaneEnvironment(plane, lambda notice: thread.at_safe_point())
     thread = TaskThread(plane, task=0)
     env.call_in(13, lambda: thread.post(lambda: times.append(env.now)))
     env.run(until=100)
@@ -130,7 +130,7 @@ def test_a_mail_never_runs_inside_a_record(engine):
 def test_an_occupied_thread_serves_nothing(engine):
     """Held from 20 for 45 ns: the records of 20 to 60 are made up from 65 on."""
     plane = build(pipe(), engine)
-    env = TwoPlaneEnvironment(plane, lambda one: thread.at_safe_point())
+    env = TwoPlaneEnvironment(plane, lambda notice: thread.at_safe_point())
     thread = TaskThread(plane, task=0)
     env.call_in(13, lambda: thread.post(lambda: (thread.occupy(), env.call_in(45, thread.vacate))))
     served = []

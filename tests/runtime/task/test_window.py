@@ -22,9 +22,9 @@ run: {{duration: {duration}}}
 """
 
 
-def run(window="fire: 0 s", *, bound="", barriers="aligned", more="", duration="24 s", service="10 us"):
+def run(window="fire: 0 s", *, bound="", barriers="aligned", sections="", duration="24 s", service="10 us"):
     text = WINDOWS.format(window=window, bound=bound, barriers=barriers, duration=duration, service=service)
-    return simulate(loads(text + more, name="win").scenarios[0])
+    return simulate(loads(text + sections, name="win").scenarios[0])
 
 
 def read(result, vertex, until):
@@ -106,7 +106,7 @@ def test_a_snapshot_stores_what_its_position_holds():
 @pytest.mark.parametrize("kill", ["7 s", "9900 ms", "10050 ms"])
 def test_windows_go_on_after_a_failure(kill):
     """Held records are held again; a window that ended meanwhile fires at once; nothing is lost and nothing leaves twice."""
-    result = run("fire: 1 ms, state-per-record: 40 B", more=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n")
+    result = run("fire: 1 ms, state-per-record: 40 B", sections=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n")
 
     assert 1 == len(result.recoveries)
     assert () == result.violations
@@ -114,7 +114,7 @@ def test_windows_go_on_after_a_failure(kill):
 
 def test_a_window_that_ended_while_the_task_was_down_fires_at_once():
     """Killed at 14.5 s with the checkpoint of 12 s, back after the end at 15 s: its timer is due; records behind it wait for 20 s."""
-    result = run(more="faults: [{kill: 'win[0]', at: 14500 ms}]\nrestart: {strategy: fixed-delay, delay: 2 s}\n")
+    result = run(sections="faults: [{kill: 'win[0]', at: 14500 ms}]\nrestart: {strategy: fixed-delay, delay: 2 s}\n")
     at = read(result, "sink", 19)
     late = [(time, rate) for time, rate in at.items() if rate and time > 12]
 
@@ -125,7 +125,7 @@ def test_a_window_that_ended_while_the_task_was_down_fires_at_once():
 
 def test_what_processing_time_windows_hold_at_the_end_of_data_is_lost():
     """Pending processing-time timers are dropped when the operator finishes (FLINK-18647): the job does not wait for them."""
-    result = run(bound=", records-per-subtask: 700", more="")
+    result = run(bound=", records-per-subtask: 700", sections="")
 
     assert "FINISHED" == result.job_status
     assert 1400 == served(result, "win")
@@ -135,7 +135,7 @@ def test_what_processing_time_windows_hold_at_the_end_of_data_is_lost():
 
 @pytest.mark.parametrize("stop", ["drain", "no-drain"])
 def test_a_job_with_windows_stops(stop):
-    result = run("fire: 1 ms, state-per-record: 40 B", more=f"actions: [{{at: 8 s, stop: {stop}}}]\n")
+    result = run("fire: 1 ms, state-per-record: 40 B", sections=f"actions: [{{at: 8 s, stop: {stop}}}]\n")
 
     assert "FINISHED" == result.job_status
     assert () == result.violations
@@ -143,14 +143,14 @@ def test_a_job_with_windows_stops(stop):
 
 def test_the_next_job_goes_on_with_what_windows_hold():
     """Stopped at 8 s without a drain, started again from the savepoint: every record leaves once."""
-    more = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
-    result = run("state-per-record: 40 B", more=more, bound=", records-per-subtask: 1500")
+    sections = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
+    result = run("state-per-record: 40 B", sections=sections, bound=", records-per-subtask: 1500")
 
     assert () == result.violations
 
 
 def test_others_are_rescaled_beside_windows():
-    result = run("fire: 1 ms, state-per-record: 40 B", more="rescale: {at: 8 s, parallelism: {sink: 3}}\n")
+    result = run("fire: 1 ms, state-per-record: 40 B", sections="rescale: {at: 8 s, parallelism: {sink: 3}}\n")
 
     assert () == result.violations
 
@@ -171,9 +171,9 @@ run: {{duration: {duration}}}
 """
 
 
-def run_events(window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", more="", duration="24 s", service="10 us"):
+def run_events(window="fire: 0 s", *, bound="", checkpoint="barriers: aligned", sections="", duration="24 s", service="10 us"):
     text = EVENTS.format(window=window, bound=bound, checkpoint=checkpoint, duration=duration, service=service)
-    return simulate(loads(text + more, name="win").scenarios[0])
+    return simulate(loads(text + sections, name="win").scenarios[0])
 
 
 def test_watermarks_end_windows_of_event_time():
@@ -239,10 +239,10 @@ def test_an_interrupted_firing_goes_on_after_a_failure():
     assert () == result.violations
 
 
-@pytest.mark.parametrize("more", ["", "actions: [{at: 8 s, stop: drain}]\n"])
-def test_the_last_watermark_fires_all_windows_of_event_time(more):
+@pytest.mark.parametrize("sections", ["", "actions: [{at: 8 s, stop: drain}]\n"])
+def test_the_last_watermark_fires_all_windows_of_event_time(sections):
     """MAX_WATERMARK comes before the end of data, whether the source ends or the job drains: the sink reads every record."""
-    result = run_events("fire: 2 ms, state-per-record: 40 B", bound=", records-per-subtask: 1100", more=more)
+    result = run_events("fire: 2 ms, state-per-record: 40 B", bound=", records-per-subtask: 1100", sections=sections)
 
     assert "FINISHED" == result.job_status
     assert served(result, "win") == served(result, "sink") > 1500
@@ -251,8 +251,8 @@ def test_the_last_watermark_fires_all_windows_of_event_time(more):
 
 def test_without_a_drain_windows_stay_in_the_savepoint():
     """The next job fires them: together every record once."""
-    more = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
-    result = run_events("state-per-record: 40 B", more=more, bound=", records-per-subtask: 1500")
+    sections = "actions: [{at: 8 s, stop: no-drain}]\ninstances: {count: 2}\n"
+    result = run_events("state-per-record: 40 B", sections=sections, bound=", records-per-subtask: 1500")
 
     assert () == result.violations
 

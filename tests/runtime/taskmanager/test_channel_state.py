@@ -235,7 +235,7 @@ def test_little_data_travels_in_the_acknowledgements():
 def test_what_the_buffer_does_not_hold_goes_to_a_file():
     """The write that is too much takes the buffered bytes along; later ones go straight to the file, whatever their size."""
     office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
-    office.writer.on_inlined = lambda *told: inlined.append(told)
+    office.writer.on_inlined = lambda *inlined_parts: inlined.append(inlined_parts)
     office.writer.register(1)
     office.write(0, 1, 4 * PER_MS, "in the buffer")
     office.write(1, 1, 2 * PER_MS, "too much")

@@ -21,18 +21,18 @@ class Bench:
         self.env = simpy.Environment()
         self.storage = CheckpointStorage(self.env, options, 1)
         self.uploads = LogUploads(self.env, self.storage, 0, threads)
-        self.told = {}
+        self.durable = {}
 
     def hand_in(self, at_ms, name, size_mb, options):
         def heard(file):
-            self.told[name] = self.env.now / MS, file
+            self.durable[name] = self.env.now / MS, file
 
         part = Part(("changelog", name), size_mb * MB, heard)
         self.env.timeout(at_ms * MS).callbacks.append(lambda _: self.uploads.hand_in(part, options))
 
     def run(self):
         self.env.run()
-        return self.told
+        return self.durable
 
 
 def test_what_comes_within_the_delay_is_one_file():
@@ -71,11 +71,11 @@ def test_another_attempt_begins_beside_one_that_hangs():
         bench = Bench(Distribution(10 * MS, "lognormal", 3.0), threads=10**6)
         for i in range(200):
             bench.hand_in(0, str(i), 0, options)
-        told = bench.run()
-        slowest.append(max(at_ms for at_ms, _ in told.values()))
+        durable = bench.run()
+        slowest.append(max(at_ms for at_ms, _ in durable.values()))
         kept = {stored.id for stored in bench.storage.files if stored.deleted_ns is None}
 
-        assert kept == {file for _, file in told.values()}
+        assert kept == {file for _, file in durable.values()}
         assert 200 == len(kept)
     assert slowest[0] < slowest[1] / 2
 

@@ -13,7 +13,7 @@ W = "windows: {source: source, trace: t.csv, column: v"
 
 
 @pytest.fixture
-def asked(tmp_path):
+def defined(tmp_path):
     """The definition of a sweep over the tiny job, given what stands below `scenario:`."""
 
     def read(below, *overrides):
@@ -25,13 +25,13 @@ def asked(tmp_path):
     return read
 
 
-def axes(asked, name):
-    return [dict(scenario.axes)[name] for scenario in asked.scenarios]
+def axes(defined, name):
+    return [dict(scenario.axes)[name] for scenario in defined.scenarios]
 
 
-def test_every_combination(asked):
+def test_every_combination(defined):
     """Also with the lists of the scenario; each run knows the values that tell it apart, as they were written."""
-    found = asked("vary: {checkpoint.interval: [1 s, 2000 ms], checkpoint.timeout: [1 min, 2 min, 3 min]}")
+    found = defined("vary: {checkpoint.interval: [1 s, 2000 ms], checkpoint.timeout: [1 min, 2 min, 3 min]}")
 
     assert ("Which one?", "sweep", 12) == (found.text, found.name, len(found.scenarios))
     assert {"1 s": 6, "2000 ms": 6} == Counter(axes(found, "checkpoint.interval"))
@@ -39,17 +39,17 @@ def test_every_combination(asked):
     assert [10**9] * 6 + [2 * 10**9] * 6 == [scenario.checkpoint.interval_ns for scenario in found.scenarios]
 
 
-def test_what_all_runs_have_in_common(asked):
+def test_what_all_runs_have_in_common(defined):
     """Another value than the scenario's, in place of a list, too; it is no axis.  What stands on the command line goes before it."""
-    found = asked("set: {checkpoint.barriers: aligned, run.duration: 3 s}\nvary: {checkpoint.interval: [1 s, 2 s]}")
+    found = defined("set: {checkpoint.barriers: aligned, run.duration: 3 s}\nvary: {checkpoint.interval: [1 s, 2 s]}")
 
-    assert [("checkpoint.interval", "1 s"), ("checkpoint.interval", "2 s")] == [axis for one in found.scenarios for axis in one.axes]
+    assert [("checkpoint.interval", "1 s"), ("checkpoint.interval", "2 s")] == [axis for run in found.scenarios for axis in run.axes]
     assert {3 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
-    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in asked("set: {run.duration: 3 s}", "run.duration=4 s").scenarios}
+    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in defined("set: {run.duration: 3 s}", "run.duration=4 s").scenarios}
 
 
-def test_keys_that_change_together(asked):
-    found = asked("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
+def test_keys_that_change_together(defined):
+    found = defined("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
 
     pairs = Counter(zip(axes(found, "checkpoint.interval"), axes(found, "checkpoint.min-pause"), strict=True))
     assert {("1 s", "0 s"): 2, ("2 s", "1 s"): 2} == pairs
@@ -57,68 +57,68 @@ def test_keys_that_change_together(asked):
 
 
 @pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
-def test_points_fill_a_space_evenly(asked, method):
+def test_points_fill_a_space_evenly(defined, method):
     """Each quarter of a range has a quarter of the points, each choice its share; the same file gives the same points."""
     of = "{checkpoint.interval: {from: 1 s, to: 9 s}, checkpoint.barriers: [aligned, unaligned]}"
     text = f"sample: {{method: {method}, points: 8, of: {of}}}"
-    found = asked(text)
+    found = defined(text)
 
     quarters = Counter((scenario.checkpoint.interval_ns - 10**9) // (2 * 10**9) for scenario in found.scenarios)
     assert {0: 2, 1: 2, 2: 2, 3: 2} == quarters
     assert {"aligned": 4, "unaligned": 4} == Counter(axes(found, "checkpoint.barriers"))
-    assert found.scenarios == asked(text).scenarios
+    assert found.scenarios == defined(text).scenarios
 
 
-def test_windows_drive_a_source(asked):
+def test_windows_drive_a_source(defined):
     """One after the other, as long as they fit; each is the whole run."""
-    found = asked(W + ", length: 4 s, every: 3 s, scale: 0.5}")
+    found = defined(W + ", length: 4 s, every: 3 s, scale: 0.5}")
 
     assert ["0 s", "0 s", "3 s", "3 s", "6 s", "6 s"] == axes(found, "window")
     assert {4 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
     assert [25, 32.5, 40] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2, 4)]
 
 
-def test_windows_at_given_times_and_only_some_of_them(asked):
-    found = asked(W + ", length: 1 s, at: [1 s, 2 s, 3 s, 4 s], most: 2}")
+def test_windows_at_given_times_and_only_some_of_them(defined):
+    found = defined(W + ", length: 1 s, at: [1 s, 2 s, 3 s, 4 s], most: 2}")
 
     assert ["1 s", "1 s", "3 s", "3 s"] == axes(found, "window")
 
 
-def test_windows_of_a_table_change_what_they_name(asked, tmp_path):
+def test_windows_of_a_table_change_what_they_name(defined, tmp_path):
     """A column with a dot is a key of the scenario; features have none."""
     (tmp_path / "w.csv").write_text("window,from_s,mean,checkpoint.timeout\nquiet,0,105,1 min\nbusy,5.5,155,2 min\n")
-    found = asked(W + ", length: 2 s, file: w.csv}")
+    found = defined(W + ", length: 2 s, file: w.csv}")
 
     assert ["quiet", "quiet", "busy", "busy"] == axes(found, "window")
     assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
     assert Fraction(75) == found.scenarios[2].job.vertices[0].source.rates[0].per_second
 
 
-def test_windows_may_change_anything_but_a_source(asked, tmp_path):
+def test_windows_may_change_anything_but_a_source(defined, tmp_path):
     """Measured disks or failures have windows, too."""
     (tmp_path / "w.csv").write_text("window,from_s,checkpoint.timeout\nquiet,0,1 min\nbusy,5.5,2 min\n")
-    found = asked("windows: {length: 2 s, file: w.csv}")
+    found = defined("windows: {length: 2 s, file: w.csv}")
 
     assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
     assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
 
 
-@pytest.mark.parametrize(("columns", "told"), [
+@pytest.mark.parametrize(("columns", "message"), [
     ("window,from_s", "w.csv changes nothing of the scenario: write source: in the sweep file"),
     ("window,from_s,file", "w.csv names traces: write source: in the sweep file"),
 ])  # fmt: skip
-def test_windows_that_change_nothing_are_refused(asked, tmp_path, columns, told):
+def test_windows_that_change_nothing_are_refused(defined, tmp_path, columns, message):
     """Else all of them were the same run."""
     (tmp_path / "w.csv").write_text(f"{columns}\nquiet,0{',t.csv' * columns.endswith('file')}\n")
 
-    with pytest.raises(ScenarioError, match=told):
-        asked("windows: {length: 2 s, file: w.csv}")
+    with pytest.raises(ScenarioError, match=message):
+        defined("windows: {length: 2 s, file: w.csv}")
 
 
-def test_windows_are_sorted_by_a_column_of_their_table(asked, tmp_path):
+def test_windows_are_sorted_by_a_column_of_their_table(defined, tmp_path):
     """Only the one that is asked for; it is neither a setting nor a key that might matter."""
     (tmp_path / "w.csv").write_text("window,from_s,mean,load\nnight,0,105,low\nnoon,5.5,155,high\n")
-    found = asked(W + ", length: 2 s, file: w.csv}\nanswer: {by: load, show: [completed]}")
+    found = defined(W + ", length: 2 s, file: w.csv}\nanswer: {by: load, show: [completed]}")
 
     assert ["low", "low", "high", "high"] == axes(found, "load")
     assert ["window", "load", "checkpoint.barriers"] == [axis for axis, _ in found.scenarios[0].axes]
@@ -127,33 +127,33 @@ def test_windows_are_sorted_by_a_column_of_their_table(asked, tmp_path):
     )  # fmt: skip
 
 
-def test_a_table_of_windows_may_name_the_traces(asked, tmp_path):
+def test_a_table_of_windows_may_name_the_traces(defined, tmp_path):
     """As `ckptsim traces windows` writes it: relative to the table, with the length; what the sweep file says comes first."""
     (tmp_path / "cut").mkdir()
     for name, rate in (("a", 100), ("b", 300)):
         (tmp_path / "cut" / f"{name}.csv").write_text(f"t_s,rate\n0,{rate}\n5,{2 * rate}\n9,1\n")
     (tmp_path / "cut" / "w.csv").write_text("window,trace,from_s,length_s,file\na 5 s,a,5,2,a.csv\nb 0 s,b,0,2,b.csv\n")
-    found = asked("windows: {source: source, file: cut/w.csv}")
+    found = defined("windows: {source: source, file: cut/w.csv}")
 
     assert ["a 5 s", "b 0 s"] == axes(found, "window")[::2]
     assert [100, 150] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2)]
     assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
-    assert {3 * 10**9} == {one.run.duration_ns for one in asked("windows: {source: source, file: cut/w.csv, length: 3 s}").scenarios}
+    assert {3 * 10**9} == {run.run.duration_ns for run in defined("windows: {source: source, file: cut/w.csv, length: 3 s}").scenarios}
 
 
-def test_a_scenario_is_a_sweep_over_its_own_lists(asked, tmp_path):
-    asked("")
+def test_a_scenario_is_a_sweep_over_its_own_lists(defined, tmp_path):
+    defined("")
     found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
 
     assert ("Does it matter how barriers travel?", 4) == (found.text, len(found.scenarios))
 
 
-def test_overrides_hold_for_all_runs(asked):
-    assert {7} == {scenario.run.seed for scenario in asked("vary: {checkpoint.interval: [1 s, 2 s]}", "run.seed=7").scenarios}
+def test_overrides_hold_for_all_runs(defined):
+    assert {7} == {scenario.run.seed for scenario in defined("vary: {checkpoint.interval: [1 s, 2 s]}", "run.seed=7").scenarios}
 
 
 @pytest.mark.parametrize(
-    ("below", "told"),
+    ("below", "message"),
     [
         ("vary: {checkpoint.intervall: [1 s]}", "sweep.yaml:4:8: checkpoint.intervall: unknown key 'intervall' (did"),
         ("vary: {checkpoint.interval: [1 s, 10]}", "sweep.yaml:4:8: checkpoint.interval: a duration needs a unit"),
@@ -183,15 +183,15 @@ def test_overrides_hold_for_all_runs(asked):
         (f"vary: {{run.seed: {list(range(200))}, checkpoint.num-retained: {list(range(1, 201))}}}", "asks for 40000 combinations"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_where_they_stand(asked, below, told):
+def test_mistakes_are_told_where_they_stand(defined, below, message):
     with pytest.raises(ScenarioError) as refused:
-        asked(below)
+        defined(below)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("window,from_s\na,0\na,1\n", "w.csv:3: the window 'a' is there already"),
         ("window,from_s\na,soon\n", "w.csv:2: 'soon' is no time in seconds"),
@@ -202,17 +202,17 @@ def test_mistakes_are_told_where_they_stand(asked, below, told):
         ("window,from_s,file\na,0,t.csv\nb,0,u.csv\n", "w.csv:3: windows of several traces, and the sweep file names one: leave"),
     ],
 )
-def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
+def test_tables_of_windows_that_cannot_be_used(defined, tmp_path, table, message):
     (tmp_path / "w.csv").write_text(table)
 
     with pytest.raises(ScenarioError) as refused:
-        asked(W + ", length: 1 s, file: w.csv}")
+        defined(W + ", length: 1 s, file: w.csv}")
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("window,from_s,length_s\na,0,1\n", "w.csv has no column 'file': write trace: in the sweep file"),
         ("window,from_s,file\na,0,t.csv\n", "w.csv has no column 'length_s': write length: in the sweep file"),
@@ -221,21 +221,21 @@ def test_tables_of_windows_that_cannot_be_used(asked, tmp_path, table, told):
         ("window,from_s,length_s,file\na,0,1,u.csv\n", "no such file"),
     ],
 )
-def test_tables_that_leave_out_what_the_sweep_file_does_not_say(asked, tmp_path, table, told):
+def test_tables_that_leave_out_what_the_sweep_file_does_not_say(defined, tmp_path, table, message):
     (tmp_path / "w.csv").write_text(table)
 
     with pytest.raises(ScenarioError) as refused:
-        asked("windows: {source: source, file: w.csv}")
+        defined("windows: {source: source, file: w.csv}")
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 ANSWER = "vary: {checkpoint.interval: [1 s, 2 s]}\nanswer: {show: [completed], %s}"
 
 
-def test_a_question(asked):
+def test_a_question(defined):
     """Settings are all that varies unless it says otherwise; limits are in the unit of their column."""
-    found = asked(ANSWER % "least: end_to_end_p50_ms, limits: {completed: '> 1'}, settings: [checkpoint.interval]").question
+    found = defined(ANSWER % "least: end_to_end_p50_ms, limits: {completed: '> 1'}, settings: [checkpoint.interval]").question
 
     assert (("checkpoint.interval",), "end_to_end_p50_ms") == (found.settings, found.least)
     assert ("checkpoint.interval", "checkpoint.barriers") == found.varied
@@ -243,7 +243,7 @@ def test_a_question(asked):
 
 
 @pytest.mark.parametrize(
-    ("rest", "told"),
+    ("rest", "message"),
     [
         ("least: end_to_end_ms", "answer.least: 'end_to_end_ms' is no column of the results with numbers (did you mean"),
         ("limits: {completed: '> 1 s'}", "sweep.yaml:5:38: answer.limits.completed"),
@@ -255,9 +255,9 @@ def test_a_question(asked):
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
     ],
 )
-def test_questions_that_cannot_be_answered(asked, rest, told):
+def test_questions_that_cannot_be_answered(defined, rest, message):
     """They are told before anything runs."""
     with pytest.raises(ScenarioError) as refused:
-        asked(ANSWER % rest)
+        defined(ANSWER % rest)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)

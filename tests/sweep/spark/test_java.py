@@ -24,11 +24,11 @@ def no_java(monkeypatch, tmp_path):
 
 def test_no_java_is_one_line(tmp_path):
     """That says what to do, also without Java."""
-    with pytest.raises(java.MissingDependencyError) as told:
+    with pytest.raises(java.MissingDependencyError) as refused:
         java.prepare(tmp_path)
 
-    assert "\n" not in str(told.value)
-    assert "--jobs" in str(told.value)
+    assert "\n" not in str(refused.value)
+    assert "--jobs" in str(refused.value)
 
 
 @pytest.mark.parametrize("version", ["1.8.0_392", "11.0.21", "16"])
@@ -57,6 +57,6 @@ def test_the_shim_drops_one_argument(tmp_path):
 
     home = java.shim(real, tmp_path / "home")
     command = [home / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "Main"]
-    told = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+    refused = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
 
-    assert ["[-cp]", "[a b]", "[]", "[Main]"] == told.stdout.splitlines()
+    assert ["[-cp]", "[a b]", "[]", "[Main]"] == refused.stdout.splitlines()

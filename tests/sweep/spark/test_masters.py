@@ -14,23 +14,23 @@ LOOPBACK = {"spark.driver.host", "spark.driver.bindAddress"}
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "spark://127.0.0.1:7077", "spark://localhost:7077"])
 def test_what_is_here_stays_on_loopback(master):
     """And runs this very Python, whatever else the environment names."""
-    wanted = settings(master, {}, {"PYSPARK_PYTHON": "/other/python"})
+    chosen = settings(master, {}, {"PYSPARK_PYTHON": "/other/python"})
 
-    assert set(wanted.conf) >= LOOPBACK
-    assert {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} == dict(wanted.environment)
-
-
-ELSEWHERE = ["spark://head:7077", "spark://a:7077,b:7077", "spark://a:7,[fe80::2]:7", "yarn", "k8s://https://api:6443", "k8s://api"]
+    assert set(chosen.conf) >= LOOPBACK
+    assert {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} == dict(chosen.environment)
 
 
-@pytest.mark.parametrize("master", ELSEWHERE)
+REMOTE = ["spark://head:7077", "spark://a:7077,b:7077", "spark://a:7,[fe80::2]:7", "yarn", "k8s://https://api:6443", "k8s://api"]
+
+
+@pytest.mark.parametrize("master", REMOTE)
 def test_a_cluster_elsewhere_is_not_pinned(master):
     """Executors must be able to come back to the driver; our package is sent to them."""
-    wanted = settings(master, {}, HADOOP)
+    chosen = settings(master, {}, HADOOP)
 
-    assert not LOOPBACK & set(wanted.conf)
-    assert "SPARK_LOCAL_IP" not in wanted.environment
-    assert wanted.sends
+    assert not LOOPBACK & set(chosen.conf)
+    assert "SPARK_LOCAL_IP" not in chosen.environment
+    assert chosen.sends
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_executors_run_the_python_of_their_nodes(master, python):
 
 
 def test_the_user_s_settings_win():
-    wanted = settings("local[2]", {"spark.ui.enabled": "true", "spark.driver.host": "10.0.0.1"}, {})
+    chosen = settings("local[2]", {"spark.ui.enabled": "true", "spark.driver.host": "10.0.0.1"}, {})
 
-    assert ("true", "10.0.0.1") == (wanted.conf["spark.ui.enabled"], wanted.conf["spark.driver.host"])
+    assert ("true", "10.0.0.1") == (chosen.conf["spark.ui.enabled"], chosen.conf["spark.driver.host"])
 
 
 def test_nothing_is_sent_to_itself():
@@ -78,9 +78,9 @@ def test_a_setting_that_cannot_be(word):
 
 
 def test_values_may_hold_anything():
-    words = ["spark.driver.extraJavaOptions=-Da=b -Dc=d", "spark.executorEnv.X="]
+    assignments = ["spark.driver.extraJavaOptions=-Da=b -Dc=d", "spark.executorEnv.X="]
 
-    assert {"spark.driver.extraJavaOptions": "-Da=b -Dc=d", "spark.executorEnv.X": ""} == checked("yarn", words)
+    assert {"spark.driver.extraJavaOptions": "-Da=b -Dc=d", "spark.executorEnv.X": ""} == checked("yarn", assignments)
 
 
 def test_yarn_needs_the_cluster_s_configuration():

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.extra
 
 
 class Java:
-    """Of a context: who is there, and whether it runs still."""
+    """The Java side of a Spark context: its executors, and whether it runs."""
 
     def __init__(self):
         self.members, self.local, self.stopped = 1, False, False
@@ -69,16 +69,16 @@ def test_where_there_are_no_executors_to_wait_for(jobs, java, now, state):
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "told"),
+    ("error_text", "kind", "message"),
     [
         ("Job aborted: most recent failure: Lost task 0.3: java.io.IOException: No space left", ClusterError, "No space left"),
         ('Lost task 0.3: java.io.IOException: Cannot run program "/opt/python": error=2', MissingDependencyError, "/opt/python"),
     ],
 )
-def test_what_no_cell_is_to_blame_for(jobs, said, kind, told):
+def test_what_no_cell_is_to_blame_for(jobs, error_text, kind, message):
     """One line, and the right exit code."""
-    with pytest.raises(kind, match=told) as error:
-        jobs._raise_unless_killed(RuntimeError(said))
+    with pytest.raises(kind, match=message) as error:
+        jobs._raise_unless_killed(RuntimeError(error_text))
 
     assert "\n" not in str(error.value)
 

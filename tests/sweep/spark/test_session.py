@@ -56,8 +56,8 @@ def test_a_master_that_nobody_is_told_at_once(monkeypatch):
     """Spark would knock for minutes."""
     pytest.importorskip("pyspark")
     monkeypatch.setattr(room.java, "prepare", lambda: None)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
     begun = time.monotonic()
 
     with (

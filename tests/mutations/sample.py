@@ -1,6 +1,6 @@
 """A small fixed sample of changes that tests notice, with the test that did: they must go on noticing.
 
-`python -m tests.mutations.held` tries them and says which survive; `--draw N` chooses N a room anew, from what the scores have found out.
+`python -m tests.mutations.sample` tries them and prints the survivors.  `--draw N` chooses N per room anew, from the results of the scores.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from pathlib import Path
 
 from tests.mutations import touched
 from tests.mutations.changes import ROOT, Mutant, mutants_of
-from tests.mutations.score import RESULTS, say, shown
-from tests.mutations.trial import Asked, Trial, try_all
+from tests.mutations.score import RESULTS, description, print_line
+from tests.mutations.trial import Trial, TrialRequest, try_all
 
-__all__ = ["FILE", "held", "tried"]
+__all__ = ["FILE", "run_trials", "sampled_requests"]
 
-FILE = Path(__file__).with_name("held.json")
+FILE = Path(__file__).with_name("sample.json")
 QUICK_S, LONG = 1, 120  # seconds of a test, letters of a statement
 
 
-def held() -> tuple[list[Asked], list[str]]:
-    """What can be tried, and the rows whose text has changed since."""
+def sampled_requests() -> tuple[list[TrialRequest], list[str]]:
+    """The changes that still apply, and the rows whose text has changed since."""
     rows = json.loads(FILE.read_text())
     found: dict[tuple[str, ...], Mutant] = {}
     for file in sorted({row["file"] for row in rows}):
         if (ROOT / file).exists():
-            found |= {one.key: one for one in mutants_of(ROOT / file) if one.occurrence == 1}
+            found |= {mutant.key: mutant for mutant in mutants_of(ROOT / file) if mutant.occurrence == 1}
     keys = [(row["file"], row["before"], row["after"]) for row in rows]
-    asked = [Asked(found[key], [row["test"]], row["at_import"]) for key, row in zip(keys, rows, strict=True) if key in found]
-    return asked, [" ".join(key) for key in keys if key not in found]
+    requests = [TrialRequest(found[key], [row["test"]], row["at_import"]) for key, row in zip(keys, rows, strict=True) if key in found]
+    return requests, [" ".join(key) for key in keys if key not in found]
 
 
-def tried(asked: Iterable[Asked]) -> list[Trial]:
+def run_trials(requests: Iterable[TrialRequest]) -> list[Trial]:
     trials: list[Trial] = []
-    try_all(list(asked), trials.append, {})
+    try_all(list(requests), trials.append, {})
     return trials
 
 
 def draw(count: int) -> None:
-    """So many a room, one of a file, of those a quick test noticed."""
+    """Choose `count` changes per room, at most one per file, among those that a quick test noticed."""
     known = [(json.loads(name), row["test"]) for name, row in json.loads(RESULTS.read_text()).items() if row["verdict"] == "killed"]
     random.Random(count).shuffle(known)
     reached = touched.read()
@@ -61,17 +61,17 @@ def draw(count: int) -> None:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--draw", type=int, help="choose so many a room anew")
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", type=int, help="choose so many a room anew")
+    options = parser.parse_args()
     if options.draw:
         draw(options.draw)
-    trials = tried(held()[0])
+    trials = run_trials(sampled_requests()[0])
     for trial in trials:
         if not trial.noticed:
-            say(shown(trial))
+            print_line(description(trial))
     noticed = sum(trial.noticed for trial in trials)
-    say(f"{noticed} of {len(trials)} noticed")
+    print_line(f"{noticed} of {len(trials)} noticed")
     return 0 if noticed == len(trials) else 1
 
 
