@@ -1,174 +1,295 @@
 """What can never be lost: records, credits, buffers, segments, bytes, places in lists.  Reads the rows of a kernel, changes nothing.
 
 The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
+Every rule is looked at for all rows at once, and lists are followed side by side: a job has hundreds of channels per task.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from sim.model.randomness.streams import Stream, draw
-from sim.plane.kernel.rows import Channel, Element, World
+from sim.plane.kernel.rows import World
+from sim.plane.kernel.tables import Column, column, summed
 from sim.plane.kernel.text.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.seam.interface import PlaneSpec, State
 
 __all__ = ["check_world"]
 
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+_BLOCK = 1_000_000
+"""Records whose sizes are drawn at once."""
+
+
+class Columns:
+    """Fields of one kind of rows, read once each."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        self._read: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._read:
+            self._read[name] = column(self.rows, name)
+        return self._read[name]
+
+
+class Queues(NamedTuple):
+    """Lists of elements, one per channel."""
+
+    elements: Column
+    buffers: Column  # ... of which data
+    in_order: Mask  # the ends of its buffers
+    end: Column  # of the last buffer; -1: there is none
+    ends_with_data: Mask
+    traits: Column  # sum over the buffers
+
 
 class Books:
-    """Who holds what at this moment, by channel."""
+    """Who holds what at this moment."""
 
-    def __init__(self, w: World) -> None:
-        self.w = w
-        self.travelling: Counter[int] = Counter()  # data on a forward line
-        self.announced: Counter[int] = Counter()  # credits on the reverse line
-        self.tables: dict[int, np.ndarray[Any, Any]] = {}  # sizes of records, by where they stand
-        for i, line in enumerate(w.lines):
-            for element in self.chain(line.head):
-                if i == 0 and element.kind == CREDIT:
-                    self.announced[element.channel] += element.number
-                elif i > 0 and element.kind == DATA:
-                    self.travelling[element.channel] += 1
+    def __init__(self, world: World, spec: PlaneSpec) -> None:
+        self.world, self.spec = world, spec
+        self.now = int(column(world.g, "now")[0])
+        self.tasks, self.partitions, self.gates = Columns(world.tasks), Columns(world.partitions), Columns(world.gates)
+        self.channels, self.elements, self.lines = Columns(world.channels), Columns(world.elements), Columns(world.lines)
+        self.shut = self.gates["shut"][self.channels["gate"]] == 1
+        self.remote = self.channels["local"] == 0
 
-    def chain(self, e: int) -> Iterator[Element]:
+    @cached_property
+    def sending(self) -> Queues:
+        """The senders' queues; the open buffer ends where its channel does."""
+        ch = self.channels
+        return self._queues(np.where(ch["queued"] > 0, ch["head"], -1), np.where(ch["full_at"] > 0, ch["written"], -1))
+
+    @cached_property
+    def receiving(self) -> Queues:
+        ch = self.channels
+        return self._queues(np.where(ch["received"] > 0, ch["first"], -1), np.full(len(ch), -1))
+
+    @cached_property
+    def floating(self) -> Column:
+        """Floating buffers each channel holds, whatever is in them."""
+        ch = self.channels
+        held: Column = ch["fl_free"] + self.receiving.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
+        return held
+
+    @cached_property
+    def promised(self) -> Column:
+        """Buffers each writer may still send, or has sent and they travel, or will hear of."""
+        promised = self.channels["credit"].copy()
+        for i, head in enumerate(self.lines["head"]):
+            line = self._line(int(head))
+            kind, channel = self.elements["kind"][line], self.elements["channel"][line]
+            if i == 0:
+                announced = kind == CREDIT
+                np.add.at(promised, channel[announced], self.elements["number"][line[announced]])
+            else:
+                np.add.at(promised, channel[kind == DATA], 1)
+        return promised
+
+    def _line(self, e: int) -> Column:
+        """The elements of one list, which may be long."""
+        following, line = self._following, []
         while e >= 0:
-            yield self.w.elements[e]
-            e = self.w.elements[e].next
+            line.append(e)
+            e = following[e]
+        return np.array(line, np.int64)
 
-    def floating(self, ch: Channel) -> int:
-        """Floating buffers the channel holds, whatever is in them."""
-        received = sum(element.traits for element in self.chain(ch.first) if element.kind == DATA) if ch.received else 0
-        return ch.fl_free + received + (ch.current & FLOATING != 0) + ch.owed_floating
+    @cached_property
+    def _following(self) -> list[int]:
+        return cast(list[int], self.elements["next"].tolist())
 
-    def sizes(self, ch: Channel) -> tuple[int, int]:
-        """Bytes of the records behind the reader's next one, and of the last of them: it is being written, or will be the next (B1)."""
-        gate, count = self.w.gates[ch.gate], ch.records_out - ch.records_in
-        if gate.size_n == 1:
-            size = self.w.words[gate.size_table]
-            return size * count, size
-        if gate.size_table not in self.tables:
-            self.tables[gate.size_table] = np.array(self.w.words[gate.size_table : gate.size_table + gate.size_n], np.int64)
-        drawn: Any = draw(Stream(ch.stride, ch.offset), cast(Any, np.arange(ch.records_in, ch.records_out + 1)))
-        sizes = self.tables[gate.size_table][(drawn * gate.size_n) >> 32]
-        return int(sizes[1:].sum()), int(sizes[-1])
+    def _queues(self, heads: Column, open_ends: Column) -> Queues:
+        n = len(heads)
+        elements, buffers, traits = (np.zeros(n, np.int64) for _ in range(3))
+        found = Queues(elements, buffers, np.ones(n, bool), np.full(n, -1), np.zeros(n, bool), traits)
+        for owners, here in followed(heads, self.elements["next"]):
+            is_data = self.elements["kind"][here] == DATA
+            found.elements[owners] += 1
+            found.ends_with_data[owners] = is_data
+            owners, here = owners[is_data], here[is_data]  # the buffers among them
+            is_open = (self.elements["next"][here] < 0) & (open_ends[owners] >= 0)
+            ends = np.where(is_open, open_ends[owners], self.elements["end"][here])
+            found.buffers[owners] += 1
+            found.in_order[owners] &= ends >= found.end[owners]
+            found.end[owners] = ends
+            found.traits[owners] += self.elements["traits"][here]
+        return found
 
-    def ensure(self, holds: bool, what: str, row: object) -> None:
-        if not holds:
-            raise AssertionError(f"{what}, at {self.w.g.now} ns: {row}")
+    def sizes(self) -> tuple[Column, Column]:
+        """Of each channel: bytes of the records behind the reader's next one, and of the last of them.
+
+        That one is being written, or will be the next (B1).
+        """
+        ch, gate = self.channels, self.channels["gate"]
+        table, n, words = self.gates["size_table"][gate], self.gates["size_n"][gate], np.asarray(self.world.words)
+        count = ch["records_out"] - ch["records_in"]
+        last = words[table]
+        behind = last * count
+        for some in blocks(np.flatnonzero((n > 1) & (count >= 0)), count):
+            each = np.repeat(some, count[some] + 1)
+            first = np.cumsum(count[some] + 1) - (count[some] + 1)  # where the records of each channel begin
+            k = ch["records_in"][each] + np.arange(len(each)) - np.repeat(first, count[some] + 1)
+            drawn: Any = draw(Stream(cast(Any, ch["stride"][each]), cast(Any, ch["offset"][each])), cast(Any, k))
+            sizes = words[table[each] + ((drawn * n[each]) >> 32)]
+            last[some] = sizes[first + count[some]]
+            behind[some] = np.add.reduceat(sizes, first) - sizes[first]
+        return behind, last
+
+    def ensure(self, holds: Mask, what: Callable[[int], str], rows: Columns) -> None:
+        """AssertionError with the story of the first row of which it does not hold."""
+        if holds.all():
+            return
+        first = int(np.flatnonzero(~holds)[0])
+        row = rows.rows[first]
+        story = dict(zip(row.dtype.names or (), row.item(), strict=True)) if isinstance(row, np.void) else row
+        raise AssertionError(f"{what(first)}, at {self.now} ns: {story}")
 
 
-def check_world(w: World, spec: PlaneSpec) -> None:
+def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]]:
+    """All lists side by side: (their numbers, the places where they are) step by step, without those that have ended."""
+    owners = np.flatnonzero(heads >= 0)
+    here = heads[owners]
+    while len(owners):
+        yield owners, here
+        here = following[here]
+        go_on = here >= 0
+        owners, here = owners[go_on], here[go_on]
+
+
+def blocks(rows: Column, count: Column) -> Iterator[Column]:
+    """The rows in parts of about so many records that memory does not matter."""
+    ends = np.cumsum(count[rows] + 1)
+    for part in np.split(rows, np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK))) if len(rows) else ():
+        if len(part):
+            yield part
+
+
+def check_world(world: World, spec: PlaneSpec) -> None:
     """Raise AssertionError with the story of the violation."""
-    books = Books(w)
-    for c, ch in enumerate(w.channels):
-        in_order = ch.written >= ch.sent >= ch.arrived >= ch.taken >= ch.consumed >= 0
-        books.ensure(in_order, f"offsets of channel {c} out of order", ch)
-        check_queues(books, c, ch)
-        shut = w.gates[ch.gate].shut == 1
-        books.ensure(not shut or ch.blocked == 1, f"channel {c} is not blocked though its partition was not requested", ch)
-        if ch.local:
-            books.ensure(ch.sent == ch.arrived and (shut or ch.arrived == ch.taken), f"bytes on the wire of local channel {c}", ch)
-        else:
-            check_credits(books, c, ch, spec)
-        segments = ch.buffers + (ch.current & OWNED != 0) + ch.owed_segments
-        books.ensure(segments == ch.count, f"channel {c} holds {segments} segments and counts {ch.count}", ch)
+    books = Books(world, spec)
+    check_offsets(books)
+    check_queues(books)
+    check_credits(books)
+    check_segments(books)
     check_records(books)
-    check_pools(books, spec)
+    check_pools(books)
     check_lists(books)
 
 
-def check_queues(books: Books, c: int, ch: Channel) -> None:
-    queue = list(books.chain(ch.head)) if ch.queued else []
-    buffers = [element for element in queue if element.kind == DATA]
-    books.ensure((len(queue), len(buffers)) == (ch.queued, ch.buffers), f"sender's queue of channel {c} miscounted", ch)
-    ends = [element.end for element in buffers]
-    if ch.full_at:
-        books.ensure(bool(queue) and queue[-1].kind == DATA, f"the open buffer of channel {c} is not the last element", ch)
-        ends[-1] = ch.written
-    books.ensure(ends == sorted(ends), f"buffers of channel {c} out of order", ch)
-    books.ensure((ends or [ch.sent])[-1] == ch.written, f"bytes of channel {c} lost between the queue and the wire", ch)
-    received = list(books.chain(ch.first)) if ch.received else []
-    buffers = [element for element in received if element.kind == DATA]
-    books.ensure((len(received), len(buffers)) == (ch.received, ch.received_buffers), f"receive queue of channel {c} miscounted", ch)
-    if books.w.gates[ch.gate].shut:  # what is there to be taken is recovered input (P6)
-        books.ensure(not received and (ch.arrived > ch.taken) == ch.ready, f"recovered input of channel {c} lost", ch)
-    else:
-        books.ensure((buffers[-1].end if buffers else ch.taken) == ch.arrived, f"bytes of channel {c} lost in the receive queue", ch)
+def check_offsets(books: Books) -> None:
+    ch, shut = books.channels, books.shut
+    offsets = [ch[name] for name in ("written", "sent", "arrived", "taken", "consumed")]
+    in_order = ch["consumed"] >= 0
+    for before, after in pairwise(offsets):
+        in_order = in_order & (before >= after)
+    books.ensure(in_order, lambda c: f"offsets of channel {c} out of order", ch)
+    requested = ~shut | (ch["blocked"] == 1)
+    books.ensure(requested, lambda c: f"channel {c} is not blocked though its partition was not requested", ch)
+
+
+def check_queues(books: Books) -> None:
+    ch, queue = books.channels, books.sending
+    counted = (queue.elements == ch["queued"]) & (queue.buffers == ch["buffers"])
+    books.ensure(counted, lambda c: f"sender's queue of channel {c} miscounted", ch)
+    last = (ch["full_at"] == 0) | queue.ends_with_data
+    books.ensure(last, lambda c: f"the open buffer of channel {c} is not the last element", ch)
+    books.ensure(queue.in_order, lambda c: f"buffers of channel {c} out of order", ch)
+    whole = np.where(queue.buffers > 0, queue.end, ch["sent"]) == ch["written"]
+    books.ensure(whole, lambda c: f"bytes of channel {c} lost between the queue and the wire", ch)
+    queue = books.receiving
+    counted = (queue.elements == ch["received"]) & (queue.buffers == ch["received_buffers"])
+    books.ensure(counted, lambda c: f"receive queue of channel {c} miscounted", ch)
+    recovered = (queue.elements == 0) & ((ch["arrived"] > ch["taken"]) == ch["ready"])  # what a shut gate has to take (P6)
+    books.ensure(~books.shut | recovered, lambda c: f"recovered input of channel {c} lost", ch)
+    whole = np.where(queue.buffers > 0, queue.end, ch["taken"]) == ch["arrived"]
+    books.ensure(books.shut | whole, lambda c: f"bytes of channel {c} lost in the receive queue", ch)
+    at_once = (ch["sent"] == ch["arrived"]) & (books.shut | (ch["arrived"] == ch["taken"]))
+    books.ensure(books.remote | at_once, lambda c: f"bytes on the wire of local channel {c}", ch)
+
+
+def check_credits(books: Books) -> None:
+    ch, spec, promised = books.channels, books.spec, books.promised
+    free = ch["ex_free"] + ch["fl_free"]
+    told = ~books.remote | (promised == free)
+    books.ensure(told, lambda c: f"channel {c} has credits for {promised[c]} buffers, {free[c]} are free", ch)
+    reading = (ch["current"] != 0) & (ch["current"] & LOOSE == 0)
+    own = free + ch["received_buffers"] + reading + ch["owed_exclusive"] + ch["owed_floating"] - books.floating
+    kept = ~books.remote | (own == spec.exclusive)
+    books.ensure(kept, lambda c: f"channel {c} has {own[c]} exclusive buffers of {spec.exclusive}", ch)
+
+
+def check_segments(books: Books) -> None:
+    ch = books.channels
+    segments = ch["buffers"] + (ch["current"] & OWNED != 0) + ch["owed_segments"]
+    books.ensure(segments == ch["count"], lambda c: f"channel {c} holds {segments[c]} segments and counts {ch['count'][c]}", ch)
 
 
 def check_records(books: Books) -> None:
     """Every copy made is in a channel, and every byte of a channel is a record's."""
-    w = books.w
-    for p, part in enumerate(w.partitions):
-        writer = w.tasks[part.task]
-        mine = range(part.first_channel, part.first_channel + part.channels)
-        shared = part.ship == BROADCAST
-        counted = sum(w.channels[c].records_out for c in (mine[:1] if shared else mine))
-        writing = writer.emitting == 1 and writer.cursor == p
-        missing = part.copies - counted - part.uncounted - writing
-        books.ensure(missing == 0, f"partition {p} made {missing} copies that no channel counts", part)
-        for c in mine:
-            rest = writer.rest if writing and (shared or c == writer.target) else 0
-            check_stream(books, c, rest)
+    ch, parts, tasks = books.channels, books.partitions, books.tasks
+    shared = parts["ship"] == BROADCAST
+    counted = summed(len(parts), ch["partition"], ch["records_out"])
+    counted[shared] = ch["records_out"][parts["first_channel"][shared]]
+    writing = (tasks["emitting"][parts["task"]] == 1) & (tasks["cursor"][parts["task"]] == np.arange(len(parts)))
+    missing = parts["copies"] - counted - parts["uncounted"] - writing
+    books.ensure(missing == 0, lambda p: f"partition {p} made {missing[p]} copies that no channel counts", parts)
+    part, writer = ch["partition"], ch["writer"]
+    being_written = writing[part] & (shared[part] | (np.arange(len(ch)) == tasks["target"][writer]))
+    check_streams(books, np.where(being_written, tasks["rest"][writer], 0))
 
 
-def check_stream(books: Books, c: int, rest: int) -> None:
+def check_streams(books: Books, rest: Column) -> None:
     """Behind the reader's next record lie those written, and the one being written, of which `rest` bytes are missing."""
-    w, ch = books.w, books.w.channels[c]
-    books.ensure(ch.records_in <= ch.records_out, f"channel {c} has more records read than written", ch)
-    behind, size = books.sizes(ch)
-    missing = ch.record_end + behind - ch.written
-    halted = w.tasks[ch.writer].state == State.HALTED  # perhaps inside a record
-    complete = 0 < missing <= size if halted else missing == (rest or size)
-    books.ensure(complete, f"records of channel {c} lost: {missing} bytes missing at the end of the stream, not {rest or size}", ch)
+    ch = books.channels
+    known = ch["records_in"] <= ch["records_out"]
+    books.ensure(known, lambda c: f"channel {c} has more records read than written", ch)
+    behind, size = books.sizes()
+    missing, expected = ch["record_end"] + behind - ch["written"], np.where(rest > 0, rest, size)
+    halted = books.tasks["state"][ch["writer"]] == State.HALTED  # perhaps inside a record
+    complete = np.where(halted, (missing > 0) & (missing <= size), missing == expected)
+    books.ensure(
+        complete, lambda c: f"records of channel {c} lost: {missing[c]} bytes missing at the end of the stream, not {expected[c]}", ch
+    )  # fmt: skip
 
 
-def check_credits(books: Books, c: int, ch: Channel, spec: PlaneSpec) -> None:
-    promised, free = ch.credit + books.announced[c] + books.travelling[c], ch.ex_free + ch.fl_free
-    books.ensure(promised == free, f"channel {c} has credits for {promised} buffers, {free} are free", ch)
-    segments = free + ch.received_buffers + (ch.current != 0 and ch.current & LOOSE == 0) + ch.owed_exclusive + ch.owed_floating
-    own = segments - books.floating(ch)
-    books.ensure(own == spec.exclusive, f"channel {c} has {own} exclusive buffers of {spec.exclusive}", ch)
-
-
-def check_pools(books: Books, spec: PlaneSpec) -> None:
-    w = books.w
-    used: Counter[int] = Counter()
-    full: Counter[int] = Counter()
-    floating: Counter[int] = Counter()
-    for ch in w.channels:
-        used[ch.partition] += ch.count
-        full[ch.partition] += ch.count >= spec.max_per_channel
-        if not ch.local:
-            floating[ch.gate] += books.floating(ch)
-    for p, part in enumerate(w.partitions):
-        if part.ship == BROADCAST:
-            channels = w.channels[part.first_channel : part.first_channel + part.channels]
-            used[p] = max(ch.count for ch in channels)
-            full[p] = used[p] >= spec.max_per_channel
-        books.ensure((used[p], full[p]) == (part.used, part.full), f"segments of partition {p} miscounted", part)
-        books.ensure(part.used <= max(part.limit, part.recovered), f"partition {p} beyond its overdraft", part)
-    for i, gate in enumerate(w.gates):
-        books.ensure(floating[i] + gate.idle == spec.floating, f"floating buffers of gate {i} lost", gate)
+def check_pools(books: Books) -> None:
+    ch, parts, gates, spec = books.channels, books.partitions, books.gates, books.spec
+    n, is_full = len(parts), ch["count"] >= spec.max_per_channel
+    used, full = summed(n, ch["partition"], ch["count"]), summed(n, ch["partition"], is_full.astype(np.int64))
+    most = np.zeros(n, np.int64)
+    np.maximum.at(most, ch["partition"], ch["count"])
+    shared = parts["ship"] == BROADCAST
+    used, full = np.where(shared, most, used), np.where(shared, most >= spec.max_per_channel, full)
+    counted = (used == parts["used"]) & (full == parts["full"])
+    books.ensure(counted, lambda p: f"segments of partition {p} miscounted", parts)
+    within = parts["used"] <= np.maximum(parts["limit"], parts["recovered"])
+    books.ensure(within, lambda p: f"partition {p} beyond its overdraft", parts)
+    floating = summed(len(gates), ch["gate"][books.remote], books.floating[books.remote])
+    books.ensure(floating + gates["idle"] == spec.floating, lambda i: f"floating buffers of gate {i} lost", gates)
 
 
 def check_lists(books: Books) -> None:
     """Nobody sleeps beside work: a ready channel stands in its gate's list, its gate in its task's."""
-    w = books.w
-    for i, gate in enumerate(w.gates):
-        ready = 0
-        c = gate.ready_head
-        while c >= 0:
-            ready += 1
-            books.ensure(w.channels[c].ready == 1, f"channel {c} stands in the list of gate {i} without knowing", gate)
-            c = w.channels[c].ready_after
-        known = sum(w.channels[c].ready for c in w.words[gate.first_channel : gate.first_channel + gate.channels])
-        books.ensure(ready == known, f"ready channels of gate {i} lost", gate)
-        books.ensure(gate.listed == (ready > 0), f"gate {i} is in or out of its task's list by mistake", gate)
-        task = w.tasks[gate.task]
-        asleep = task.state == State.IDLE and not task.listed and not task.waits_for_late
-        books.ensure(not (asleep and ready), f"task {gate.task} sleeps beside a ready channel", gate)
+    ch, gates, tasks = books.channels, books.gates, books.tasks
+    ready = np.zeros(len(gates), np.int64)
+    for owners, here in followed(gates["ready_head"], ch["ready_after"]):
+        ready[owners] += 1
+        unaware = np.zeros(len(gates), np.int64)
+        unaware[owners] = np.where(ch["ready"][here] == 1, -1, here) + 1
+        books.ensure(unaware == 0, lambda i: f"channel {unaware[i] - 1} stands in the list of gate {i} without knowing", gates)  # noqa: B023  # told at once
+    known = summed(len(gates), ch["gate"], ch["ready"])
+    books.ensure(ready == known, lambda i: f"ready channels of gate {i} lost", gates)
+    books.ensure(gates["listed"] == (ready > 0), lambda i: f"gate {i} is in or out of its task's list by mistake", gates)
+    reader = gates["task"]
+    asleep = (tasks["state"][reader] == State.IDLE) & (tasks["listed"][reader] == 0) & (tasks["waits_for_late"][reader] == 0)
+    books.ensure(~asleep | (ready == 0), lambda i: f"task {reader[i]} sleeps beside a ready channel", gates)

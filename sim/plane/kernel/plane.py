@@ -208,6 +208,4 @@ class KernelPlane:
         used = int(column(world.g, "fresh")[0])
         if used > len(world.elements):
             raise AssertionError(f"{used} elements used of a pool of {len(world.elements)}, at {self.now} ns")
-        if self.backend == "compiled":  # the rest of the pool was never touched
-            world = as_objects(world._replace(elements=world.elements[:used]))
-        check_world(world, self.spec)
+        check_world(world._replace(elements=world.elements[:used]), self.spec)  # the rest of the pool was never touched

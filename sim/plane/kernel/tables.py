@@ -11,7 +11,7 @@ from sim.plane.kernel.rows import General, World
 from sim.plane.seam.interface import State
 from sim.plane.seam.layout import Layout
 
-__all__ = ["assign", "channel_table", "column", "gate_table", "partition_table", "picked", "task_table", "totals"]
+__all__ = ["Column", "assign", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals"]
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
 CHANNEL_COLUMNS = (
