@@ -24,8 +24,11 @@ class Counters:
         for task, position in positions.items():
             self._before[task] += int(served[task]) - position
 
-    def rows(self) -> np.ndarray:
-        """The plane's rows of tasks, `served` over all attempts: records served again count again."""
-        rows = self.plane.tasks()
+    def rows(self, *columns: str) -> np.ndarray:
+        """The plane's rows of tasks, of these columns (`served` among them) or all.
+
+        `served` is over all attempts: records served again count again.
+        """
+        rows = self.plane.tasks(*columns)
         rows["served"] += self._before
         return rows

@@ -191,11 +191,11 @@ class KernelPlane:
     def served(self) -> np.ndarray[Any, Any]:
         return column(self._world.tasks, "served")
 
-    def tasks(self) -> np.ndarray[Any, Any]:
-        return task_table(self._world, self.now)
+    def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
+        return task_table(self._world, self.now, columns)
 
-    def channels(self) -> np.ndarray[Any, Any]:
-        return channel_table(self._world)
+    def channels(self, *columns: str) -> np.ndarray[Any, Any]:
+        return channel_table(self._world, columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
         return partition_table(self._world, self.layout)

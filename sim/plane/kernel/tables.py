@@ -14,6 +14,10 @@ from sim.plane.seam.layout import Layout
 __all__ = ["Column", "assign", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals"]
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
+TASK_COLUMNS = (
+    "state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns",
+    "digest",
+)  # fmt: skip
 CHANNEL_COLUMNS = (
     "written",
     "sent",
@@ -31,7 +35,14 @@ CHANNEL_COLUMNS = (
     "cap_out",
     "digest",
 )
-CLOCKS = {State.IDLE: "idle_ns", State.BUSY: "busy_ns", State.SOFT: "soft_ns", State.HARD: "hard_ns", State.HELD: "busy_ns"}
+TOTALS = {  # column: (of the task's earlier attempts, end of the channel, of the channel)
+    "records_out": ("earlier_records", "writer", "records_out"),
+    "bytes_in": ("earlier_in", "reader", "taken"),
+    "bytes_out": ("earlier_out", "writer", "written"),
+}
+CLOCKS = {  # column: the states in which its time runs
+    "idle_ns": (State.IDLE,), "busy_ns": (State.BUSY, State.HELD), "soft_ns": (State.SOFT,), "hard_ns": (State.HARD,),
+}  # fmt: skip
 
 
 def column(rows: Any, name: str) -> Column:
@@ -76,39 +87,36 @@ def summed(n: int, owner: Column, values: Column) -> Column:
     return total
 
 
+def total(world: World, name: str) -> Column:
+    """What each task has written or taken in all its attempts (P3)."""
+    earlier, end, of_channel = TOTALS[name]
+    return column(world.tasks, earlier) + summed(len(world.tasks), column(world.channels, end), column(world.channels, of_channel))
+
+
 def totals(world: World) -> dict[str, Column]:
-    """What a task has written and taken in all its attempts (P3), by column."""
-    tasks, channels = world.tasks, world.channels
-    writer, reader = column(channels, "writer"), column(channels, "reader")
-    return {
-        "records_out": column(tasks, "earlier_records") + summed(len(tasks), writer, column(channels, "records_out")),
-        "bytes_in": column(tasks, "earlier_in") + summed(len(tasks), reader, column(channels, "taken")),
-        "bytes_out": column(tasks, "earlier_out") + summed(len(tasks), writer, column(channels, "written")),
-    }
+    return {name: total(world, name) for name in TOTALS}
 
 
-def task_table(world: World, now: int) -> np.ndarray[Any, Any]:
-    tasks, partitions = world.tasks, world.partitions
-    n = len(tasks)
+def task_table(world: World, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    """All columns, or some: those that sum over channels take longest where there are many."""
+    tasks = world.tasks
     state, running = column(tasks, "state"), now - column(tasks, "since")
-    clocks = {name: column(tasks, name) for name in ("busy_ns", "idle_ns", "soft_ns", "hard_ns")}
-    for member, name in CLOCKS.items():
-        clocks[name] += np.where(state == member, running, 0)
-    return table(
-        {
-            "state": state,
-            "served": column(tasks, "served"),
-            **totals(world),
-            "buffers_in": column(tasks, "buffers_in"),
-            "buffers_out": summed(n, column(partitions, "task"), column(partitions, "buffers_out")),
-            **clocks,
-            "digest": column(tasks, "digest"),
-        }
-    )
+
+    def values(name: str) -> Column:
+        if name in TOTALS:
+            return total(world, name)
+        if name == "buffers_out":
+            return summed(len(tasks), column(world.partitions, "task"), column(world.partitions, name))
+        spent = column(tasks, name)
+        for member in CLOCKS.get(name, ()):
+            spent += (state == member) * running
+        return spent
+
+    return table({name: values(name) for name in columns or TASK_COLUMNS})
 
 
-def channel_table(world: World) -> np.ndarray[Any, Any]:
-    return table({name: column(world.channels, name) for name in CHANNEL_COLUMNS})
+def channel_table(world: World, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    return table({name: column(world.channels, name) for name in columns or CHANNEL_COLUMNS})
 
 
 def partition_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:

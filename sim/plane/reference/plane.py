@@ -247,11 +247,11 @@ class ReferencePlane(Agenda):
     def served(self) -> np.ndarray:
         return np.array([row.served for row in self.all_tasks], np.int64)
 
-    def tasks(self) -> np.ndarray:
-        return task_table(self)
+    def tasks(self, *columns: str) -> np.ndarray:
+        return task_table(self, columns)
 
-    def channels(self) -> np.ndarray:
-        return channel_table(self)
+    def channels(self, *columns: str) -> np.ndarray:
+        return channel_table(self, columns)
 
     def partitions(self) -> np.ndarray:
         return partition_table(self)

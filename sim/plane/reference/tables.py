@@ -9,7 +9,7 @@ import numpy as np
 from sim.plane.seam.interface import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sim.plane.reference.parts import Task
     from sim.plane.reference.ports import Plane
@@ -45,12 +45,12 @@ def task_row(task: Task, now: int) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def task_table(plane: Plane) -> np.ndarray:
-    return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))
+def task_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
+    return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))[list(columns or TASKS)]
 
 
-def channel_table(plane: Plane) -> np.ndarray:
-    return table(
+def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
+    rows = table(
         CHANNELS,
         (
             (c.written, c.sent, c.arrived, c.taken, c.consumed, c.records_in, c.records_out, c.credit, int(c.blocked), len(c.queue),
@@ -58,6 +58,7 @@ def channel_table(plane: Plane) -> np.ndarray:
             for c in plane.all_channels
         ),
     )  # fmt: skip
+    return rows[list(columns or CHANNELS)]
 
 
 def partition_table(plane: Plane) -> np.ndarray:

@@ -177,9 +177,9 @@ class Accounts:
 
     def _standing(self, which: np.ndarray) -> Tally:
         """What the plane's tables say."""
-        tasks, channels = self.context.plane.tasks(), self.context.plane.channels()
+        channels = self.context.plane.channels("records_in", "records_out")
         late = np.array([self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
-        return Tally(tasks["served"], late, channels["records_in"], channels["records_out"], which)
+        return Tally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
 
 
 def _shape(context: Context) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ def due_time_ns(source: Source, record: int) -> int:
     """When a record (an ordinal) is due [ns]; 0 of an unlimited source."""
     if not source.segments:
         return 0
-    segment = next((row for row in reversed(source.segments) if row.first <= record), source.segments[0])
+    segment = source.segments[max(0, bisect_right(source.segments, record, key=lambda row: row.first) - 1)]
     return segment.start_ns + (record - segment.first) * segment.den_ns // segment.num
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from itertools import chain
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,10 @@ _LOOKS = 5  # at how far records have come, per sample
 _SECOND = 1_000_000_000
 
 
+_OF_TASKS = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+_OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
+
+
 class Sampler:
     """A process that looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time."""
 
@@ -33,48 +36,63 @@ class Sampler:
         self.rows: list[tuple[Any, ...]] = []
         layout = context.layout
         vertices = range(len(context.scenario.job.vertices))
-        self._tasks = [np.flatnonzero(np.array(layout.vertex) == v) for v in vertices]
-        self._in = [_channels(layout.gates[g][2] for t in tasks for g in layout.task_gates[t]) for tasks in self._tasks]
-        self._out = [_channels(layout.partitions[p][2] for t in tasks for p in layout.task_partitions[t]) for tasks in self._tasks]
+        vertex = np.array(layout.vertex)
+        self._tasks = [np.flatnonzero(vertex == v) for v in vertices]
+        self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
+        self._reader, self._writer = (
+            vertex[np.array(ends, dtype=np.int64)] for ends in (layout.reader, layout.writer)
+        )  # vertex, by channel
         self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._local = np.array(layout.local, dtype=bool)
         context.env.process(self._run())
 
     def _run(self) -> Generator[simpy.Event, None, None]:
-        before = self.counters.rows()
+        before = self._totals()
         while True:
             for _ in range(_LOOKS):
                 yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
                 positions = self.context.plane.served()
                 self._record_latency.look(self.context.env.now, positions)
-            after = self.counters.rows()
-            self._sample(before, after, positions)
+            after = self._totals()
+            self._sample({name: after[name] - before[name] for name in _OF_TASKS}, positions)
             before = after
             if self.progress is not None:
                 self.progress(self.context.env.now)
 
-    def _sample(self, before: np.ndarray, after: np.ndarray, positions: np.ndarray) -> None:
-        channels = self.context.plane.channels()
+    def _totals(self) -> dict[str, np.ndarray]:
+        """By column, a number per vertex."""
+        rows = self.counters.rows(*_OF_TASKS)
+        return {name: np.add.reduceat(rows[name], self._first) for name in _OF_TASKS}
+
+    def _sample(self, gained: Mapping[str, np.ndarray], positions: np.ndarray) -> None:
+        waiting = self._queues()
         for v, vertex in enumerate(self.context.scenario.job.vertices):
-            done, waiting, behind = self._rates(v, before, after), self._queues(v, channels), self._behind(v, positions)
-            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting, *behind, self._record_latency.mean_ms(v)))
+            done, behind = self._rates(v, {name: float(values[v]) for name, values in gained.items()}), self._behind(v, positions)
+            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)))
 
-    def _rates(self, v: int, before: np.ndarray, after: np.ndarray) -> tuple[float, ...]:
-        def gained(column: str) -> float:
-            return float((after[column] - before[column])[self._tasks[v]].sum())
-
+    def _rates(self, v: int, gained: Mapping[str, float]) -> tuple[float, ...]:
         spent = SAMPLE_NS * len(self._tasks[v])
         return (
-            gained("served") * _SECOND / SAMPLE_NS, gained("bytes_out") * _SECOND / SAMPLE_NS,
-            gained("busy_ns") / spent, gained("idle_ns") / spent, (gained("soft_ns") + gained("hard_ns")) / spent,
+            gained["served"] * _SECOND / SAMPLE_NS, gained["bytes_out"] * _SECOND / SAMPLE_NS,
+            gained["busy_ns"] / spent, gained["idle_ns"] / spent, (gained["soft_ns"] + gained["hard_ns"]) / spent,
         )  # fmt: skip
 
-    def _queues(self, v: int, channels: np.ndarray) -> tuple[int, ...]:
-        """(input bytes, output bytes, input buffers, output buffers)"""
-        inputs, outputs = self._in[v], self._out[v]
-        received, unsent = channels["arrived"] - channels["taken"], channels["written"] - channels["sent"]
-        at_hand = np.where(self._local, channels["queued"], channels["received"])
-        return int(received[inputs].sum()), int(unsent[outputs].sum()), int(at_hand[inputs].sum()), int(channels["queued"][outputs].sum())
+    def _queues(self) -> list[tuple[int, ...]]:
+        """By vertex: (input bytes, output bytes, input buffers, output buffers)"""
+        rows = self.context.plane.channels(*_OF_CHANNELS)
+        at_hand = np.where(self._local, rows["queued"], rows["received"])
+        sums = (
+            self._summed(self._reader, rows["arrived"] - rows["taken"]),
+            self._summed(self._writer, rows["written"] - rows["sent"]),
+            self._summed(self._reader, at_hand),
+            self._summed(self._writer, rows["queued"]),
+        )
+        return [tuple(map(int, of_vertex)) for of_vertex in zip(*sums, strict=True)]
+
+    def _summed(self, vertex: np.ndarray, values: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(self._tasks), np.int64)
+        np.add.at(total, vertex, values)
+        return total
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""
@@ -85,7 +103,3 @@ class Sampler:
         behind = np.maximum(due - here, 0)
         oldest = int(here.min())
         return int(behind.sum()), (now - due_time_ns(source, oldest)) / _SECOND if oldest < due else 0.0
-
-
-def _channels(groups: Iterable[Iterable[int]]) -> np.ndarray:
-    return np.fromiter(chain.from_iterable(groups), dtype=np.int64)

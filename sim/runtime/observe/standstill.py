@@ -83,7 +83,7 @@ class _Look:
     """The plane at one instant."""
 
     def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, uncommitted: Tasks, storing: Tasks) -> None:
-        channels = plane.channels()
+        channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
         self._plane, self._layout = plane, layout
         self._uncommitted, self._storing = uncommitted, storing
         self.blocked = channels["blocked"]
@@ -92,7 +92,7 @@ class _Look:
         self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
         self._kept = unsent | (np.array(layout.local) & (channels["written"] > channels["consumed"]))  # a local reader keeps its writer's
         self._available = plane.partitions()["available"]
-        self._state = plane.tasks()["state"]
+        self._state = plane.tasks("state")["state"]
 
     def inputs(self, task: int) -> list[int]:
         """Its channels."""

@@ -112,13 +112,13 @@ class Still:
         self._tables = plane.channels(), plane.partitions(), plane.tasks()
         self.position = plane.position
 
-    def channels(self):
+    def channels(self, *_):
         return self._tables[0]
 
     def partitions(self):
         return self._tables[1]
 
-    def tasks(self):
+    def tasks(self, *_):
         return self._tables[2]
 
 
