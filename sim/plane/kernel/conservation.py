@@ -126,7 +126,7 @@ class Books:
         return found
 
     def sizes(self) -> tuple[Column, Column]:
-        """Of each channel: bytes of the records behind the reader's next one, and of the last of them.
+        """By channel: bytes of the records behind the reader's next one, and of the last of them.
 
         That one is being written, or will be the next (B1).
         """
@@ -135,14 +135,14 @@ class Books:
         count = ch["records_out"] - ch["records_in"]
         last = words[table]
         behind = last * count
-        for some in blocks(np.flatnonzero((n > 1) & (count >= 0)), count):
-            each = np.repeat(some, count[some] + 1)
-            first = np.cumsum(count[some] + 1) - (count[some] + 1)  # where the records of each channel begin
-            k = ch["records_in"][each] + np.arange(len(each)) - np.repeat(first, count[some] + 1)
-            drawn: Any = draw(Stream(cast(Any, ch["stride"][each]), cast(Any, ch["offset"][each])), cast(Any, k))
-            sizes = words[table[each] + ((drawn * n[each]) >> 32)]
-            last[some] = sizes[first + count[some]]
-            behind[some] = np.add.reduceat(sizes, first) - sizes[first]
+        for block in blocks(np.flatnonzero((n > 1) & (count >= 0)), count):
+            channel = np.repeat(block, count[block] + 1)
+            first = np.cumsum(count[block] + 1) - (count[block] + 1)  # where the records of a channel begin
+            k = ch["records_in"][channel] + np.arange(len(channel)) - np.repeat(first, count[block] + 1)
+            drawn: Any = draw(Stream(cast(Any, ch["stride"][channel]), cast(Any, ch["offset"][channel])), cast(Any, k))
+            sizes = words[table[channel] + ((drawn * n[channel]) >> 32)]
+            last[block] = sizes[first + count[block]]
+            behind[block] = np.add.reduceat(sizes, first) - sizes[first]
         return behind, last
 
     def ensure(self, holds: Mask, what: Callable[[int], str], rows: Columns) -> None:
@@ -204,15 +204,15 @@ def check_queues(books: Books) -> None:
     last = (ch["full_at"] == 0) | queue.ends_with_data
     books.ensure(last, lambda c: f"the open buffer of channel {c} is not the last element", ch)
     books.ensure(queue.in_order, lambda c: f"buffers of channel {c} out of order", ch)
-    whole = np.where(queue.buffers > 0, queue.end, ch["sent"]) == ch["written"]
-    books.ensure(whole, lambda c: f"bytes of channel {c} lost between the queue and the wire", ch)
+    connected = np.where(queue.buffers > 0, queue.end, ch["sent"]) == ch["written"]
+    books.ensure(connected, lambda c: f"bytes of channel {c} lost between the queue and the wire", ch)
     queue = books.receiving
     counted = (queue.elements == ch["received"]) & (queue.buffers == ch["received_buffers"])
     books.ensure(counted, lambda c: f"receive queue of channel {c} miscounted", ch)
     recovered = (queue.elements == 0) & ((ch["arrived"] > ch["taken"]) == ch["ready"])  # what a shut gate has to take (P6)
     books.ensure(~books.shut | recovered, lambda c: f"recovered input of channel {c} lost", ch)
-    whole = np.where(queue.buffers > 0, queue.end, ch["taken"]) == ch["arrived"]
-    books.ensure(books.shut | whole, lambda c: f"bytes of channel {c} lost in the receive queue", ch)
+    connected = np.where(queue.buffers > 0, queue.end, ch["taken"]) == ch["arrived"]
+    books.ensure(books.shut | connected, lambda c: f"bytes of channel {c} lost in the receive queue", ch)
     at_once = (ch["sent"] == ch["arrived"]) & (books.shut | (ch["arrived"] == ch["taken"]))
     books.ensure(books.remote | at_once, lambda c: f"bytes on the wire of local channel {c}", ch)
 
@@ -220,8 +220,8 @@ def check_queues(books: Books) -> None:
 def check_credits(books: Books) -> None:
     ch, spec, promised = books.channels, books.spec, books.promised
     free = ch["ex_free"] + ch["fl_free"]
-    told = ~books.remote | (promised == free)
-    books.ensure(told, lambda c: f"channel {c} has credits for {promised[c]} buffers, {free[c]} are free", ch)
+    matching = ~books.remote | (promised == free)
+    books.ensure(matching, lambda c: f"channel {c} has credits for {promised[c]} buffers, {free[c]} are free", ch)
     reading = (ch["current"] != 0) & (ch["current"] & LOOSE == 0)
     own = free + ch["received_buffers"] + reading + ch["owed_exclusive"] + ch["owed_floating"] - books.floating
     kept = ~books.remote | (own == spec.exclusive)

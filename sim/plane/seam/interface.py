@@ -153,11 +153,16 @@ class DataPlane(Protocol):
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
 
     def tasks(self, *columns: str) -> np.ndarray:
-        """One row per task, of these columns or all: state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken),
-        buffers_out (sent; local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""
+        """One row per task, of these columns or all.
+
+        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken),
+        buffers_out (sent; local: polled), busy_ns,
+        idle_ns, soft_ns, hard_ns (all up to now), digest."""
 
     def channels(self, *columns: str) -> np.ndarray:
-        """One row per channel, of these columns or all: written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked,
+        """One row per channel, of these columns or all.
+
+        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked,
         queued (elements in the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
 
     def partitions(self) -> np.ndarray:
