@@ -39,7 +39,7 @@ class Written(NamedTuple):
 
 
 def misplaced(
-    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, input_differs: bool = False
+    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, input_differs: bool
 ) -> Iterator[Violation]:
     """`stands`: as the restarted tasks count from now on.  `input_differs`: input comes twice or is lost, as another check reports."""
     which, (readers, writers) = stands.known, ledger.ends

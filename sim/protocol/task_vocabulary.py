@@ -213,13 +213,6 @@ class ArmAlignmentTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAlignmentTimer:
-    """The alignment is over (its wake-up would be ignored anyway)."""
-
-    checkpoint: int
-
-
-@dataclass(frozen=True, slots=True)
 class DeclineCheckpoint:
     """Tell the coordinator that this task has no part of it: it gets Declined."""
 
@@ -328,7 +321,7 @@ class CancelSnapshot:
 
 
 TaskCommand = (
-    CaptureInput | FinishCapture | ResumeInputs | SettleBarriers | PrioritiseInput | ArmAlignmentTimer | CancelAlignmentTimer
+    CaptureInput | FinishCapture | ResumeInputs | SettleBarriers | PrioritiseInput | ArmAlignmentTimer
     | DeclineCheckpoint | ForwardCancellation | RunPreBarrier | ForwardBarrier | ArmOutputTimer | ConvertOutput | RunSync | ReleaseTask
     | StartChannelState | FinishChannelState | RunAsync | Acknowledge | CancelSnapshot
 )  # fmt: skip

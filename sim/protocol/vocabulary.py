@@ -252,14 +252,6 @@ class DiscardState:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardLateState:
-    """An acknowledgement came after its checkpoint was gone: delete what only this task stored (no answer)."""
-
-    checkpoint: int
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
 class FailJob:
     """More counted failures than tolerated, or the savepoint failed the job was to stop with."""
 
@@ -313,5 +305,5 @@ class RecordFailed:
 
 CoordinatorCommand = (
     ArmPeriodicTimer | CancelPeriodicTimer | PrepareTrigger | TriggerTasks | ArmCheckpointTimeout | WriteMetadata | NotifyComplete
-    | NotifyAborted | DiscardState | DiscardLateState | FailJob | RecordRefused | RecordTriggered | RecordCompleted | RecordFailed
+    | NotifyAborted | DiscardState | FailJob | RecordRefused | RecordTriggered | RecordCompleted | RecordFailed
 )  # fmt: skip

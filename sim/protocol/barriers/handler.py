@@ -20,7 +20,6 @@ from sim.protocol.task_vocabulary import (
     BarrierAnnounced,
     BarrierArrived,
     BarrierEvent,
-    CancelAlignmentTimer,
     CancellationArrived,
     DeclineCheckpoint,
     ForwardCancellation,
@@ -43,7 +42,6 @@ class BarrierHandler:
     current: int = 0  # the newest checkpoint heard of
     completed: int = 0  # the newest one whose barriers all came
     settled: int = 0  # up to here the data plane knows barriers to be obsolete
-    timer_armed: bool = False
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -90,7 +88,7 @@ class BarrierHandler:
         if self.pending is None or self.pending.checkpoint != event.checkpoint:
             return self, ()  # its alignment is over
         pending = self.pending
-        return _moved(changed(self, timer_armed=False), event, pending, (), lambda state: state.timeout(pending, event.now))
+        return _moved(self, event, pending, (), lambda state: state.timeout(pending, event.now))
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
         begun = self.pending is not None and self.pending.first_barrier_ns is not None
@@ -136,7 +134,6 @@ def _started(handler: BarrierHandler, checkpoint: int, options: BarrierOptions, 
         commands = (*commands, SettleBarriers(checkpoint - 1))
     if options.timeoutable and handler.open_gates:
         commands = (*commands, ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns)))
-        handler = changed(handler, timer_armed=True)
     return changed(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
 
 
@@ -165,8 +162,7 @@ def _moved(
         _impossible(handler, event, str(error))
     handler = changed(handler, state=state, pending=pending)
     if pending.complete:
-        timer: Commands = (CancelAlignmentTimer(pending.checkpoint),) if handler.timer_armed else ()
-        return changed(handler, pending=None, completed=pending.checkpoint, timer_armed=False), (*before, *timer, *commands)
+        return changed(handler, pending=None, completed=pending.checkpoint), (*before, *commands)
     return handler, (*before, *commands)
 
 
@@ -175,12 +171,11 @@ def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) ->
 
     Without a pending checkpoint there is nothing to unblock; a cancellation may overtake barriers not yet seen.
     """
-    timer: Commands = (CancelAlignmentTimer(handler.current),) if handler.timer_armed else ()
     state, commands = (handler.state, ()) if handler.pending is None else handler.state.abort(handler.pending.checkpoint)
     done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
     current = max(handler.current, checkpoint)
-    handler = changed(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint), timer_armed=False)
-    return handler, (*timer, *commands, *done)
+    handler = changed(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint))
+    return handler, (*commands, *done)
 
 
 def _pending(handler: BarrierHandler, event: BarrierEvent) -> Pending:

@@ -25,7 +25,6 @@ from sim.protocol.vocabulary import (
     CoordinatorCommand,
     CoordinatorEvent,
     Declined,
-    DiscardLateState,
     DiscardState,
     FailJob,
     LeaderLost,
@@ -205,7 +204,7 @@ class Coordinator:
     def _acknowledged(self, event: Acknowledged) -> _Answer:
         pending = self._find(event)
         if pending is None:
-            return self, (DiscardLateState(event.checkpoint, event.task),)
+            return self, ()  # too late; what becomes of its files is decided by `SnapshotStore`
         if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
             raise self._impossible(event, "this acknowledgement is not awaited")
         pending = pending.with_acknowledgement(event.task, event.now)

@@ -136,8 +136,6 @@ class CoordinatorHost:
                 self._notify_aborted(command)
             case vocabulary.DiscardState():
                 self._discard_state(command.checkpoint)
-            case vocabulary.DiscardLateState():
-                pass  # private files of a late acknowledgement are deleted beside everything else
             case vocabulary.FailJob():
                 self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
                 what = "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"

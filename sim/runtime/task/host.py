@@ -258,8 +258,6 @@ class TaskHost:
                 self._mail_at(command.at_ns, lambda now: vocabulary.AlignmentTimedOut(now, checkpoint))
             case vocabulary.ArmOutputTimer():
                 self._mail_at(command.at_ns, lambda now: vocabulary.OutputTimedOut(now, checkpoint))
-            case vocabulary.CancelAlignmentTimer():
-                pass  # the machine ignores a wake-up whose reason is gone
             case vocabulary.ConvertOutput():
                 overtaken_bytes = self.plane.convert_output(self.task, checkpoint)
                 self._note(Happening.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)

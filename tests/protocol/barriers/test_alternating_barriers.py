@@ -17,7 +17,6 @@ from sim.protocol.task_vocabulary import (
     ArmAlignmentTimer,
     BarrierAnnounced,
     BarrierArrived,
-    CancelAlignmentTimer,
     CancellationArrived,
     CancelSnapshot,
     CaptureInput,
@@ -137,7 +136,6 @@ def test_alignment_within_the_timeout_is_aligned():
     assert AW == handler.state
     assert (
         ArmAlignmentTimer(1, 150),
-        CancelAlignmentTimer(1),
         StartSnapshot(1, TIMEOUT, 110, 10, 20, resumes=True),
     ) == commands
 
@@ -186,19 +184,6 @@ def test_a_late_first_barrier_goes_unaligned():
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 151, 51, None)) == commands[1:]
 
 
-def test_the_timer_of_a_cancelled_checkpoint_is_cancelled_once():
-    """The next checkpoint has no timer, and none is cancelled when its barriers are all here."""
-    first = feed(1, announced(110, 0), CancellationArrived(120, 0, 1))[0]
-
-    assert CancelAlignmentTimer(2) not in first.on(barrier(200, 0, UNALIGNED, 2))[1]
-
-
-def test_a_timer_that_has_fired_is_not_cancelled():
-    handler = feed(1, announced(110, 0), AlignmentTimedOut(150, 1))[0]
-
-    assert CancelAlignmentTimer(1) not in handler.on(barrier(160, 0, TIMEOUT))[1]
-
-
 def test_a_complete_alignment_is_aligned_however_late():
     """Completeness is looked at before the clock (AbstractAlternatingAlignedBarrierHandlerState#barrierReceived)."""
     _, commands = feed(1, barrier(500, 0, TIMEOUT))
@@ -221,7 +206,6 @@ def test_an_unaligned_barrier_ends_an_aligned_collection():
     assert AW == handler.state
     assert CaptureInput(1) in commands
     assert FinishCapture(1) in commands
-    assert CancelAlignmentTimer(1) in commands
 
 
 def test_aligned_again_after_a_timed_out_checkpoint():
@@ -230,7 +214,7 @@ def test_aligned_again_after_a_timed_out_checkpoint():
     handler, _ = feed(1, announced(110, 0), AlignmentTimedOut(150, 1), barrier(151, 0, TIMEOUT))
     handler, commands = handler.on(barrier(310, 0, next_options, 2))
 
-    assert (ArmAlignmentTimer(2, 350), CancelAlignmentTimer(2), StartSnapshot(2, next_options, 310, 10, 0, resumes=True)) == commands
+    assert (ArmAlignmentTimer(2, 350), StartSnapshot(2, next_options, 310, 10, 0, resumes=True)) == commands
 
 
 @pytest.mark.parametrize("late", [AlignmentTimedOut(150, 1), AlignmentTimedOut(400, 7)])
@@ -262,7 +246,6 @@ def test_an_announcement_of_a_newer_checkpoint_subsumes():
 
     assert AW == handler.state
     assert (
-        CancelAlignmentTimer(1),
         ResumeInputs(1),
         SettleBarriers(1),
         DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED),

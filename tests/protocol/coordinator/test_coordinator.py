@@ -18,7 +18,6 @@ from sim.protocol.vocabulary import (
     CheckpointRequested,
     CheckpointTimedOut,
     Declined,
-    DiscardLateState,
     DiscardState,
     FailJob,
     LeaderLost,
@@ -474,7 +473,7 @@ def test_law_22_no_acknowledgement_after_an_abort():
     machine.on(Acknowledged(50, 0, 1))
     machine.on(CheckpointTimedOut(1000, 1))
 
-    assert (DiscardLateState(1, 1),) == machine.on(Acknowledged(1100, 1, 1))
+    assert () == machine.on(Acknowledged(1100, 1, 1))
 
 
 def test_a_failed_metadata_write_aborts():
