@@ -7,11 +7,11 @@ from typing import Literal
 
 from sim.model.storage import Storage
 
-__all__ = ["Cluster", "Debloat", "NetworkMemory", "Storage"]
+__all__ = ["Cluster", "Debloating", "NetworkMemory", "Storage"]
 
 
 @dataclass(frozen=True, slots=True)
-class Debloat:
+class Debloating:
     """taskmanager.network.memory.buffer-debloat.*"""
 
     period_ns: int = 200_000_000
@@ -32,7 +32,7 @@ class NetworkMemory:
     max_per_channel: int = 10
     overdraft: int = 20  # 5 in 1.20, none in 1.15
     buffer_timeout_ns: int = 100_000_000  # -1: never, 0: after each record
-    debloat: Debloat | None = None
+    debloat: Debloating | None = None
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
 

@@ -7,7 +7,7 @@ import pytest
 from sim.advice.settings import candidate, extras, intervals, protocols, todays_setting, with_default_timeout
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import FAILURE, UNDISTURBED, Bench
-from sim.model.cluster import Debloat
+from sim.model.cluster import Debloating
 from sim.runtime.run.manifest import identity
 from sim.sweep.file.definition import define
 
@@ -71,7 +71,9 @@ def test_a_failure_comes_late_in_an_interval_and_leaves_time_to_recover(bench):
 def test_a_protocol_of_ones_own_stays(study):
     """Its target of debloating is kept wherever debloating stays on."""
     scenario = study.scenarios[1]
-    own = replace(scenario, cluster=replace(scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloat(target_ns=S // 2))))
+    own = replace(
+        scenario, cluster=replace(scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloating(target_ns=S // 2)))
+    )
 
     assert "unaligned" == todays_setting(scenario)[1].name
     assert "unaligned, debloating" == todays_setting(own)[1].name

@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
 from sim.model.faults import Restart
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
@@ -132,7 +132,7 @@ def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None)
         min_pause_ns=draw(st.sampled_from([0, 200 * MS])),
         max_concurrent=draw(st.integers(1, 3)) if aligned else 1,
     )
-    debloat = draw(st.none() | st.just(Debloat(period_ns=50 * MS, target_ns=100 * MS, min_bytes=64)))
+    debloat = draw(st.none() | st.just(Debloating(period_ns=50 * MS, target_ns=100 * MS, min_bytes=64)))
     cluster = replace(
         base.cluster,
         placement=draw(st.sampled_from(["isolated", "single", "spread"])),

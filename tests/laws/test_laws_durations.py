@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sim.metrics.tables import checkpoints_table, subtasks_table
 from sim.model.checkpoint import Barriers
-from sim.model.cluster import Debloat, Storage
+from sim.model.cluster import Debloating, Storage
 from sim.model.job import Job, Snapshot
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
@@ -141,7 +141,7 @@ def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
     """In the mean over 30 seeds: unaligned checkpoints store less with a smaller target."""
 
     def persisted(target_ms):
-        debloat = Debloat(period_ns=20 * MS, target_ns=target_ms * MS, min_bytes=64)
+        debloat = Debloating(period_ns=20 * MS, target_ns=target_ms * MS, min_bytes=64)
         base = _saturated(debloat=debloat)
         return _mean_over_seeds(replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED)), "persisted_data")
 

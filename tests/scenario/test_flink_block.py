@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.cluster import Debloat
+from sim.model.cluster import Debloating
 from sim.scenario import ScenarioError, loads
 from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, SIMPLE, SPECIAL
 
@@ -46,7 +46,7 @@ def refusal(*lines):
         ("execution.buffer-timeout.interval: 10 ms", lambda s: s.cluster.network.buffer_timeout_ns, 10**7),
         ("execution.buffer-timeout: 0", lambda s: s.cluster.network.buffer_timeout_ns, 0),
         ("execution.buffer-timeout.enabled: false", lambda s: s.cluster.network.buffer_timeout_ns, -1),
-        ("taskmanager.network.memory.buffer-debloat.enabled: true", lambda s: s.cluster.network.debloat, Debloat()),
+        ("taskmanager.network.memory.buffer-debloat.enabled: true", lambda s: s.cluster.network.debloat, Debloating()),
         ("taskmanager.network.memory.buffer-debloat.enabled: 'false'", lambda s: s.cluster.network.debloat, None),
         ("parallelism.default: 3", lambda s: [v.parallelism for v in s.job.vertices], [3, 3]),
         ("pipeline.max-parallelism: 64", lambda s: [v.max_parallelism for v in s.job.vertices], [64, 64]),
@@ -107,7 +107,7 @@ def test_debloating_in_detail():
     details = [f"{block}period: 100", f"{block}target: 500ms", f"{block}samples: 5", f"{block}threshold-percentages: 50"]
     debloat = scenario(f"{block}enabled: true", *details, "taskmanager.memory.min-segment-size: 512b").cluster.network.debloat
 
-    assert Debloat(10**8, 5 * 10**8, 5, 50, 512) == debloat
+    assert Debloating(10**8, 5 * 10**8, 5, 50, 512) == debloat
     assert 4 == len(study(*details).warnings)
 
 

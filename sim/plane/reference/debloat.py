@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sim.plane.reference.ports import Plane
     from sim.plane.seam.interface import Debloating, Marker
 
-__all__ = ["Debloat", "round_half_even"]
+__all__ = ["BufferSizing", "round_half_even"]
 
 UNIT = 1 << 32
 """The fixed point of D3."""
@@ -23,7 +23,7 @@ def round_half_even(value: int) -> int:
     return integer + (rest > UNIT // 2 or (rest == UNIT // 2 and integer % 2 == 1))
 
 
-class Debloat:
+class BufferSizing:
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -11,7 +11,7 @@ from sim.model.randomness.streams import Stream, draw, stream
 from sim.plane.reference.agenda import Agenda
 from sim.plane.reference.captures import Captures
 from sim.plane.reference.conservation import check
-from sim.plane.reference.debloat import Debloat
+from sim.plane.reference.debloat import BufferSizing
 from sim.plane.reference.late import LateOutputs
 from sim.plane.reference.markers import Markers
 from sim.plane.reference.output import Output
@@ -45,7 +45,7 @@ class ReferencePlane(Agenda):
         self.thread = Thread(self)
         self.markers = Markers(self)
         self.captures = Captures(self)
-        self.debloat = Debloat(self)
+        self.debloat = BufferSizing(self)
         self.restarts = Restarts(self)
         self.late = LateOutputs(self)
         self.layout = layout(spec)

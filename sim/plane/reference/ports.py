@@ -70,7 +70,7 @@ class CapturesPort(Protocol):
     def try_finish(self, channel: Channel) -> None: ...  # C2
 
 
-class DebloatPort(Protocol):
+class BufferSizingPort(Protocol):
     """When a gate measures."""
 
     def pause(self, gate: Gate) -> None: ...  # D2
@@ -122,7 +122,7 @@ class Plane(Protocol):
     @property
     def captures(self) -> CapturesPort: ...
     @property
-    def debloat(self) -> DebloatPort: ...
+    def debloat(self) -> BufferSizingPort: ...
     @property
     def restarts(self) -> RestartsPort: ...
     @property

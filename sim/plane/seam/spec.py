@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from sim.model.cluster import Debloating
+
 __all__ = ["Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex"]
 
 
@@ -87,15 +89,6 @@ class Edge:
         """A record without bytes would leave no trace in its stream (B1)."""
         if min(self.record_bytes) < 1:
             raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
-
-
-@dataclass(frozen=True, slots=True)
-class Debloating:
-    period_ns: int = 200_000_000
-    target_ns: int = 1_000_000_000
-    samples: int = 20
-    threshold_percent: int = 25
-    min_bytes: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sim.model.cluster import Debloat
 from sim.model.job import Input, Job, Source, Vertex
 from sim.model.key_groups import owners
 from sim.model.randomness.quantiles import quantile_table, share_table, size_table
@@ -36,7 +35,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
         overdraft=network.overdraft,
         stretching=network.stretching,
         buffer_timeout_ns=_flush_period_ns(scenario),
-        debloating=_debloating(network.debloat),
+        debloating=network.debloat,
         digests=digests,
         begin_ns=begin_ns,
     )
@@ -130,12 +129,6 @@ def _flush_period_ns(scenario: Scenario) -> int:
     """The flusher's thread sleeps for the timeout and works then: it is later each time.  0 and -1 have no thread."""
     timeout_ns = scenario.cluster.network.buffer_timeout_ns
     return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns
-
-
-def _debloating(debloat: Debloat | None) -> plane.Debloating | None:
-    if debloat is None:
-        return None
-    return plane.Debloating(debloat.period_ns, debloat.target_ns, debloat.samples, debloat.threshold_percent, debloat.min_bytes)
 
 
 def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.model.cluster import Cluster, Debloat, NetworkMemory
+from sim.model.cluster import Cluster, Debloating, NetworkMemory
 from sim.scenario.cluster import document as doc
 from sim.scenario.flink.keys import CONSTANT_IN_2
 from sim.scenario.grammar.given import given_values
@@ -80,13 +80,13 @@ def _check_debloat(network: NetworkMemory, reading: Reading) -> None:
         reading.wrong((*here, "min"), f"is larger than the segment size, {network.segment_bytes} B")
 
 
-def _debloat(given: doc.Debloat | str | None) -> Debloat | None:
+def _debloat(given: doc.Debloat | str | None) -> Debloating | None:
     if isinstance(given, doc.Debloat):
         return given_values(
-            Debloat(), target_ns=given.target, period_ns=given.period, samples=given.samples, threshold_percent=given.threshold,
+            Debloating(), target_ns=given.target, period_ns=given.period, samples=given.samples, threshold_percent=given.threshold,
             min_bytes=given.min,
         )  # fmt: skip
-    return Debloat() if given in ("on", "true") else None
+    return Debloating() if given in ("on", "true") else None
 
 
 def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.model.cluster import Cluster, Debloat, NetworkMemory, Storage
+from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.runtime.run import manifest as room
@@ -23,7 +23,7 @@ MAP = Vertex("map", inputs=(INLET,), state=State(5), snapshot=Snapshot(sync_ns=3
 
 def scenario() -> Scenario:
     """No field of any part is left out of the identity: this one has every part."""
-    network = NetworkMemory(debloat=Debloat())
+    network = NetworkMemory(debloat=Debloating())
     options = CheckpointOptions(30, Barriers("aligned-timeout", 5), forced_aligned=(("source", "map"),))
     return Scenario("?", "base", Job((SOURCE, MAP)), options, Run(100, seed=9), Cluster(network=network), Storage(), Overheads())
 

@@ -6,14 +6,14 @@ from fractions import Fraction
 import pytest
 
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import Cluster, Debloat, NetworkMemory
+from sim.model.cluster import Cluster, Debloating, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.key_groups import owners
 from sim.model.randomness.quantiles import size_table
 from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.reference.thread import due
-from sim.plane.seam.interface import Debloating, RateSegment, Ship
+from sim.plane.seam.interface import RateSegment, Ship
 from sim.runtime.setup.lowering import hosts, plane_spec
 
 SECOND = 1_000_000_000
@@ -169,7 +169,7 @@ def test_network_memory_is_handed_on():
 def test_buffers_start_small_only_with_debloating():
     """Without it the first buffer is a whole segment."""
     network = NetworkMemory(4096, 1024)
-    debloat = Debloat(period_ns=1, target_ns=2, samples=3, threshold_percent=4, min_bytes=5)
+    debloat = Debloating(period_ns=1, target_ns=2, samples=3, threshold_percent=4, min_bytes=5)
     small = plane_spec(scenario(network=replace(network, debloat=debloat)))
 
     assert (4096, None) == (plane_spec(scenario(network=network)).starting_buffer_bytes, plane_spec(scenario()).debloating)
