@@ -1,7 +1,9 @@
 """The journal: rows in the order they were noted, one checkpoint's story out of them."""
 
 import json
+from pathlib import Path
 
+import sim
 from sim.metrics.journal import Entry, Happening, Journal
 from sim.metrics.stats import CheckpointStats
 
@@ -44,3 +46,11 @@ def test_a_subtask_s_record_is_made_when_first_asked_for():
 
     assert [5] == list(stats.subtasks)
     assert 34 == stats.of(5).persisted_bytes
+
+
+def test_every_kind_of_entry_is_noted_by_somebody():
+    """A member that nobody notes would promise an entry that never comes."""
+    runtime = Path(sim.__file__).parent / "runtime"
+    hosts = "".join(path.read_text() for path in runtime.rglob("*.py") if path.parent.name != "observe")  # who observes reads them
+
+    assert [] == [member.name for member in Happening if f"Happening.{member.name}" not in hosts]
