@@ -34,6 +34,7 @@ class ChangelogBackend:
         self.options = options
         self.load_bytes_per_second = load_bytes_per_second
         self.end_bytes = size_bytes
+        self._held_bytes: int | None = size_bytes  # by the backend below; None: a snapshot was restored, nobody has said yet
         self._cut_bytes = 0  # everything before was given to be written
         self._from_bytes = 0  # ... and before this is in the materialisation
         self._writing: dict[str, tuple[int, File]] = {}  # by name: (where it ends, file)
@@ -96,6 +97,12 @@ class ChangelogBackend:
         self.end_bytes += writes * self.state.value_bytes
         self.inner.update(writes, now_ns)
 
+    def resize(self, size_bytes: int) -> None:
+        """What is new is logged; what was restored is not."""
+        self.end_bytes += 0 if self._held_bytes is None else size_bytes - self._held_bytes
+        self._held_bytes = size_bytes
+        self.inner.resize(size_bytes)
+
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         if type_ in ("canonical", "native"):
             return self.inner.take(number, type_, may_reuse)
@@ -153,5 +160,6 @@ class ChangelogBackend:
             self._log.append((self.end_bytes, handle))
         self._cut_bytes = self.end_bytes
         self._unreported_bytes = 0
+        self._held_bytes = None
         self._of_snapshot, self._begun = {}, {}
         self._number = 0

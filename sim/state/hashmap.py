@@ -26,9 +26,15 @@ class Hashmap:
     def update(self, writes: int, now_ns: int) -> None:
         """Entries are rewritten in place: the size stays."""
 
+    def resize(self, size_bytes: int) -> None:
+        """Entries of new keys lie beside those that are there."""
+        self.size_bytes = size_bytes
+
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         if type_ == "canonical":
             return canonical(self.size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
+        if not self.size_bytes:
+            return FrozenState(self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
         work_ns = 0 if rate is None else self.size_bytes * _SECOND // rate
         return FrozenState(self.state.sync_ns, (WriteStep((File("state", self.size_bytes, "exclusive"),), 1, work_ns),))

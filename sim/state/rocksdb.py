@@ -42,6 +42,9 @@ class RocksDb:
         self.tree.write(writes, self._now_ns, now_ns)
         self._now_ns = now_ns
 
+    def resize(self, size_bytes: int) -> None:
+        """Not modelled: the tree keeps its number of keys, and scenario files are warned of a growth."""
+
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         sync_ns = self._freeze()
         if type_ == "canonical":

@@ -122,6 +122,20 @@ STATE = (
         f"{RUNTIME}task/test_log_writer.py::test_a_file_that_two_checkpoints_wait_for_is_written_once",
     ),
     Rule(
+        "state grows with the records served",
+        "runtime/task/state_snapshot.py",
+        "self.vertex.state.growth_bytes * served)",
+        "self.vertex.state.growth_bytes)",
+        f"{RUNTIME}task/test_state_transfer.py::test_state_grows_with_the_records_served",
+    ),
+    Rule(
+        "restored keys are not logged again",
+        "state/changelog.py",
+        "        self._held_bytes = None\n",
+        "",
+        f"{TESTS}backends.py::test_new_keys_are_logged_and_restored_ones_are_not",
+    ),
+    Rule(
         "an upload of the changelog that failed is missed by the next checkpoint",
         "state/changelog.py",
         "        if self._failed_bytes > self._from_bytes:  #",

@@ -45,6 +45,7 @@ def test_state_is_on_the_heap_unless_said_otherwise():
 @pytest.mark.parametrize(("state", "expected"), [
     ("backend: rocksdb, update: 30 %, value: 2 kB", State(4 << 30, "rocksdb", Fraction(3, 10), 2000)),
     ("freeze: 10 ms, serialize: 150 MB/s", State(4 << 30, sync_ns=S // 100, serialize_bytes_per_second=150_000_000)),
+    ("growth: 993 B", State(4 << 30, growth_bytes=993)),
     ("changelog: on", State(4 << 30, changelog=Changelog())),
     ("changelog: off", State(4 << 30)),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
@@ -100,9 +101,11 @@ def test_a_mistake_is_told_where_it_stands(state, checkpoint, message):
 
 def test_what_a_backend_does_not_have_is_told():
     """Not wrong: both backends may be swept."""
-    warnings = [*study("lsm: {base: 1 GB}").warnings, *study("backend: rocksdb, serialize: 1 GB/s").warnings]
+    rocksdb = [study(f"backend: rocksdb, {key}").warnings for key in ("serialize: 1 GB/s", "growth: 1 kB")]
+    warnings = [*study("lsm: {base: 1 GB}").warnings, *rocksdb[0], *rocksdb[1]]
 
-    assert ["only rocksdb has one", "rocksdb writes its files as they are"] == [str(w).split("has no effect: ")[1] for w in warnings]
+    files, trees = "rocksdb writes its files as they are", "the trees of rocksdb keep their number of keys here"
+    assert ["only rocksdb has one", files, trees] == [str(w).split("has no effect: ")[1] for w in warnings]
 
 
 @pytest.mark.parametrize(("flink", "expected"), [

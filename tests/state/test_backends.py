@@ -158,6 +158,15 @@ def part(frozen, handles, type_="checkpoint", share=Fraction(1)):
     return KeyedPart(type_, frozen.image, tuple(handles), share)
 
 
+def test_a_heap_without_entries_is_no_file():
+    """It begins empty and grows."""
+    heap = made(State(0, growth_bytes=50))
+
+    assert [] == all_files(take(heap, 1)[0])
+    heap.resize(100)
+    assert [100] == [file.size_bytes for file in all_files(take(heap, 2)[0])]
+
+
 def test_a_restored_heap_reads_its_file_and_deserialises_it():
     heap = made(HEAP, StateOptions(load_bytes_per_second=100_000_000))
     restoring = heap.restore(1, [part(*take(heap, 1))], 0)
@@ -244,6 +253,28 @@ def logged(backend, file, number):
     handle = Handle(file.name, file.size_bytes, file.scope, number)
     backend.logged(handle)
     return handle
+
+
+GROWING = State(1_000_000, update_share=Fraction(1), value_bytes=100, changelog=Changelog(), growth_bytes=50)
+
+
+def test_new_keys_are_logged_and_restored_ones_are_not():
+    """3 kB of new keys and two entries rewritten are 3200 B of log; a restored state is as large as it was, and its log is empty."""
+    first = made(GROWING)
+    logged(first, first.cut(), 1)
+    first.resize(1_003_000)
+    first.update(2, S)
+    assert 3200 == first.pending_bytes
+    logged(first, first.cut(), 2)
+    frozen = first.take(1, "checkpoint", lambda _: True)
+    again = made(GROWING)
+    again.restore(1, [part(frozen, frozen.reused)], 2 * S)
+    again.resize(1_003_000)
+
+    assert 0 == again.pending_bytes
+    again.resize(1_003_050)
+    assert 50 == again.pending_bytes
+    assert 1_003_050 == sum(file.size_bytes for file in all_files(again.take(2, "canonical", lambda _: True)))
 
 
 def test_the_log_opens_with_the_state_a_run_begins_with():

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_job", "draw_windows"]
+__all__ = ["draw_growth", "draw_job", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -219,6 +219,13 @@ def draw_windows(draw: Draw, world: Document) -> None:
                 )
             if draw.chance(0.5):
                 world["checkpoint"]["interruptible-timers"] = draw.pick(True, True, False)
+
+
+def draw_growth(draw: Draw, world: Document) -> None:
+    """Some state gets new keys.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if "state" in vertex and vertex["state"].get("backend") != "rocksdb" and draw.chance(0.3):
+            vertex["state"]["growth"] = draw.pick("1 B", "40 B", "2 kB")
 
 
 def _window(draw: Draw) -> Document:

@@ -74,9 +74,11 @@ class SubtaskState:
         self.host = host
         self.slow = slow
         state, mine = vertex.state, self.keyed_bytes
-        self.backend = None if state is None or not mine else backend(state, mine, options, compaction)
+        self.backend = backend(state, mine, options, compaction) if state is not None and (mine or state.growth_bytes) else None
         tells_updates = state is not None and (state.kind.keeps_files or state.changelog is not None)  # the heap does not
-        self.counts_records = self.backend is not None and state is not None and tells_updates and state.update_share > 0
+        self.counts_records = (
+            self.backend is not None and state is not None and ((tells_updates and state.update_share > 0) or state.growth_bytes > 0)
+        )
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
         self.stands_after = 0  # records served, as far as it was told
@@ -147,6 +149,7 @@ class SubtaskState:
     def count(self, served: int, now_ns: int) -> None:
         """The task has served so many records in all."""
         if self.backend is not None:
+            self._grow(served)
             self.backend.update(self._rewritten(served), now_ns)
 
     def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
@@ -209,6 +212,7 @@ class SubtaskState:
         read_bytes = 0
         if self.backend is not None and (keyed := [_part(snapshot, share) for snapshot, share in parts if snapshot.handles]):
             restoring = self.backend.restore(checkpoint, keyed, int(storage.env.now))
+            self._grow(served)
             self.brought += [_brought("keyed", snapshot, share, snapshot.handles) for snapshot, share in parts if snapshot.handles]
             if not (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
                 reads = [_read(storage, handle, size_bytes, self.host) for handle, size_bytes in restoring.reads]
@@ -306,6 +310,11 @@ class SubtaskState:
     def _merge(self, snapshot: StateSnapshot, checkpoint: int) -> int | None:
         """Savepoints never share physical files."""
         return None if snapshot.type in ("canonical", "native") else checkpoint
+
+    def _grow(self, served: int) -> None:
+        """The backend holds what it held at the beginning, and what so many records added."""
+        if self.backend is not None and self.vertex.state is not None and self.vertex.state.growth_bytes:
+            self.backend.resize(self.keyed_bytes + self.vertex.state.growth_bytes * served)
 
     def _rewritten(self, served: int) -> int:
         """Entries rewritten since the last call, the records served being these."""

@@ -89,6 +89,8 @@ class State(Section):
     """Synchronous part of a snapshot, beside what the backend itself needs."""
     serialize: Axis[ByteRate] | None = None
     """hashmap only: processor's part of writing it, per subtask."""
+    growth: Axis[Size] | None = None
+    """hashmap only: every record served adds so much, on average; default: records rewrite entries that are there."""
 
 
 class StateKeys(Section):

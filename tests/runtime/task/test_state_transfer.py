@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Snapshot, Vertex
-from sim.model.state import Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Disk, Storage
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.state.files import File, WriteStep
@@ -43,6 +43,21 @@ def snapshot(task, files, number, type_="checkpoint", served=0):
     task.take(number, served, int(files.env.now))
     spent = [took(files, task.write(files, part, number)) for part in ("keyed", "operator")]
     return spent, task.close(number)
+
+
+@pytest.mark.parametrize("changelog", [None, Changelog()])
+def test_state_grows_with_the_records_served(changelog):
+    """10 MB and 40 B per record: a snapshot holds what its task has served, and so does whoever is restored from it."""
+    growing = State(10 * MB, growth_bytes=40, changelog=changelog)
+    files, task, again = storage(), subtask(growing, StateOptions()), subtask(growing, StateOptions())
+    assert task.counts_records
+    _, kept = snapshot(task, files, 1, "native", served=50_000)
+    began = took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
+    _, next_one = snapshot(again, files, 2, "native", served=60_000)
+
+    assert [12 * MB] == [handle.size_bytes for handle in kept.handles]
+    assert began > 0
+    assert [12 * MB + 400_000] == [handle.size_bytes for handle in next_one.handles]
 
 
 def list_schedule_ns(costs, threads):
