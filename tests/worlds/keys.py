@@ -17,6 +17,9 @@ EXCEPTIONS = {
 }
 """Keys no random world sets -> why."""
 
+DESCRIBING = {"backtest"}
+"""Sections that say where a scenario comes from, and change no run: no random world has one, nor what lies below."""
+
 Node = dict[str, Any]
 
 
@@ -27,7 +30,20 @@ def _schema() -> Node:
 
 def all_keys() -> set[str]:
     schema = _schema()
-    return {*schema["properties"], *(f"{name}.{key}" for name, section in schema["$defs"].items() for key in section.get("properties", {}))}
+    below = set().union(*(_named_in(schema["properties"][name], schema["$defs"]) for name in DESCRIBING))
+    sections = {name: section for name, section in schema["$defs"].items() if name not in below}
+    keys = {f"{name}.{key}" for name, section in sections.items() for key in section.get("properties", {})}
+    return keys | schema["properties"].keys() - DESCRIBING
+
+
+def _named_in(node: Any, sections: dict[str, Node]) -> set[str]:
+    """The sections that a part of the schema refers to, directly or through others."""
+    if isinstance(node, list):
+        return set().union(*(_named_in(item, sections) for item in node))
+    if not isinstance(node, dict):
+        return set()
+    named = {str(node["$ref"]).rsplit("/", 1)[-1]} if "$ref" in node else set()
+    return named.union(*(_named_in(sections[name], sections) for name in named), *(_named_in(value, sections) for value in node.values()))
 
 
 def keys_of(document: Document) -> set[str]:
