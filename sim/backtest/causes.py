@@ -110,7 +110,7 @@ def _tail(row: Compared, evidence: Evidence) -> str:
     own, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
     if own < TAIL * simulated:
         return ""
-    fires = f"; {', '.join(evidence.windows)} fires windows together, which is not modelled" if evidence.windows else ""
+    fires = f"; {', '.join(evidence.windows)} fires windows, of which the file says nothing" if evidence.windows else ""
     return f"the history has a tail that the model has not: p90 is {own:.1f} times p50, predicted {simulated:.1f} times{fires}"
 
 

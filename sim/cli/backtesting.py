@@ -27,8 +27,11 @@ def with_backtest(source: RecordingSource, imported: Import | Inference) -> Impo
         warm()
         with bar("backtest", 100, RUNS, what_each="runs") as watch:
             result = backtest(
-                _recorded(source), chains=_chains(imported), watch=lambda share: watch(int(share * RUNS), round(100 * share))
-            )  # fmt: skip
+                _recorded(source),
+                chains=_chains(imported),
+                unbalanced=getattr(imported, "unbalanced", ()),
+                watch=lambda share: watch(int(share * RUNS), round(100 * share)),
+            )
     except (NoHistoryError, TooLargeError) as reason:
         print_message(f"no backtest: {reason}")
         return imported

@@ -190,6 +190,8 @@ def _tell(imported: Import | Inference) -> None:
 
     for lost in imported.not_modelled:
         print_message(f"not modelled: {lost}")
+    for flow in getattr(imported, "unbalanced", ()):
+        print_message(f"a flow does not balance: {flow}")
     if isinstance(imported, Inference):
         print_message(f"{imported.inferred} values with a source, {len(imported.unknown)} UNKNOWN{':' if imported.unknown else ''}")
         for question in imported.unknown:

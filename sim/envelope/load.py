@@ -26,16 +26,19 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 def utilisation(job: Job) -> Fraction | None:
     """The utilisation of the busiest subtask; above 1, sources are throttled.  None: a source has no limit of its own."""
-    rates: dict[str, Fraction] = {}
+    rates: dict[str, Fraction] = {}  # records read, or emitted by a source
     busiest = Fraction(0)
     for vertex in job.vertices:
         if vertex.source is not None:
             if not vertex.source.rates:
                 return None
             own = max(rate.per_second for rate in vertex.source.rates)
-            rates[vertex.name] = own * vertex.parallelism * vertex.fan_out
+            rates[vertex.name] = own * vertex.parallelism
             continue
-        coming = [(inlet, rates[inlet.upstream] * (vertex.parallelism if inlet.shipping.copies else 1)) for inlet in vertex.inputs]
+        coming = [
+            (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))
+            for inlet in vertex.inputs
+        ]
         busy = sum((rate * _largest_share(inlet, vertex) * inlet.service.mean / _SECOND for inlet, rate in coming), Fraction(0))
         offered = sum((rate * _largest_share(inlet, vertex) for inlet, rate in coming), Fraction(0))
         if vertex.async_io is not None:
@@ -43,7 +46,7 @@ def utilisation(job: Job) -> Fraction | None:
         if vertex.window is not None:
             busy += offered * vertex.fan_out * vertex.window.fire_ns / _SECOND
         busiest = max(busiest, busy)
-        rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0)) * vertex.fan_out
+        rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0))
     return busiest
 
 

@@ -68,6 +68,7 @@ class Input:
     weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
+    fan_out: Fraction | None = None  # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
 
     @property
     def shipping(self) -> Shipping:
@@ -145,3 +146,7 @@ class Job:
 
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)
+
+    def fan_out(self, inlet: Input) -> Fraction:
+        """Records on an edge per record that its upstream vertex reads or, a source, emits."""
+        return self.vertex(inlet.upstream).fan_out if inlet.fan_out is None else inlet.fan_out

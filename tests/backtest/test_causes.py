@@ -35,7 +35,7 @@ GROWTH = (10e6, 100e6)
     ("row", "evidence", "phrase"),
     [
         (compared("end-to-end", (400, 2000), (420, 450), ("p90",)), {}, "a tail that the model has not: p90 is 5.0 times p50"),
-        (compared("end-to-end", (400, 2000), (420, 450), ("p90",)), {"windows": ("count",)}, "count fires windows together"),
+        (compared("end-to-end", (400, 2000), (420, 450), ("p90",)), {"windows": ("count",)}, "count fires windows, of which"),
         (compared("end-to-end", (400, 420), (800, 820)), {"growth": GROWTH}, "the state grows in the history, from 10 MB to 100 MB"),
         (compared("full-size", (50e6, 90e6), (100e6, 100e6)), {"growth": GROWTH}, "the state grows in the history"),
         (compared("full-size", (250e6, 290e6), (60e6, 80e6)), {"growth": GROWTH, "rocksdb": True}, "RocksDB keeps what was overwritten"),

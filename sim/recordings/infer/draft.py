@@ -28,6 +28,7 @@ class Inference:
     inferred: int  # number of values with an origin
     unknown: tuple[str, ...]  # questions
     not_modelled: tuple[str, ...]  # features of the job that a scenario cannot say
+    unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class Draft:
     inferred: int = 0
     unknown: list[str] = field(default_factory=list)
     not_modelled: list[str] = field(default_factory=list)
+    unbalanced: list[str] = field(default_factory=list)
 
     def put(self, path: str, value: Any, source: str = "", *, job: str = "") -> None:
         """Set a value that a source tells.  `path` is dotted, below the vertex `job` if there is one."""
@@ -72,8 +74,10 @@ class Draft:
 
     def inference(self, question: str) -> Inference:
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
+        head += [f"A flow does not balance: {what}." for what in self.unbalanced]
         comments = {"": "\n".join(line for text in head for line in _lines(text)), **self.comments}
-        return Inference(self.document, question, comments, self.inferred, tuple(self.unknown), tuple(self.not_modelled))
+        lists = (tuple(self.unknown), tuple(self.not_modelled), tuple(self.unbalanced))
+        return Inference(self.document, question, comments, self.inferred, *lists)
 
     def _remark(self, steps: list[str], text: str) -> None:
         self.comments[".".join(steps)] = "\n".join(_lines(text))

@@ -10,6 +10,7 @@ from statistics import median
 
 from sim.foreign import one_line
 from sim.recordings.infer.draft import Draft, Inference
+from sim.recordings.infer.edges import edge_flows, unbalanced
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.state import infer_state
@@ -36,8 +37,10 @@ def infer_job(job: RestJob) -> Inference:
     draft.put("version", 1)
     flowed = flows(job)
     _head(draft, job)
+    edges = edge_flows(job, flowed)
     for vertex in job.vertices:
-        infer_work(draft, job, vertex, flowed)
+        infer_work(draft, job, vertex, flowed, edges)
+    draft.unbalanced += unbalanced(job, flowed)
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_cluster(draft, job)

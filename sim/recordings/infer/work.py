@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.edges import Edge
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
@@ -31,14 +32,16 @@ ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by
 CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
+ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own
 UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 
 
-def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> None:
+def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows], edges: Mapping[tuple[str, str], Edge]) -> None:
     """Set everything under `job: {vertex: ...}` but its state."""
     flow = flowed[vertex.name]
     if vertex.inputs:
         _inputs(draft, job, vertex, flow)
+        _amounts(draft, job, vertex, flowed, edges)
     else:
         _source(draft, job, vertex, flow)
     draft.put("parallelism", vertex.parallelism, job=vertex.name)
@@ -79,6 +82,41 @@ def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None
             draft.put(f"{path}.weights", weights, f"records in of each subtask, {flow.source}", job=vertex.name)
     if len(vertex.inputs) > 1:
         _combine(draft, job, vertex)
+
+
+def _amounts(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows], edges: Mapping[tuple[str, str], Edge]) -> None:
+    """Set fan-out and record size of each edge that carries other records than its writer writes on the whole."""
+    for upstream in dict.fromkeys(edge.upstream for edge in vertex.inputs):
+        edge, writer = edges.get((upstream, vertex.name)), next(other for other in job.vertices if other.name == upstream)
+        flow = flowed[upstream]
+        base, written = flow.per_second("records_in" if writer.inputs else "records_out"), flow.per_second("records_out")
+        if edge is None or not base > 0 or not written > 0:
+            continue
+        path, bounds = f"input.{upstream}", f"between 0 and {edge.at_most / base:.4g}"
+        if math.isnan(edge.per_second):
+            question = f"How many records does '{upstream}' send it per record that it {'reads' if writer.inputs else 'emits'}?"
+            _as_section(draft, vertex, path)
+            value = format_number(_round(min(written, edge.at_most) / base))
+            draft.ask(
+                f"{path}.fan-out", value, question, f"as many as it writes; {bounds}, nothing tells its outputs apart.", job=vertex.name
+            )
+        elif abs(edge.per_second / written - 1) > ALIKE_SHARE:
+            _as_section(draft, vertex, path)
+            origin = f"{edge.source} / {base:,.4g}/s {'into' if writer.inputs else 'out of'} '{upstream}'"
+            draft.put(f"{path}.fan-out", format_number(_round(edge.per_second / base)), origin, job=vertex.name)
+            size, size_origin = _size(flowed[vertex.name], "in") if len(vertex.inputs) == 1 else (None, "")
+            if size is not None:
+                draft.put(f"{path}.record", format_size(size), size_origin, job=vertex.name)
+
+
+def _as_section(draft: Draft, vertex: RestVertex, path: str) -> None:
+    """`upstream: hash` becomes `upstream: {ship: hash}`; its comment goes with it."""
+    inputs, (_, name) = draft.document["job"][vertex.name]["input"], path.split(".", 1)
+    if isinstance(inputs[name], str):
+        place = f"job.{vertex.name}.{path}"
+        inputs[name] = {"ship": inputs[name]}
+        if place in draft.comments:
+            draft.comments[f"{place}.ship"] = draft.comments.pop(place)
 
 
 def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:

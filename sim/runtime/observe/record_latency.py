@@ -47,7 +47,7 @@ def _copies(job: Job) -> list[dict[int, Fraction]]:
     for v, vertex in enumerate(job.vertices):
         mine = {v: Fraction(1)} if vertex.source is not None else {}
         for inlet in vertex.inputs:
-            factor = job.vertex(inlet.upstream).fan_out * (vertex.parallelism if inlet.shipping.copies else 1)
+            factor = job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1)
             for source, copies in given[inlet.upstream].items():
                 mine[source] = mine.get(source, Fraction(0)) + copies * factor
         given[vertex.name] = mine

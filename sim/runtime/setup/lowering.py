@@ -77,6 +77,7 @@ def _yields(vertex: Vertex, scenario: Scenario) -> bool:
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:
     writer = job.vertex(inlet.upstream)
+    fan_out = job.fan_out(inlet)
     return plane.Edge(
         name=f"{writer.name}->{reader.name}#{reader.inputs.index(inlet)}",
         upstream=number[writer.name],
@@ -84,7 +85,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> pla
         ship=plane.Ship[inlet.shipping.routing],
         record_bytes=size_table(inlet.record_bytes),
         weights=_readers(inlet, reader),
-        fan_out=(0, 1) if reader.committer_of else (writer.fan_out.numerator, writer.fan_out.denominator),  # records stay out
+        fan_out=(0, 1) if reader.committer_of else (fan_out.numerator, fan_out.denominator),  # records stay out
     )
 
 

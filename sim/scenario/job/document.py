@@ -116,6 +116,8 @@ class Input(Section):
     """Per record of this input; default: the vertex's."""
     record: Axis[SizeField] | None = None
     """Size of a record of this edge; default: the upstream vertex's."""
+    fan_out: Axis[Number] | None = None
+    """Records on this edge per record that the upstream vertex reads (a source: emits); default: the upstream vertex's."""
 
 
 InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
