@@ -88,7 +88,7 @@ def power_of_two(n: int) -> int:
 
 
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
-    """The world at the beginning, before `START`, with room for so many markers."""
+    """The world at the beginning, before `START`, with room for so many markers, or for one per channel if that is more."""
     plan = layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
@@ -106,7 +106,7 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
         partitions,
         gates,
         channels,
-        new_rows(Element, elements_bound(spec, plan, partitions) + marker_room),
+        new_rows(Element, elements_bound(spec, plan, partitions) + max(marker_room, len(channels))),
         new_rows(Line, 1 + len(lines)),
         np.full(2 * int(g["leaf0"][0]), NEVER, np.int64),
         np.zeros(n, np.int64),
@@ -209,6 +209,8 @@ def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
     for _, _, channels in plan.gates:
         rows["place"][list(channels)] = np.arange(len(channels))
     drawn = [edge.name if len(edge.record_bytes) > 1 else "" for edge in spec.edges]
+    if not any(drawn):
+        return rows
     for c, (w, r, e) in enumerate(zip(plan.writer, plan.reader, plan.edge, strict=True)):
         if drawn[e]:
             reader = 0 if spec.edges[e].ship == Ship.BROADCAST else plan.subtask[r]

@@ -25,7 +25,7 @@ from sim.plane.seam.positions import channels_in, channels_out, require_closed
 
 __all__ = ["KernelPlane"]
 
-MARKER_ROOM = 1024  # elements; more is made when a verb needs it
+MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
 
 
 class KernelPlane:
@@ -41,7 +41,7 @@ class KernelPlane:
         self._horizon = int(arrays.g["horizon"][0])
         self._settle_in(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
-        self._marker_room = MARKER_ROOM
+        self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint puts a marker on every channel
         self._excess_room = 0
         self._ends: dict[int, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
         self.now = spec.begin_ns

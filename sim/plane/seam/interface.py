@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from sim.plane.seam.layout import Layout
+
 __all__ = [
     "ANY_NUMBER",
     "BARRIERS",
@@ -127,6 +129,7 @@ class DataPlane(Protocol):
     """Moves buffers and markers between tasks.  Decides nothing about them.  The comment behind a verb names its rule."""
 
     now: int
+    layout: Layout
 
     def advance(self, until: int) -> Notice: ...  # E3
     def forward(self, task: int, marker: Marker, edge: int | None = None) -> int: ...  # M1

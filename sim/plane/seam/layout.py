@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.plane.seam.interface import PlaneSpec, Ship
+from sim.plane.seam.spec import PlaneSpec, Ship
 
 __all__ = ["Layout", "layout", "targets"]
 
@@ -30,7 +31,7 @@ class Layout:
     vertex: tuple[int, ...]  # by task
     subtask: tuple[int, ...]
     partitions: tuple[tuple[int, int, range], ...]  # (task, edge, channels), by task then edge
-    gates: tuple[tuple[int, int, tuple[int, ...]], ...]  # (task, edge, channels by writer), by task then edge
+    gates: tuple[tuple[int, int, Sequence[int]], ...]  # (task, edge, channels by writer), by task then edge
     task_partitions: tuple[range, ...]  # by task: its numbers in `partitions`
     task_gates: tuple[range, ...]
     writer: tuple[int, ...]  # by channel: task
@@ -51,39 +52,38 @@ def layout(spec: PlaneSpec) -> Layout:
         vertex += [v] * stage.parallelism
         subtask += range(stage.parallelism)
     outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
-    inputs: list[list[tuple[int, list[int]]]] = [[] for _ in vertex]
+    inputs: list[list[tuple[int, Sequence[int]]]] = [[] for _ in vertex]
     writer: list[int] = []
     reader: list[int] = []
     edge: list[int] = []
     for e, row in enumerate(spec.edges):
         up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
+        first = len(writer)
         readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
-        for r in readers:
-            inputs[r].append((e, []))
         for i in range(up.parallelism):
             w, begin = first_task[row.upstream] + i, len(writer)
-            for j in targets(row.ship, i, up.parallelism, down.parallelism):
-                inputs[readers[j]][-1][1].append(len(writer))
-                writer.append(w)
-                reader.append(readers[j])
-                edge.append(e)
+            reached = targets(row.ship, i, up.parallelism, down.parallelism)
+            reader += readers[reached.start : reached.stop]
+            writer += [w] * len(reached)
             outputs[w].append((e, range(begin, len(writer))))
+        edge += [e] * (len(writer) - first)
+        for j, members in enumerate(_inputs(reader, first, readers)):
+            inputs[readers[j]].append((e, members))
     partitions: list[tuple[int, int, range]] = []
     task_partitions, partition = [], [0] * len(writer)
     for t, rows in enumerate(outputs):
         task_partitions.append(range(len(partitions), len(partitions) + len(rows)))
         for e, channels in rows:
-            for c in channels:
-                partition[c] = len(partitions)
+            partition[channels.start : channels.stop] = [len(partitions)] * len(channels)
             partitions.append((t, e, channels))
-    gates: list[tuple[int, int, tuple[int, ...]]] = []
+    gates: list[tuple[int, int, Sequence[int]]] = []
     task_gates, gate = [], [0] * len(writer)
     for t, gate_rows in enumerate(inputs):
         task_gates.append(range(len(gates), len(gates) + len(gate_rows)))
         for e, members in gate_rows:
             for c in members:
                 gate[c] = len(gates)
-            gates.append((t, e, tuple(members)))
+            gates.append((t, e, members))
     local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
     return Layout(
         tuple(first_task),
@@ -100,3 +100,16 @@ def layout(spec: PlaneSpec) -> Layout:
         tuple(gate),
         local,
     )
+
+
+def _inputs(reader: list[int], first: int, readers: range) -> list[Sequence[int]]:
+    """The channels of each reader, by writer, among those from `first` on; all-to-all they are evenly spaced, and need no list."""
+    n = len(reader) - first
+    if n % len(readers) == 0 and all(
+        reader[begin : begin + len(readers)] == list(readers) for begin in range(first, first + n, len(readers))
+    ):
+        return [range(first + j, first + n, len(readers)) for j in range(len(readers))]
+    members: list[list[int]] = [[] for _ in readers]
+    for c in range(first, len(reader)):
+        members[reader[c] - readers.start].append(c)
+    return [tuple(channels) for channels in members]

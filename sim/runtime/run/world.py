@@ -7,7 +7,6 @@ from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
 from sim.plane.seam.interface import Notice
-from sim.plane.seam.layout import layout
 from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.forced import forced_aligned_edges
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -39,8 +38,8 @@ class World:
         self.beginning = beginning  # None: the job's first instance, which begins with nothing
         self.scenario = scenario
         self.spec = plane_spec(scenario, digests=digests, begin_ns=begin_ns)
-        self.layout = layout(self.spec)
         self.plane = build(self.spec, engine)
+        self.layout = self.plane.layout
         self.env = TwoPlaneEnvironment(self.plane, self._on_notice, begin_ns)
         self.context = self._context()
         self.names, self.storage = self.context.names, self.context.storage
