@@ -1,0 +1,98 @@
+"""What a checkpoint costs per task as the parallelism grows: CPU time outside ``advance``, and the time to build the job.
+
+    python -m benchmarks.bench_control [--rounds 5] [--parallelism 4 16 64 256] [--against OTHER_CHECKOUT]
+
+A chain of four stages with few records, a checkpoint every five seconds, watched by the checkers.  Each run is a process of its own.
+Outside are the protocol machines, SimPy, storage, sampling, accounts and the calls of verbs.  `--against`: another checkout, whose
+kernel is warm, in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.bench_seam import timed
+from benchmarks.measure import cpu_seconds, print_table, record
+from benchmarks.scenarios import scenario_text
+from sim.plane import warm
+from sim.runtime.observe.sampling import Sampler
+from sim.runtime.run.world import World
+from sim.scenario import loads
+
+ROOT = Path(__file__).resolve().parent.parent
+INTERVAL_S = 5
+STAGES = 4
+
+
+def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, float]:
+    """One run, in this process."""
+    text = scenario_text(
+        STAGES, parallelism,
+        record_bytes=32768, load=0.05, barriers=barriers, interval_s=INTERVAL_S, duration_s=INTERVAL_S * checkpoints + INTERVAL_S - 1,
+    )  # fmt: skip
+    scenario = loads(text).scenarios[0]
+    warm()
+    gc.set_threshold(50_000)  # as `simulate` does
+    building_s, world = cpu_seconds(lambda: World(scenario, "compiled"))
+    Sampler(world.context, world.counters, None)
+    spent = [0.0]
+    vars(world.plane)["advance"] = timed(world.plane.advance, spent)
+    world.start()
+    total_s, _ = cpu_seconds(lambda: world.env.run(until=scenario.run.duration_ns))
+    check_s, _ = cpu_seconds(world.violations)
+    outside_s = total_s - spent[0]
+    return {
+        "outside_ms": outside_s * 1e3 / (len(world.stats) * STAGES * parallelism), "building_s": building_s, "check_s": check_s,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }  # fmt: skip
+
+
+def in_checkout(checkout: Path, parallelism: int, barriers: str, checkpoints: int) -> dict[str, float]:
+    """One run by another process, with the code of `checkout`."""
+    command = [sys.executable, __file__, "--one", str(parallelism), "--barriers", barriers, "--checkpoints", str(checkpoints)]
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
+    measures: dict[str, float] = json.loads(done.stdout)
+    return measures
+
+
+def main() -> None:
+    """One row per parallelism and checkout."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--parallelism", type=int, nargs="*", default=[4, 16, 64, 256])
+    parser.add_argument("--barriers", default="aligned")
+    parser.add_argument("--checkpoints", type=int, help="by default so many that each run has about a thousand of a task")
+    parser.add_argument("--against", type=Path, help="A checkout of another version, whose kernel is warm.")
+    parser.add_argument("--one", type=int, help="run this parallelism only, in this process, and print JSON")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measured(options.one, options.barriers, options.checkpoints)))
+        return
+    checkouts = {"": ROOT} | ({} if options.against is None else {", other checkout": options.against.resolve()})
+    rows, history = [], []
+    for parallelism in options.parallelism:
+        checkpoints = options.checkpoints or max(2, 1000 // (STAGES * parallelism))
+        runs: dict[str, list[dict[str, float]]] = {whose: [] for whose in checkouts}
+        for _ in range(options.rounds):
+            for whose, checkout in checkouts.items():
+                runs[whose].append(in_checkout(checkout, parallelism, options.barriers, checkpoints))
+        for whose, measures in runs.items():
+            median = {name: statistics.median(run[name] for run in measures) for name in measures[0]}
+            rows.append((f"{STAGES}x{parallelism} {options.barriers}{whose}", *median.values()))
+            if not whose:
+                history.append((f"{STAGES}x{parallelism} {options.barriers}", "CPU per task and checkpoint", median["outside_ms"], "ms"))
+    print_table(["run", "ms per task and checkpoint", "building s", "check s", "peak MB"], rows)
+    record("control", history)
+
+
+if __name__ == "__main__":
+    main()
