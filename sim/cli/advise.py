@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.backtesting import with_backtest
 from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
 from sim.cli.console.progress import bar
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
-from sim.cli.validity import print_backtest, warn_outside
+from sim.cli.reports.backtesting import with_backtest
+from sim.cli.reports.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,7 +25,7 @@ from sim.cli.options import (
     SetOption,
     in_environment,
 )
-from sim.cli.validity import print_backtest, warn_outside
+from sim.cli.reports.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -80,7 +80,7 @@ def _run_file(
         print_message(f"warning: {path}: {assumptions}")
     warn_outside(study.name, study.scenarios)
     print_backtest(study.name, study.backtest)
-    from sim.comparison.folder import keep, plain
+    from sim.comparison.files import keep, plain
     from sim.comparison.run_folder import replacing
 
     nobody_reads: BrokenPipeError | None = None

@@ -16,7 +16,7 @@ from sim.cli.console.errors import Code, Stopped, UserError, output_folder, prin
 from sim.cli.console.progress import bar
 from sim.cli.console.terminal import put, show
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
-from sim.cli.validity import print_backtest, warn_outside
+from sim.cli.reports.validity import print_backtest, warn_outside
 
 if TYPE_CHECKING:
     import pandas as pd

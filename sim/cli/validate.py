@@ -85,7 +85,7 @@ def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: flo
 def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: bool) -> None:
     import pandas as pd
 
-    from sim.cli.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
+    from sim.cli.reports.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
     from sim.validation.bars import bars
     from sim.validation.orderings import orderings
 

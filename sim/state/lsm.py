@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sim.model.state import Lsm
 from sim.state.compaction import CompactionThread
-from sim.state.tables import Table, distinct, merged
+from sim.state.sorted_tables import Table, distinct, merged
 
 __all__ = ["LsmTree", "TreeImage"]
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from sim.comparison.compare import compare
-from sim.comparison.folder import keep
+from sim.comparison.files import keep
 from sim.explain.runs import FolderError, runs_of
 
 TEXT = """\

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.state import Lsm
 from sim.state.lsm import LsmTree, TreeImage
-from sim.state.tables import Table, distinct, merged
+from sim.state.sorted_tables import Table, distinct, merged
 
 SECOND = 1_000_000_000
 NEVER_FULL = Lsm(memtable_bytes=10**12)

@@ -13,7 +13,7 @@ LONGEST_CELL = 200  # characters
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
-    """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy.  `words`: there are no numbers in it."""
+    """On stdout.  A terminal too narrow for a row per strategy gets a column per strategy.  `text_cells`: no cell is a number."""
     header, *rows = [[one_line(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
         print(plain(header, rows, text_cells=text_cells))

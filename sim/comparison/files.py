@@ -1,4 +1,4 @@
-"""The folder of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written."""
+"""The files of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written."""
 
 from __future__ import annotations
 
