@@ -40,11 +40,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
+    "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
     "sweep": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
     "cli": BELOW_CLI
-    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "sweep"}
+    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweep"}
     | {"advice", "traces"},
     "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
     "__main__": {"cli"},

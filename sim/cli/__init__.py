@@ -15,12 +15,13 @@ from sim.cli.advise import advise_on
 from sim.cli.calibrate import calibrate_environment
 from sim.cli.console.errors import interrupted
 from sim.cli.console.stopping import exit_code, is_reported, listen, stopped_by
-from sim.cli.explain import explain_checkpoints
 from sim.cli.importing import import_recording
+from sim.cli.looking.explain import explain_checkpoints
+from sim.cli.looking.report import write_report
+from sim.cli.looking.timeline import draw_timeline
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
 from sim.cli.sweep import run_sweep
-from sim.cli.timeline import draw_timeline
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
 
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command("run")(run_scenarios)
 app.command("explain")(explain_checkpoints)
 app.command("timeline")(draw_timeline)
+app.command("report")(write_report)
 app.command("sweep")(run_sweep)
 app.command("import")(import_recording)
 app.command("validate")(validate_recordings)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -85,6 +87,7 @@ def advise_on(
         table = runner.collected()
         for finding in runner.store.findings():
             print_message(finding)
+        _keep(report, folder, name)
         _print(report, folder, runner.spent_s(), as_json=as_json)
         if failures := _failed(table):
             print_message(failures)
@@ -141,6 +144,24 @@ def _failed(table: pd.DataFrame) -> str:
     if len(broken):
         return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
     return ""
+
+
+def _keep(report: Report, folder: Path, name: str) -> None:
+    """What a report says beside the rows."""
+    from sim.report.answer_page import ADVICE
+    from sim.whole_file import replace_text
+
+    first, *others = report.parts
+    verdict, parts = (first, others) if isinstance(first, str) else ("", list(report.parts))
+    kept = {
+        "title": f"Advice for {name}",
+        "question": "Which checkpoint settings keep the limits?",
+        "verdict": verdict,
+        "parts": [part if isinstance(part, str) else part._asdict() for part in parts],
+        "assumptions": ["Simulated; what is marked UNKNOWN in the job was varied if its table says so."],
+        "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {folder} -o report.html",
+    }
+    replace_text(folder / ADVICE, json.dumps(kept, indent=1) + "\n")
 
 
 def _print(report: Report, folder: Path, spent_s: float, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -126,6 +127,28 @@ def _answer(swept: SweepResult) -> None:
         put(f"\n{swept.sentence}\n")
     if (figure := swept.picture()) is not None:
         replace_file(swept.folder / "answer.png", partial(save, figure))
+    _keep_answer(swept)
+
+
+def _keep_answer(swept: SweepResult) -> None:
+    """What a report says beside the rows."""
+    from sim.report.answer_page import ANSWER
+    from sim.whole_file import replace_text
+
+    definition, question = swept.definition, swept.definition.question
+    if question is None:
+        return
+    kept = {
+        "title": f"Sweep {definition.name}",
+        "question": definition.text,
+        "verdict": swept.sentence,
+        "parts": [section._asdict() for section in swept.sections],
+        "settings": question.settings,
+        "show": question.show,
+        "assumptions": ["Simulated; all settings meet the same windows with the same random numbers."],
+        "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {swept.folder} -o report.html",
+    }
+    replace_text(swept.folder / ANSWER, json.dumps(kept, indent=1) + "\n")
 
 
 def _exit_code(table: pd.DataFrame, folder: Path) -> Code:

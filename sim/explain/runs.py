@@ -16,11 +16,11 @@ from sim.comparison.comparison import label
 from sim.comparison.run_folder import RUNS, SUMMARY
 from sim.foreign import Readable, one_line
 from sim.model.scenario import Scenario
-from sim.runtime.run.manifest import manifest
-from sim.scenario import load
+from sim.runtime.run.manifest import code_version, manifest
+from sim.scenario import Study, load
 from sim.scenario.study import loads
 
-__all__ = ["FolderError", "Runs", "runs_of"]
+__all__ = ["FolderError", "Kept", "Runs", "kept_in", "runs_of"]
 
 
 class FolderError(Readable, ValueError):
@@ -35,6 +35,21 @@ class Runs:
     is_changed: bool = False  # the code is not that of the folder any more
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folder of results: the study that was run, and the folders of its runs by what they ran."""
+
+    study: Study
+    text: str  # of the scenario file
+    summary: dict[str, Any]
+    folders: dict[str, Path]  # by the scenario, as its manifest has it
+    versions: frozenset[str]  # of the code
+
+    def folder_of(self, scenario: Scenario) -> Path | None:
+        """None: it was not run, or is not the same any more."""
+        return self.folders.get(_plain(scenario))
+
+
 def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
     """Raises FolderError, ScenarioError."""
     if not place.is_dir():
@@ -42,20 +57,25 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
         return Runs(study.name, study.question, _first_of(study.scenarios))
     if overrides:
         raise FolderError(f"{place}: a folder is run again as it was: give the scenario file to change a value")
+    kept = kept_in(place)
+    again = {name: scenario for name, scenario in _first_of(kept.study.scenarios).items() if kept.folder_of(scenario) is not None}
+    if not again:
+        raise FolderError(f"{place}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
+    return Runs(kept.study.name, kept.study.question, again, kept.versions != {code_version()})
+
+
+def kept_in(place: Path) -> Kept:
+    """`place`: the folder of a comparison, or of one of its runs.  Raises FolderError, ScenarioError."""
     single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
     folder = place.parent if single else place
     summary = _json(folder / SUMMARY)
     text, source = _text(folder / "scenario.yaml"), Path(str(summary.get("source", folder / "scenario.yaml")))
-    overridden = [str(line) for line in summary.get("overrides", ())]
-    study = loads(text, source.stem, overrides=overridden, folder=source.parent if source.parent.is_dir() else folder)
-    manifests = [_json(folder / name / "manifest.json") for name in ([place.name] if single else summary.get(RUNS, ()))]
-    kept = [json.dumps(row.get("scenario"), sort_keys=True) for row in manifests]
-    scenarios = _first_of(study.scenarios)
-    again = {name: scenario for name, scenario in scenarios.items() if _plain(scenario) in kept}
-    if not again:
-        raise FolderError(f"{place}: its scenario, or a trace that it reads, is not what was run: run it again with 'ckptsim run'")
-    version = manifest(next(iter(again.values())))["code_version"]
-    return Runs(study.name, study.question, again, any(row.get("code_version") != version for row in manifests))
+    overrides = [str(line) for line in summary.get("overrides", ())]
+    study = loads(text, source.stem, overrides=overrides, folder=source.parent if source.parent.is_dir() else folder)
+    names = [place.name] if single else [str(name) for name in summary.get(RUNS, ())]
+    manifests = {folder / name: _json(folder / name / "manifest.json") for name in names}
+    folders = {json.dumps(row.get("scenario"), sort_keys=True): path for path, row in manifests.items()}
+    return Kept(study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values()))
 
 
 def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:

@@ -50,7 +50,7 @@ def test_a_scenario_that_is_not_what_was_run_is_refused(folder):
     """A trace beside it may have changed, or the copy."""
     (folder / "scenario.yaml").write_text(TEXT.replace("20/s", "21/s"))
 
-    with pytest.raises(FolderError, match="is not what was run: run it again with 'ckptsim run'"):
+    with pytest.raises(FolderError, match="has changed since: run it again with 'ckptsim run'"):
         runs_of(folder)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
-from sim.cli.explain import StrategyOption, selected, watched
+from sim.cli.looking.explain import StrategyOption, selected, watched
 from sim.cli.options import Engine, EngineOption, SetOption, parsed
 
 __all__ = ["draw_timeline"]

@@ -1,0 +1,78 @@
+"""The answer of a sweep, or an advice, as it was kept -> its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sim.analysis.section import Section
+from sim.explain.runs import FolderError
+from sim.report.page import Block, Page
+from sim.report.sweep_figures import heat_map, intervals, quantity, trade_off
+
+__all__ = ["ADVICE", "ANSWER", "answer_page"]
+
+ANSWER, ADVICE = "answer.json", "advice.json"
+"""What `sweep` and `advise` keep for a report, beside their rows."""
+
+
+def answer_page(folder: Path, name: str) -> Page:
+    """Raises FolderError."""
+    try:
+        kept = json.loads((folder / name).read_text(encoding="utf-8"))
+        table = pd.read_parquet(folder / "results.parquet")
+        title, question, verdict, command = (str(kept[key]) for key in ("title", "question", "verdict", "command"))
+        parts, assumptions = list(kept["parts"]), [str(line) for line in kept["assumptions"]]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
+    names = [name for name in table.columns if "_" in name]
+    blocks = [*_parts(parts, names), *_figures(kept, table)]
+    return Page(title, question, _spelled(verdict, names), blocks, assumptions, command)
+
+
+def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
+    """Texts, tables, and configuration to paste."""
+    for part in parts:
+        if isinstance(part, str):
+            lines = part.strip().splitlines()
+            is_code = len(lines) > 1 and lines[0].startswith("#")
+            yield Block("Configuration", code=part) if is_code else Block("", _spelled(part, names))
+        else:
+            yield Block(_spelled(str(part["title"]), names), table=Section("", [_heading(name) for name in part["header"]], part["rows"]))
+
+
+def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
+    """Only a sweep with a question says what to draw."""
+    settings, columns = (
+        list(kept.get("settings", ())),
+        [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])],
+    )
+    rows = table[(table["status"] == "ok") & (table["strategy"] != "none")]
+    if not settings or not columns or rows.empty:
+        return
+    pair = " and ".join(quantity(column) for column in columns[:2])
+    if (drawn := intervals(table, settings, columns)) is not None:
+        yield Block(
+            "Values and how sure they are", figure=drawn, caption="Mean over windows and seeds per setting, with 95 % confidence intervals."
+        )
+    if (drawn := trade_off(table, settings, columns)) is not None:
+        yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")
+    if (drawn := heat_map(rows, settings, columns[0])) is not None:
+        yield Block("Over two settings", figure=drawn, caption=f"The mean of {quantity(columns[0])}, darker is less.")
+
+
+def _spelled(text: str, names: list[str]) -> str:
+    """The text without names of columns: their values carry units already."""
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"\b{re.escape(name)}\b", quantity(name).partition(" [")[0], text)
+    return text
+
+
+def _heading(name: str) -> str:
+    """A name of a column, as words; others stay."""
+    return quantity(name) if "_" in name and " " not in name else name

@@ -1,0 +1,52 @@
+"""A page as values, and the page as HTML: text that others wrote is escaped by the template engine, figures are drawn inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from sim.foreign import printable
+from sim.report.svg import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sim.analysis.section import Section
+
+__all__ = ["Block", "Page", "html"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading and what stands below it."""
+
+    title: str
+    text: str = ""
+    table: Section | None = None
+    figure: Figure | None = None
+    caption: str = ""  # the figure in words, for those who do not see it
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    title: str
+    question: str
+    verdict: str
+    blocks: Sequence[Block]
+    assumptions: Sequence[str] = field(default=())
+    command: str = ""
+
+
+def html(page: Page) -> str:
+    """One file: styles and figures are in it, and nothing is fetched."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["text"] = printable
+    template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
+    drawn = {i: Markup(svg(block.figure, f"f{i}")) for i, block in enumerate(page.blocks) if block.figure is not None}  # noqa: S704 - ours
+    return template.render(page=page, figures=drawn) + "\n"

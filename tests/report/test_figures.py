@@ -1,0 +1,63 @@
+"""Figures of a comparison: phases stacked on one scale, identical curves said to be identical."""
+
+import pandas as pd
+import pytest
+
+from sim.analysis.strategies.path import PARTS
+from sim.report.figures import PHASES, alike, lines, phases
+
+
+def run(*checkpoints):
+    """Tables of a run; each checkpoint is (trigger [ms], {part: ms})."""
+    rows = [
+        {"id": i, "part": part, "duration": int(ms * 1e6), "acknowledged": False}
+        for i, (_, parts) in enumerate(checkpoints, 1)
+        for part, ms in parts.items()
+    ]
+    triggers = [{"id": i, "trigger_timestamp": trigger} for i, (trigger, _) in enumerate(checkpoints, 1)]
+    return {
+        "path": pd.DataFrame(rows, columns=["id", "part", "duration", "acknowledged"]),
+        "checkpoints": pd.DataFrame(triggers, columns=["id", "trigger_timestamp"]),
+    }
+
+
+def test_every_kind_of_wait_belongs_to_a_phase():
+    assert set(PARTS.values()) == {kind for kinds in PHASES.values() for kind in kinds}
+
+
+def test_bars_are_as_high_as_the_checkpoint():
+    """Stacked on top of each other, in seconds, a panel per strategy on one scale."""
+    slow = run((0.0, {"behind data": 3000, "sync": 500}), (5000.0, {"behind data": 1000, "upload": 250}))
+    drawn = phases({"slow": slow, "quick": run((0.0, {"upload": 50}))})
+    heights = [max(bar.get_y() + bar.get_height() for bar in axes.patches) for axes in drawn.axes]
+
+    assert pytest.approx(heights) == [3.5, 0.05]
+    assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
+    assert ["slow", "quick"] == [axes.get_title(loc="left") for axes in drawn.axes]
+
+
+def test_thousands_of_checkpoints_are_drawn_as_means():
+    drawn = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))})
+    bars = [bar for bar in drawn.axes[0].patches if bar.get_height()]
+
+    assert 100 <= len(bars) <= 151
+    assert {0.1} == {round(bar.get_height(), 6) for bar in bars}
+
+
+def test_without_a_checkpoint_there_is_no_figure():
+    assert phases({"it": run()}) is None
+
+
+def test_identical_curves_are_one_line():
+    """Nobody sees a line below another one: the legend says so."""
+    same, other = pd.Series([1.0, 2.0]), pd.Series([1.0, 3.0])
+    curves = {"a": same, "b": other, "c": same.copy()}
+
+    assert {"a": ["a", "c"], "b": ["b"]} == alike(curves)
+    assert ["a = c (identical)", "b"] == [text.get_text() for text in lines(curves, "seconds").legends[0].get_texts()]
+
+
+def test_failures_and_triggers_are_marked():
+    drawn = lines({"a": pd.Series([1.0, 2.0])}, "seconds", triggers=[0.5], failures=[0.2, 0.7], warmup_s=0.1)
+
+    assert ["a", "failure", "checkpoint triggered", "warm-up"] == [text.get_text() for text in drawn.legends[0].get_texts()]

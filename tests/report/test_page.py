@@ -1,0 +1,100 @@
+"""A page is one file: everything is in it, names of others are text, figures have words beside them."""
+
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from sim.analysis.section import Section
+from sim.report.figures import lines
+from sim.report.page import Block, Page, html
+
+HOSTILE = '$x$ <script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" \x1b[31m'
+EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
+
+class Reader(HTMLParser):
+    """Tags with their attributes; complains about what is not closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert tag == self.open.pop()
+
+
+def read(text):
+    reader = Reader()
+    reader.feed(text)
+    assert [] == reader.open
+    return reader.tags
+
+
+@pytest.fixture(scope="module")
+def text():
+    curve = {HOSTILE: pd.Series([1.0, 2.0], index=[0.0, 1.0]), "other": pd.Series([2.0, 1.0], index=[0.0, 1.0])}
+    blocks = [
+        Block("A table", HOSTILE, Section("", ["", HOSTILE], [[HOSTILE, "1"]])),
+        Block("A figure", figure=lines(curve, "seconds"), caption=HOSTILE),
+        Block("A second figure", figure=lines(curve, "seconds"), caption="words", code=HOSTILE),
+    ]
+    return html(Page(HOSTILE, HOSTILE, HOSTILE, blocks, [HOSTILE], HOSTILE))
+
+
+def test_names_of_others_stay_text(text):
+    """Nothing of them is a tag or an attribute."""
+    tags = read(text)
+
+    assert set() == {tag for tag, _ in tags} & {"script", "img", "iframe", "object"}
+    assert [] == [(tag, name) for tag, attributes in tags for name in attributes if name.startswith("on")]
+    assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
+
+
+def test_nothing_is_fetched(text):
+    """No address but those of namespaces, no style sheet, no font."""
+    places = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
+    addresses = [value for _, attributes in read(text) for name, value in attributes.items() if name in places]
+
+    assert all(value.startswith("#") for value in addresses)
+    assert "@import" not in text
+    assert "url(http" not in text
+
+
+def test_ids_are_unique_and_references_lead_somewhere(text):
+    """Two figures on a page have clip paths of their own."""
+    tags = read(text)
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    links = [attributes.get(name, "") for _, attributes in tags for name in ("href", "xlink:href")]
+
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_figures_have_words(text):
+    """For those who do not see them."""
+    figures = [attributes for tag, attributes in read(text) if tag == "figure"]
+
+    assert ["A figure", "A second figure"] == [attributes["aria-label"].partition(".")[0] for attributes in figures]
+    assert {"img"} == {attributes["role"] for attributes in figures}
+
+
+def test_dark_screens_phones_and_paper_are_thought_of(text):
+    for rule in ("(prefers-color-scheme: dark)", "(max-width: 34rem)", "@media print", 'name="viewport"'):
+        assert rule in text
+
+
+def test_figures_take_their_colours_from_the_page(text):
+    """Ink that stays black cannot be read on a dark screen."""
+    assert "var(--ink)" in text
+    assert "stroke: var(--c0)" in text
+    assert "#010203" not in text

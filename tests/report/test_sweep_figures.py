@@ -1,0 +1,48 @@
+"""Figures of a sweep: intervals that stay above zero, points and cells with words for columns."""
+
+import pandas as pd
+import pytest
+
+from sim.report.sweep_figures import heat_map, intervals, quantity, trade_off
+
+SETTINGS = ["interval", "barriers"]
+
+
+@pytest.fixture
+def rows():
+    values = [("1 s", "aligned", 1, 10.0), ("1 s", "aligned", 2, 400.0), ("9 s", "aligned", 1, 30.0), ("9 s", "unaligned", 1, 5.0)]
+    return pd.DataFrame([
+        {"interval": interval, "barriers": barriers, "replication": seed, "strategy": barriers, "status": "ok", "end_to_end_p99_ms": ms,
+         "throughput_per_second": 100.0}
+        for interval, barriers, seed, ms in values
+    ])  # fmt: skip
+
+
+def test_columns_have_words_and_units():
+    assert "checkpoint duration, 99th percentile [ms]" == quantity("end_to_end_p99_ms")
+    assert "throughput against no checkpoints" == quantity("throughput_change")
+    assert "start delay [ms]" == quantity("start_delay_ms")
+
+
+def test_intervals_of_durations_do_not_reach_below_zero(rows):
+    """Two runs of 10 and 400 ms have a wide one."""
+    drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+    ends = [segment[:, 0].min() for axes in drawn.axes for lines in axes.collections for segment in lines.get_segments()]
+
+    assert 0.0 == min(ends)
+    assert ["checkpoint duration, 99th percentile [ms]", "throughput [records/s]"] == [axes.get_title(loc="left") for axes in drawn.axes]
+
+
+def test_a_trade_off_has_a_point_per_setting(rows):
+    drawn = trade_off(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+
+    assert ["1 s, aligned", "9 s, aligned", "9 s, unaligned"] == [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert trade_off(rows, SETTINGS, ["end_to_end_p99_ms"]) is None
+
+
+def test_a_heat_map_says_its_values(rows):
+    """A cell that was not run has none."""
+    drawn = heat_map(rows, SETTINGS, "end_to_end_p99_ms")
+
+    assert ["205 ms", "-", "30 ms", "5 ms"] == [text.get_text() for text in drawn.axes[0].texts]
+    assert heat_map(rows, ["interval"], "end_to_end_p99_ms") is None
