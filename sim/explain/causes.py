@@ -103,6 +103,8 @@ class Causes:
 
     def _queue(self, part: Part) -> str:
         row = self.instance.before_barrier(self.checkpoint, part.channel)
+        if (firing := self._firing(part)) is not None:
+            return f"{firing}; {self._ahead(part)}"
         if row is None or not row.total:
             return f"nothing lay before it: the thread of {self._task(part.task)} had to be free"
         if self._overtook(part):
@@ -110,6 +112,14 @@ class Causes:
         if self._is_open(part):
             return f"{self._ahead(part)}, and was not drained when the checkpoint was given up"
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * _SECOND / part.duration_ns)}/s"
+
+    def _firing(self, part: Part) -> str | None:
+        """The window that held the thread for most of the part, if one did."""
+        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
+        window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
+        if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
+            return None
+        return f"its window ended, and {fired} held records or more were fired on the task thread, {format_duration(window.fire_ns)} each"
 
     def _alignment(self, part: Part) -> str:
         story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]

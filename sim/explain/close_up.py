@@ -41,12 +41,19 @@ class Instance:
 
     context: Context
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
+    waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (checkpoint, who cuts, reader): records its window holds
     paths: Paths | None = None
 
     def path_finder(self) -> Paths:
         if self.paths is None:
             self.paths = Paths(self.context)
         return self.paths
+
+    def fired(self, checkpoint: int, channel: int) -> int:
+        """Records that the window of the reader let go between the moment the barrier set out and the reader's own cut, at least."""
+        writer, reader = self.context.layout.writer[channel], self.context.layout.reader[channel]
+        before, after = self.waiting.get((checkpoint, writer, reader)), self.waiting.get((checkpoint, reader, reader))
+        return 0 if before is None or after is None else max(0, before - after)
 
     def before_barrier(self, checkpoint: int, channel: int) -> Queued | None:
         """What lay in the channel when the barrier set out; None: none did."""
@@ -75,13 +82,16 @@ def look(
         instance = Instance(world.context)
         instances.append(instance)
         heard = world.contents.on_cut
+        vertices = world.scenario.job.vertices
+        windows = {task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].window is not None}
 
         def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
             heard(checkpoint, task, part)
             mine = channels_out(world.layout, task)
             if mine:
-                rows = world.plane.channels()[mine]
-                instance.queued[checkpoint, task] = _two_columns(rows)
+                instance.queued[checkpoint, task] = _two_columns(world.plane.channels()[mine])
+            for reader in sorted({task, *(world.layout.reader[channel] for channel in mine)} & windows):
+                instance.waiting[checkpoint, task, reader] = world.plane.position(reader).late
 
         world.contents.on_cut = cut
         attach(world)

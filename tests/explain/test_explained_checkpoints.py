@@ -105,6 +105,13 @@ TWELVE = {
         "async queue", "sink[", "at work for an older checkpoint",
         scenario(STEADY, "interval: 1 s, max-concurrent: 4", sink=", snapshot: {async: 1.7 s}"), share=0.4,
     ),
+    "a window that fires": Planted(
+        "behind data", "win[", "its window ended, and",
+        scenario(
+            STEADY + "  win: {{input: {{source: hash}}, service: 10 us, window: {{tumbling: 5 s, time: processing, fire: 1 ms}}}}\n",
+            "interval: 3 s", run="duration: 18 s",
+        ),
+    ),
 }  # fmt: skip
 
 
