@@ -68,14 +68,15 @@ def lines(
     warmup_s: float = 0.0,
 ) -> Figure:
     """A line per strategy through time; those that are identical are one line.  Failures are vertical lines, triggers ticks below."""
-    drawn = figure(2.6)
+    distinct = alike(curves)
+    drawn = figure(2.4 + 0.18 * (len(distinct) + 3))  # a legend in one column has room
     axes = drawn.subplots()
-    for i, (name, names) in enumerate(alike(curves).items()):
+    for i, (name, names) in enumerate(distinct.items()):
         title = " = ".join(label(same) for same in names) + (" (identical)" if len(names) > 1 else "")
         dash = ("-", "--", "-.", ":")[i % 4]
         axes.plot(curves[name].index, curves[name], dash, color=COLOURS[i % len(COLOURS)], lw=1.4, label=title)
     for k, at_s in enumerate(sorted(failures)):
-        axes.axvline(at_s, color=COLOURS[1], lw=1, ls=(0, (2, 2)), label="failure" if k == 0 else None)
+        axes.axvline(at_s, color=INK, lw=1, ls=(0, (2, 2)), label="failure" if k == 0 else None)
     style(axes, quantity)
     axes.set_ylim(0, 1.08 * max((float(curve.max()) for curve in curves.values()), default=0.0) or 1.0)
     if triggers:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Page", "html"]
 
+_SHORT_CELL = 10  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -46,7 +48,12 @@ def html(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["text"] = printable
+    environment.filters |= {"text": printable, "tight": _tight}
     template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
     drawn = {i: Markup(svg(block.figure, f"f{i}")) for i, block in enumerate(page.blocks) if block.figure is not None}  # noqa: S704 - ours
     return template.render(page=page, figures=drawn) + "\n"
+
+
+def _tight(text: str) -> str:
+    """A short cell stays on one line: a number is not parted from its unit."""
+    return text.replace(" ", "\u00a0") if len(text) <= _SHORT_CELL else text

@@ -88,6 +88,16 @@ def test_figures_have_words(text):
     assert {"img"} == {attributes["role"] for attributes in figures}
 
 
+def test_a_wide_table_is_read_downwards_on_a_phone():
+    """Each cell carries the heading of its column, and a number stays with its unit."""
+    header = ["setting", "runs", "p99", "in flight", "lost", "remarks"]
+    text = html(Page("", "", "", [Block("", table=Section("", header, [["a", "1", "5 ms", "0 B", "0 %", "the one that is advised"]]))]))
+
+    assert '<table class="wide">' in text
+    assert '<td data-label="p99">5\u00a0ms</td>' in text
+    assert '<td data-label="remarks">the one that is advised</td>' in text
+
+
 def test_dark_screens_phones_and_paper_are_thought_of(text):
     for rule in ("(prefers-color-scheme: dark)", "(max-width: 34rem)", "@media print", 'name="viewport"'):
         assert rule in text
