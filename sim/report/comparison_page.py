@@ -43,18 +43,18 @@ def comparison_page(results: Results) -> Page:
     comparison = results.comparison
     runs = {name: found[0].tables for name, found in comparison.results.items()}
     title = f"Checkpoints of {comparison.name}"
-    blocks = list(_blocks(comparison, runs))
+    blocks = list(_blocks(comparison, runs, results.violations))
     return Page(title, comparison.question, comparison.verdict, blocks, results.assumptions, results.command)
 
 
-def _blocks(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterator[Block]:
+def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapping[str, str]) -> Iterator[Block]:
     header, rows = texts(comparison.strategies)
     table = Section(
         "", ["", *(row[0] for row in rows)], [[ROWS.get(name, name), *(row[i] for row in rows)] for i, name in enumerate(header) if i]
     )
     yield Block("The strategies side by side", table=table)
-    for name, stories in comparison.violations.items():
-        yield Block(f"{name}: a run broke what checkpoints promise", code=stories[0])
+    for name, story in violations.items():
+        yield Block(f"{name}: a run broke what checkpoints promise", code=story)
     yield Block(
         "How long each checkpoint takes, by phase", figure=phases(runs), caption=_phases_caption(comparison),
         text="" if phases(runs) is not None else "No checkpoint is over.",

@@ -32,6 +32,7 @@ class Results:
     comparison: Comparison
     assumptions: tuple[str, ...]
     command: str  # makes them again
+    violations: dict[str, str]  # by strategy: the first story of what its runs broke
 
 
 def read_results(folder: Path) -> Results:
@@ -49,7 +50,10 @@ def read_results(folder: Path) -> Results:
     overrides = "".join(f" --set '{line}'" for line in kept.summary.get("overrides", ()))
     command = f"ckptsim run {kept.summary.get('source', 'scenario.yaml')}{overrides} --out {folder}\nckptsim report {folder} -o report.html"
     comparison = replace(compare(found), question=kept.study.question, name=kept.study.name)
-    return Results(comparison, assumptions(kept.study, kept.text), command)
+    stories = {
+        str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
+    }
+    return Results(comparison, assumptions(kept.study, kept.text), command, stories)
 
 
 def assumptions(study: Study, text: str) -> tuple[str, ...]:

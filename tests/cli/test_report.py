@@ -47,6 +47,18 @@ def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
     assert "interval: 1 s (unknown: nobody said)" in page
 
 
+def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
+    """Kept in the summary, as the tables do not show it."""
+    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    summary = json.loads((tmp_path / "results" / "comparison.json").read_text())
+    (tmp_path / "results" / "comparison.json").write_text(json.dumps(summary | {"violations": {"aligned": ["a record came twice"]}}))
+    assert 0 == ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html").exit_code
+
+    page = (tmp_path / "page.html").read_text()
+    assert "aligned: a run broke what checkpoints promise" in page
+    assert "a record came twice" in page
+
+
 def test_a_sweep(ckptsim, tiny, tmp_path):
     (tmp_path / "sweep.yaml").write_text(SWEEP)
     ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results", "--replications", 2)
