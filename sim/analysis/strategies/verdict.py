@@ -152,7 +152,8 @@ def _cause(line: Strategy, *, tail: bool = False) -> str:
         case "async work":
             return f"Asynchronous work of {worker} takes {took} of {duration}, beside its files: neither storage nor barriers decide"
         case "upload":
-            return f"Writing {bytes_text(row.checkpointed_bytes)} takes {took} of {duration}: storage decides, not the barriers"
+            written = bytes_text(row.checkpointed_bytes) if row.checkpointed_bytes else "files"
+            return f"Writing {written} takes {took} of {duration}: storage decides, not the barriers"
         case "channel state":
             return f"Writing in-flight data of {worker} takes {took} of {duration}: storage decides, once barriers are through"
         case _:

@@ -101,6 +101,13 @@ def test_each_other_wait_has_words_of_its_own(made, edges):
     assert waiting_for(made, edges, "acknowledgement").startswith("Messages to and from the coordinator take 1.4 s of 1.6 s")
 
 
+def test_files_of_operators_have_no_size_in_a_checkpoint(made, edges):
+    """They are written all the same."""
+    run = made().checkpoint(0, 1600, size=0).part("upload", "sink", 1440).load(busy=(0.1, 0.2, 0.3))
+
+    assert verdict([line("it", run, edges)]).startswith("Writing files takes 1.4 s of 1.6 s: storage decides")
+
+
 def test_a_quick_median_does_not_hide_a_slow_tail(made, edges):
     """Nothing holds most barriers up; what holds up the others is said."""
     text = waiting_for(made, edges, "async work", before=60)
