@@ -33,6 +33,8 @@ CHANCE = 3  # standard deviations of a count: independent keys differ by less, a
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
 ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own
+FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
+SAME_WORK = 0.03  # times of a record that differ by less are one
 UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 
 
@@ -207,7 +209,25 @@ def _service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> Non
     origin = f"{busy_ms:,.0f} ms busy{without} / {records:,.0f} records {way}, {flow.source}"
     if busy_ms < UNSURE_BUSY_MS * len(flow.subtasks):
         origin += "; so little that it is hardly a measurement"
-    draft.put("service", format_duration(_digits(own_ms / records * 1e6)), origin, job=vertex.name)
+    each_ms = own_ms / records
+    full = _full_subtask(flow, way)
+    if full is not None:
+        own, counted = flow.subtasks[full], getattr(flow.subtasks[full], f"records_{way}")
+        full_ms = max(own.busy_ms - paused_ms / len(flow.subtasks), 0.0) / counted
+        if abs(full_ms / each_ms - 1) > SAME_WORK:
+            mean = format_duration(_digits(each_ms * 1e6))
+            origin = (
+                f"{own.busy_ms:,.0f} ms busy / {counted:,.0f} records {way} of subtask {full}, which is full and sets the pace; mean {mean}"
+            )
+            each_ms = full_ms
+    draft.put("service", format_duration(_digits(each_ms * 1e6)), origin, job=vertex.name)
+
+
+def _full_subtask(flow: Flows, way: str) -> int | None:
+    """The only subtask that has no time left; None: none is full, or several are."""
+    shares = [subtask.busy_ms / subtask.elapsed_ms if subtask.elapsed_ms > 0 else 0.0 for subtask in flow.subtasks]
+    full = [index for index, share in enumerate(shares) if share >= FULL]
+    return full[0] if len(full) == 1 < len(shares) and getattr(flow.subtasks[full[0]], f"records_{way}") > 0 else None
 
 
 def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
