@@ -22,7 +22,7 @@ from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
 
-__all__ = ["Race", "Run", "excess"]
+__all__ = ["Race", "RunTrials", "excess"]
 
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -39,7 +39,7 @@ CONFIRMED = 3
 SLACK = 0.8
 """A longer interval is skipped if this part of its expected cost is already too much."""
 
-Run = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
+RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
 
 
@@ -50,7 +50,7 @@ class Race:
     bench: Bench
     limits: Limits
     mtbf_s: float
-    run: Run
+    run: RunTrials
     max_replications: int  # replications of one setting
     exhausted: Callable[[], bool] = lambda: False  # True: only runs that must be are made
 

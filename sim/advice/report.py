@@ -12,7 +12,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.race import Race, Run
+from sim.advice.race import Race, RunTrials
 from sim.advice.requirements import requirements
 from sim.advice.sensitivity import Sensitivity, section, sensitivity
 from sim.advice.settings import TIMEOUT_NS, Candidate
@@ -47,8 +47,8 @@ class Report:
 
 
 def report(
-    bench: Bench, limits: Limits, mtbf_ms: float | None, run: Run, folder: Path, *, max_replications: int, exhausted: Callable[[], bool],
-    vary: bool,
+    bench: Bench, limits: Limits, mtbf_ms: float | None, run: RunTrials, folder: Path, *, max_replications: int,
+    exhausted: Callable[[], bool], vary: bool,
 ) -> Report:  # fmt: skip
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, exhausted)

@@ -14,7 +14,7 @@ from sim.advice.sensitivity import advise_if, shortlist
 from sim.advice.texts import name_of
 from sim.advice.trials import Trial
 from sim.scenario.text.plain import compose, read_text
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweep.file.design import Point
 from sim.sweep.file.quantity import Quantity, QuantityError
 
@@ -38,7 +38,7 @@ def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any])
     return sentences
 
 
-def quantities(plain: Any, path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, Quantity]]:
+def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, Quantity]]:
     """(key of an override, value) of every quantity below `path` that stands under one of `keys`."""
     if not isinstance(plain, Mapping):
         return

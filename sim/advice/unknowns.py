@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweep.file.quantity import Quantity, QuantityError
 from sim.units import format_rate
 
@@ -43,7 +43,7 @@ _PROFILES = ("2.x", "1.20")
 class Unknown:
     """A marked value.  `path` is its place in the scenario, `assumed` the value there."""
 
-    path: Path
+    path: DocumentPath
     assumed: Any
     question: str
 
@@ -68,7 +68,7 @@ def unknowns(text: str) -> list[Unknown]:
     """All marks of a scenario file, in its order.  A mark is a comment at the end of the value's line, or on lines above it."""
     reading = Reading("scenario")
     plain = compose(text, reading)
-    places: dict[int, Path] = {}
+    places: dict[int, DocumentPath] = {}
     for path, mark in sorted(reading.marks.items(), key=lambda item: (item[1].line, item[1].column)):
         if path:
             places.setdefault(mark.line, path)
@@ -118,7 +118,7 @@ def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[A
             yield other.written()
 
 
-def _at(plain: Any, path: Path) -> Any:
+def _at(plain: Any, path: DocumentPath) -> Any:
     for step in path:
         plain = plain[step]
     return plain

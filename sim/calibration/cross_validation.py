@@ -19,7 +19,7 @@ from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.validation.summary import summary
 
-__all__ = ["WAYS", "Fit", "RecordingVotes", "Run", "errors", "fits", "runs", "sources"]
+__all__ = ["WAYS", "Fit", "Prediction", "RecordingVotes", "errors", "fits", "runs", "sources"]
 
 WAYS = ("all", "without the recording", "without the family")
 """The recordings that the constants of a prediction come from."""
@@ -44,7 +44,7 @@ class Fit:
     sources: Mapping[str, str]  # constant -> source
 
 
-class Run(NamedTuple):
+class Prediction(NamedTuple):
     """A prediction: the recording's index in the list, and the constants."""
 
     place: int
@@ -78,19 +78,19 @@ def _source(name: str, others: Iterable[Votes], strangers: Iterable[Votes]) -> s
     return _RECORDING if any(name in votes for votes in others) else _DEFAULT
 
 
-def runs(fitted: Sequence[Fit]) -> list[Run]:
+def runs(fitted: Sequence[Fit]) -> list[Prediction]:
     """Every necessary prediction, without duplicates: equal constants share one."""
-    return list(dict.fromkeys(Run(i, overheads) for i, fit in enumerate(fitted) for overheads in fit.overheads))
+    return list(dict.fromkeys(Prediction(i, overheads) for i, fit in enumerate(fitted) for overheads in fit.overheads))
 
 
-def errors(fitted: Sequence[Fit], predicted: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+def errors(fitted: Sequence[Fit], predicted: Mapping[Prediction, pd.DataFrame]) -> pd.DataFrame:
     """Per quantity: recordings, rows, and for each of WAYS the median and the 90 % quantile of the error (`summary.summary`).
 
     `predicted`: the truth tables of `runs`; recordings without a prediction are left out.
     """
     ways = []
     for k in range(len(WAYS)):
-        tables = [predicted[run] for i, fit in enumerate(fitted) if (run := Run(i, fit.overheads[k])) in predicted]
+        tables = [predicted[run] for i, fit in enumerate(fitted) if (run := Prediction(i, fit.overheads[k])) in predicted]
         ways.append(summary(pd.concat(tables, ignore_index=True)).set_index("quantity"))
     columns = {f"{way}: {name}": off[name] for way, off in zip(WAYS, ways, strict=True) for name in ("median", "p90")}
     return ways[0][["recordings", "rows"]].assign(**columns).reset_index()

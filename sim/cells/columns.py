@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from sim.analysis.strategies.consequences import Consequences
-from sim.analysis.strategies.path import Path
+from sim.analysis.strategies.path import BarrierPath
 from sim.analysis.strategies.summary import Summary
 
 __all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
@@ -21,7 +21,7 @@ _PARTS = {"path_": "median checkpoint: ", "tail_": "slowest tenth: "}
 
 def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
     hints = get_type_hints(kind)
-    return {prefix + field.name: _ARROW[hints[field.name]] for field in fields(kind) if hints[field.name] is not Path}
+    return {prefix + field.name: _ARROW[hints[field.name]] for field in fields(kind) if hints[field.name] is not BarrierPath}
 
 
 def _meanings(kind: type, prefix: str = "") -> dict[str, str]:
@@ -39,8 +39,8 @@ OUTCOME: dict[str, pa.DataType] = {
     "violations": pa.int64(),
     "violation": pa.string(),
     **_of(Summary),
-    **_of(Path, "path_"),
-    **_of(Path, "tail_"),
+    **_of(BarrierPath, "path_"),
+    **_of(BarrierPath, "tail_"),
     **_of(Consequences),
 }
 """Columns of an outcome: the same bytes wherever the cell ran."""
@@ -65,8 +65,8 @@ MEANING: dict[str, str] = {
     "violations": "of what checkpoints promise; -1: nobody looked",
     "violation": "the first one's story",
     **_meanings(Summary),
-    **_meanings(Path, "path_"),
-    **_meanings(Path, "tail_"),
+    **_meanings(BarrierPath, "path_"),
+    **_meanings(BarrierPath, "tail_"),
     **_meanings(Consequences),
     "throughput_change": "against the same job under the same load without checkpoints",
     "host": "where the cell ran",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sim.calibration.cross_validation import Fit, Run
+    from sim.calibration.cross_validation import Fit, Prediction
     from sim.calibration.estimate import Estimate
     from sim.cells.local import Progress
     from sim.recordings import Recording
@@ -140,7 +140,9 @@ def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | Non
         _show_sources(origins, fitted, len(predictable_runs))
 
 
-def _predictions(recordings: Sequence[Recording], predictable_runs: Sequence[Run], seeds: int, jobs: int | None) -> dict[Run, pd.DataFrame]:
+def _predictions(
+    recordings: Sequence[Recording], predictable_runs: Sequence[Prediction], seeds: int, jobs: int | None
+) -> dict[Prediction, pd.DataFrame]:
     from sim.cells.local import cores, run_each
 
     with bar("cross-validate", len(predictable_runs), len(predictable_runs), what_each="predictions") as watch:
@@ -150,7 +152,7 @@ def _predictions(recordings: Sequence[Recording], predictable_runs: Sequence[Run
             return {predictable_runs[i]: table for i, table in done}
 
 
-def _predict(run: Run, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
+def _predict(run: Prediction, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
     from sim.validation.truth import truth
 
     progress(0)

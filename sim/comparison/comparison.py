@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
-from sim.analysis.strategies.side_by_side import Strategy, table, texts
+from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize
 from sim.analysis.strategies.verdict import verdict
@@ -40,7 +40,7 @@ class Comparison:
     errors: dict[str, str]  # label -> why a cell has no result
 
     @cached_property
-    def strategies(self) -> tuple[Strategy, ...]:
+    def strategies(self) -> tuple[StrategyRow, ...]:
         return tuple(self._strategy(name, results) for name, results in self.results.items())
 
     @cached_property
@@ -106,12 +106,12 @@ class Comparison:
         header, rows = texts(self.strategies)
         return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{escape(self.verdict)}</p>"
 
-    def _strategy(self, name: str, results: Sequence[Result]) -> Strategy:
+    def _strategy(self, name: str, results: Sequence[Result]) -> StrategyRow:
         scenario = results[0].scenario
         bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
         failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
         steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
-        return Strategy(
+        return StrategyRow(
             label=name,
             axes=scenario.axes,
             group=label(scenario, _of_the_world) if scenario.axes else "",

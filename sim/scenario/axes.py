@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from sim.scenario.grammar.fields import Sweep
 from sim.scenario.text.plain import Mapping
-from sim.scenario.text.problems import Path, Reading, dotted
+from sim.scenario.text.problems import DocumentPath, Reading, dotted
 
 __all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
 
@@ -26,7 +26,7 @@ MAX_RUNS = 200_000
 class Axis:
     """One list of the document: where it stands, and its values as they are written."""
 
-    path: Path
+    path: DocumentPath
     name: str  # the dotted path, e.g. ``checkpoint.barriers``
     values: tuple[str, ...]
 
@@ -61,7 +61,7 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
-def _sweeps(node: Any, path: Path) -> Iterator[tuple[Path, Sweep]]:
+def _sweeps(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Sweep]]:
     """Where they stand, and their values; those within values of others are left out."""
     if isinstance(node, Sweep):
         yield path, node
@@ -76,13 +76,13 @@ def _sweeps(node: Any, path: Path) -> Iterator[tuple[Path, Sweep]]:
             yield from _sweeps(value, (*path, i))
 
 
-def _at(plain: Any, path: Path) -> Any:
+def _at(plain: Any, path: DocumentPath) -> Any:
     for step in path:
         plain = plain[step]
     return plain
 
 
-def _replace(plain: Any, path: Path, value: Any) -> Any:
+def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
     """A copy with one value replaced; what is not on the path is shared."""
     if not path:
         return value
@@ -93,7 +93,7 @@ def _replace(plain: Any, path: Path, value: Any) -> Any:
     return copy
 
 
-def _position(plain: Any, path: Path) -> tuple[int, ...]:
+def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
     """Where the path stands in the file, as positions among the keys of each mapping and in each list."""
     position: tuple[int, ...] = ()
     for step in path:

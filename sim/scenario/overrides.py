@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sim.scenario.text.plain import Mapping, compose
-from sim.scenario.text.problems import Mark, Path, Reading, did_you_mean
+from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
 __all__ = ["apply"]
 
@@ -35,7 +35,7 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
     return plain
 
 
-def _split(override: str) -> tuple[Path, str]:
+def _split(override: str) -> tuple[DocumentPath, str]:
     """``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
     path: list[str] = []
     at = 0
@@ -51,7 +51,7 @@ def _split(override: str) -> tuple[Path, str]:
     return (tuple(path), override[at + 1 :]) if path and override[at : at + 1] == "=" else ((), "")
 
 
-def _put(plain: Mapping, path: Path, value: Any, source: Reading) -> None:
+def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> None:
     """Replace or add one value; mappings on the way are added, except vertices."""
     node: Any = plain
     for depth, step in enumerate(path[:-1]):

@@ -11,7 +11,7 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.scenario.document import Document
     from sim.scenario.faults.document import Rescale, Restart
-    from sim.scenario.text.problems import Path, Reading
+    from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["check"]
 
@@ -42,7 +42,7 @@ def check(document: Document, reading: Reading) -> None:
 
 
 def _check_times(document: Document, reading: Reading) -> None:
-    times: list[tuple[Path, int | None]] = [(("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())]
+    times: list[tuple[DocumentPath, int | None]] = [(("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())]
     times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
     times += [((*here, "at"), rescale.at) for here, rescale in _rescales(document)]
     for place, at in times:
@@ -82,7 +82,7 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
             reading.wrong(("restart", key.replace("_", "-")), "must be more than 0")
 
 
-def _rescales(document: Document) -> list[tuple[Path, Rescale]]:
+def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
     given = document.rescale
     if isinstance(given, list):
         return [(("rescale", i), rescale) for i, rescale in enumerate(given)]

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from sim.scenario.document import Document
 from sim.scenario.grammar.section import Section
 from sim.scenario.text.plain import Mapping
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["validate", "validate_as"]
 
@@ -42,9 +42,9 @@ def validate_as(kind: type[T], plain: Mapping, reading: Reading) -> T | None:
         return None
 
 
-def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> Path:
+def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> DocumentPath:
     """The steps of a pydantic location that exist in the document; its tags of unions and validators do not."""
-    path: Path = ()
+    path: DocumentPath = ()
     for i, step in enumerate(loc):
         if (step in plain) if isinstance(plain, dict) else (isinstance(plain, list) and isinstance(step, int) and step < len(plain)):
             plain = plain[step]

@@ -9,9 +9,9 @@ from sim.storage.failures import DiskFull, StorageFailed
 from sim.storage.filesystem import CheckpointStorage, FileSystem
 from sim.storage.ledger import FileId, FileLedger, StoredFile
 from sim.storage.medium import MEDIA, MediumPage
-from sim.storage.stream import Stream
+from sim.storage.stream import FileStream
 
-__all__ = ["CheckpointStorage", "DiskFull", "FileId", "FileLedger", "FileSystem", "StorageFailed", "StoredFile", "Stream"]
+__all__ = ["CheckpointStorage", "DiskFull", "FileId", "FileLedger", "FileStream", "FileSystem", "StorageFailed", "StoredFile"]
 
 for _page in pages(media, MediumPage):
     MEDIA.add(_page)

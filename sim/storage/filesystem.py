@@ -19,7 +19,7 @@ from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, Medium
 from sim.storage.merging import MergedFiles
 from sim.storage.parallel import in_parallel
-from sim.storage.stream import Stream
+from sim.storage.stream import FileStream
 from sim.storage.work import Work
 
 __all__ = ["CheckpointStorage", "Disks", "FileSystem"]
@@ -35,9 +35,9 @@ class FileSystem:
         self.merged: MergedFiles | None = None
         self._disk = disk
 
-    def open(self, *name: str | int, host: int = 0) -> Stream:
+    def open(self, *name: str | int, host: int = 0) -> FileStream:
         """A file to write to, piece by piece."""
-        return Stream(self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk)
+        return FileStream(self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk)
 
     def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = "") -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.

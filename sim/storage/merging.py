@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from sim.model.storage import FileMerging
 from sim.storage.attempts import Attempts
 from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
-from sim.storage.stream import Stream
+from sim.storage.stream import FileStream
 from sim.storage.work import Work
 
 __all__ = ["MergedFiles", "PhysicalFiles"]
@@ -28,7 +28,7 @@ class PhysicalFiles(Protocol):
     @property
     def files(self) -> FileLedger: ...
 
-    def open(self, *name: str | int, host: int = 0) -> Stream: ...
+    def open(self, *name: str | int, host: int = 0) -> FileStream: ...
 
     def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]: ...
 
@@ -45,7 +45,7 @@ class MergedFiles:
     def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
         self.system = system
         self.options = options
-        self._idle: dict[_Group, list[Stream]] = {}
+        self._idle: dict[_Group, list[FileStream]] = {}
         self._over: set[int] = set()  # checkpoints nothing more comes for
         self._made = 0
         self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> the logical ones in it that are needed
@@ -114,7 +114,7 @@ class MergedFiles:
                 self._worn.add(physical)
                 alive -= wasted[physical]
 
-    def _close(self, physical: Stream) -> Work[None]:
+    def _close(self, physical: FileStream) -> Work[None]:
         file = yield from physical.close()
         if not self._inside.get(file):  # all that was in it has been deleted in the meantime
             yield from self._delete(file, physical.host)
@@ -124,6 +124,6 @@ class MergedFiles:
         self._worn.discard(physical)
         yield from self.system.delete([physical], host=host)
 
-    def _create(self, group: _Group) -> Stream:
+    def _create(self, group: _Group) -> FileStream:
         self._made += 1
         return self.system.open("merged", -1 if group.by is None else group.by, group.owner, self._made, host=group.host)

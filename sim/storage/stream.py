@@ -9,12 +9,12 @@ from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
 from sim.storage.medium import Sink
 from sim.storage.work import Work
 
-__all__ = ["Stream"]
+__all__ = ["FileStream"]
 
 T = TypeVar("T")
 
 
-class Stream:
+class FileStream:
     """Write, write, close: processes, one after the other.  The file exists from the first byte on, is durable once it is closed."""
 
     def __init__(self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool = False) -> None:

@@ -18,7 +18,7 @@ from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.outages import outage_rows
-from sim.traces.reading import Source, quarantined, read_rows
+from sim.traces.reading import Origin, quarantined, read_rows
 
 __all__ = ["rows_of"]
 
@@ -32,7 +32,7 @@ _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
-    source = Source(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
+    source = Origin(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
     try:
         yield from _rows(source, file, choices)
     except TraceFileError as error:
@@ -42,7 +42,7 @@ def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.Record
         yield quarantined(source, f"cannot be read: {why}")
 
 
-def _rows(source: Source, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
+def _rows(source: Origin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
     filesystem, base = filesystem_of(file.root)
     places = [f"{base}/{path}" for path in file.paths]
     if file.folder is not None:
@@ -82,7 +82,7 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
     return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
 
 
-def _document_rows(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _document_rows(source: Origin, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
     """Rows of a document or archive, which is read as a whole."""
     with staging() as folder:
         copy = folder / "job"
@@ -93,7 +93,7 @@ def _document_rows(source: Source, stream: BinaryIO) -> Iterator[pa.RecordBatch]
         yield from labelled_windows(source, copy) or recording_rows(source, copy)
 
 
-def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
+def _logs(source: Origin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
     """Rows of logs; the readable part of a damaged one counts."""
     with staging() as folder:
         copies = list[Path]()
@@ -107,7 +107,7 @@ def _logs(source: Source, filesystem: Any, places: list[str]) -> Iterator[pa.Rec
         yield from log_rows(source, copies)
 
 
-def _answers(source: Source, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
+def _answers(source: Origin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
     """Rows of a folder of saved answers, from a copy."""
     left = MOST_JSON
     with staging() as folder:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.traces.reading import Source, quarantined, rows_batch
+from sim.traces.reading import Origin, quarantined, rows_batch
 
 __all__ = ["outage_rows"]
 
@@ -17,7 +17,7 @@ COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, m
 BLOCK_ROWS = 50_000
 
 
-def outage_rows(source: Source, file: Any) -> Iterator[pa.RecordBatch]:
+def outage_rows(source: Origin, file: Any) -> Iterator[pa.RecordBatch]:
     """Rows of a file, a block at a time.  Intervals of rows in quarantine count as 0."""
     try:
         table = pq.ParquetFile(file)
@@ -30,7 +30,7 @@ def outage_rows(source: Source, file: Any) -> Iterator[pa.RecordBatch]:
         yield quarantined(source, f"is no Parquet file, or a damaged one: {str(error).splitlines()[0]}")
 
 
-def _blocks(source: Source, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _blocks(source: Origin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     at_ms, line = 0.0, 0
     for block in blocks:
         rows = pd.DataFrame({name: pd.to_numeric(block.column(name).to_pandas(), errors="coerce") for name in block.schema.names})

@@ -21,7 +21,7 @@ from sim.traces.order import out_of_order
 from sim.traces.parsing import Format
 from sim.traces.tables import UNION
 
-__all__ = ["Source", "passed_over", "quarantined", "read_rows", "rows_batch"]
+__all__ = ["Origin", "passed_over", "quarantined", "read_rows", "rows_batch"]
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Limits of a block: whichever is reached first ends it."""
@@ -33,7 +33,7 @@ LONGEST_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 
 
-class Source:
+class Origin:
     """The origin of rows: the name of the trace, and the file."""
 
     def __init__(self, trace: str, file: str) -> None:
@@ -46,7 +46,7 @@ class Source:
         return name.removesuffix("_events") if name.endswith("_events") else None
 
 
-def read_rows(source: Source, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def read_rows(source: Origin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Batches of `sim.traces.tables.UNION`."""
     try:
         remaining = lines(stream)
@@ -79,7 +79,7 @@ def read_rows(source: Source, stream: BinaryIO, choices: Choices = Choices()) ->
 class _Blocks:
     """Blocks of a file, in order: the block before decides whether time goes on."""
 
-    def __init__(self, source: Source, format_: Format, columns: list[str], delimiter: str) -> None:
+    def __init__(self, source: Origin, format_: Format, columns: list[str], delimiter: str) -> None:
         self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
         self.latest = -np.inf
         self.blocks = self.rows = 0
@@ -175,22 +175,22 @@ def _fields(line: Line, delimiter: str) -> list[str] | None:
         return None
 
 
-def _quarantine(source: Source, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
+def _quarantine(source: Origin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
     return rows_batch("quarantine", source, table.assign(text=table["text"].str[:LONGEST_ROW]))
 
 
-def quarantined(source: Source, reason: str) -> pa.RecordBatch:
+def quarantined(source: Origin, reason: str) -> pa.RecordBatch:
     """A row in quarantine for the file as a whole, or for its unreadable rest."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
-def passed_over(source: Source, why: str, count: int) -> pa.RecordBatch:
+def passed_over(source: Origin, why: str, count: int) -> pa.RecordBatch:
     """A row that counts right lines that belong to no table."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
-def rows_batch(kind: str, source: Source, rows: pd.DataFrame) -> pa.RecordBatch:
+def rows_batch(kind: str, source: Origin, rows: pd.DataFrame) -> pa.RecordBatch:
     """Rows of a table, with the columns of all tables."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
     columns = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}

@@ -17,7 +17,7 @@ import pandas as pd
 from sim.traces.lines import TraceFileError
 from sim.traces.pipeline import schema_of
 
-__all__ = ["CUTS", "FEATURES", "Cut", "windows"]
+__all__ = ["CUTS", "FEATURES", "CutWindows", "windows"]
 
 FEATURES = {
     "rows": "observations",
@@ -36,14 +36,14 @@ LEAST_COVERED = 0.5
 """A window with fewer observations tells little about the load: it is left out, and counted."""
 
 
-class Cut(NamedTuple):
+class CutWindows(NamedTuple):
     windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
     notes: list[str]  # lines about windows left out
 
 
 def windows(
     spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
-) -> Cut:
+) -> CutWindows:
     """Cut windows, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
 
     TraceFileError: no such trace, or no window of that length in any.
@@ -73,7 +73,7 @@ def windows(
     found.insert(0, "window", names)
     found.insert(3, "length_s", float(length_s))
     found.insert(4, "file", [_place(tables, name, base) for name in found["trace"]])
-    return Cut(found, notes)
+    return CutWindows(found, notes)
 
 
 def _table(spark: Any, tables: str, name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from sim.recordings.observe.quantities import DURATIONS
-from sim.recordings.source.graph import Vertex, is_read
+from sim.recordings.source.graph import RecordedVertex, is_read
 from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["BARS", "Bar", "back_pressured", "bars"]
@@ -59,7 +59,7 @@ def back_pressured(table: pd.DataFrame) -> set[str]:
     return set(shares[shares["observed_p50"] >= _HIGH]["recording"])
 
 
-def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[Vertex]]) -> pd.DataFrame:
+def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]]) -> pd.DataFrame:
     """A row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met.
 
     `graphs`: the vertices of each recording of the truth table.
@@ -113,13 +113,13 @@ def _where(bar: Bar) -> str:
     return {"all": f"{bar.runs} runs", "ends": "vertices nobody reads", "symmetric": "vertices of one even input"}[bar.vertices]
 
 
-def _symmetric(graph: Sequence[Vertex], name: str | None) -> bool:
+def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:
     """Whether all barriers take equal paths: one input, and equal shares of all subtasks, here and upstream."""
     inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
     return inputs == 1 and all(vertex.is_even for vertex in graph)
 
 
-_VERTICES: Mapping[str, Callable[[Sequence[Vertex], str | None], bool]] = {
+_VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] = {
     "all": lambda _graph, _vertex: True,
     "ends": lambda graph, vertex: not is_read(graph, vertex or ""),
     "symmetric": _symmetric,

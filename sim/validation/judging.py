@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.model.scenario import Overheads
-    from sim.recordings.source.graph import Vertex
+    from sim.recordings.source.graph import RecordedVertex
 
 __all__ = ["Judgement", "judge"]
 
@@ -26,7 +26,7 @@ class Judgement(NamedTuple):
 
     table: pd.DataFrame | None
     name: str = ""
-    graph: Sequence[Vertex] = ()
+    graph: Sequence[RecordedVertex] = ()
     settings: Settings | None = None
     lost: Sequence[str] = ()  # features that are not modelled
     trouble: str = ""  # why there is no table

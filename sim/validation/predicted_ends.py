@@ -10,7 +10,7 @@ import numpy as np
 from sim.metrics.journal import Happening
 from sim.recordings.observe.ends import completed_between, stopped_ms
 from sim.recordings.observe.failures import caught_up_ms
-from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.quantities import RunValue
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["of_ends_and_failures"]
 
 
-def of_ends_and_failures(result: Result) -> Iterator[Value]:
+def of_ends_and_failures(result: Result) -> Iterator[RunValue]:
     """The end of the job, and its failures."""
     yield from _savepoints(result)
     yield from _of_the_end(result)
     yield from _of_failures(result)
 
 
-def _savepoints(result: Result) -> Iterator[Value]:
+def _savepoints(result: Result) -> Iterator[RunValue]:
     done = result.checkpoints[(result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")]
     yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
 
 
-def _of_the_end(result: Result) -> Iterator[Value]:
+def _of_the_end(result: Result) -> Iterator[RunValue]:
     commits = result.commits[~result.commits["again"].astype(bool)]
     for vertex, rows in commits.groupby("vertex", sort=False):
         yield "committed", str(vertex), float(rows["records"].sum())
@@ -58,7 +58,7 @@ def _ends_of_data_ms(result: Result) -> dict[tuple[str, int], float]:
     return {names[row.task]: row.time_ns / 1e6 for row in drained if names[row.task][0] in readers}
 
 
-def _of_failures(result: Result) -> Iterator[Value]:
+def _of_failures(result: Result) -> Iterator[RunValue]:
     """The first failure, and the recovery from it."""
     back = result.recoveries[result.recoveries["first_record"] >= 0]
     if back.empty:

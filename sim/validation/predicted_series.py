@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.quantities import RunValue
 from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SHARES = {"busyTimeMsPerSecond": "busy", "idleTimeMsPerSecond": "idle", "backPr
 _OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inputQueueSize")
 
 
-def of_series(result: Result) -> Iterator[Value]:
+def of_series(result: Result) -> Iterator[RunValue]:
     """Values of the whole run and of its samples, over the last three quarters."""
     series = result.series
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.calibration.cross_validation import WAYS, RecordingVotes, Run, errors, fits, runs, sources
+from sim.calibration.cross_validation import WAYS, Prediction, RecordingVotes, errors, fits, runs, sources
 from sim.model.scenario import Overheads
 
 HEARD = [
@@ -44,7 +44,7 @@ def test_what_is_equal_is_run_once():
     """Constants that differ by less than their precision are the same."""
     alike = [RecordingVotes(str(i), str(i), {"trigger": 3 + i / 100}) for i in range(5)]
 
-    assert [Run(i, Overheads(trigger_ns=3_000_000)) for i in range(5)] == runs(fits(alike))
+    assert [Prediction(i, Overheads(trigger_ns=3_000_000)) for i in range(5)] == runs(fits(alike))
     assert 4 < len(runs(fits(HEARD))) <= 12
 
 
@@ -52,7 +52,7 @@ def test_errors_stand_side_by_side():
     """Each way with the runs of its own constants; a recording nobody could predict is in none."""
     fitted = fits(HEARD)
 
-    def table(run: Run) -> pd.DataFrame:
+    def table(run: Prediction) -> pd.DataFrame:
         error = run.overheads.trigger_ns / 1e8
         row = {"recording": HEARD[run.place].recording, "family": "f", "quantity": "end_to_end_duration", "vertex": None, "covered": True}
         return pd.DataFrame([row | {"observed_p50": 1.0, "predicted_p50": 1.0 + error, "relative_error": error}])

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-__all__ = ["NOWHERE", "PARTS", "Path", "path"]
+__all__ = ["NOWHERE", "PARTS", "BarrierPath", "path"]
 
 PARTS: dict[str, str] = {
     "trigger": "messages",
@@ -35,7 +35,7 @@ _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class BarrierPath:
     """The parts of an end-to-end duration [ms]; NaN: not measured."""
 
     queue_ms: Annotated[float, "behind data, or for a task thread that must take the trigger"]
@@ -58,14 +58,14 @@ class Path:
     messages_ms: Annotated[float, "trigger and acknowledgement on their way"]
 
 
-NOWHERE = Path(
+NOWHERE = BarrierPath(
     queue_ms=np.nan, queue_vertex="", queue_vertex_ms=np.nan, queue_at_source=False, timeout_ms=np.nan, timeout_vertex="",
     alignment_ms=np.nan, alignment_vertex="", alignment_vertex_ms=np.nan, pre_barrier_ms=np.nan, sync_ms=np.nan, async_ms=np.nan,
     async_queue_ms=np.nan, async_work_ms=np.nan, upload_ms=np.nan, channel_state_ms=np.nan, async_vertex="", messages_ms=np.nan,
 )  # fmt: skip
 
 
-def path(rows: pd.DataFrame) -> Path:
+def path(rows: pd.DataFrame) -> BarrierPath:
     """The medians, from the rows of completed checkpoints."""
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
@@ -78,7 +78,7 @@ def path(rows: pd.DataFrame) -> Path:
     alignment_vertex, alignment_vertex_ms = _place(rows[rows["kind"] == "alignment"], checkpoints)
     asynchronous = rows[rows["kind"].isin(_ASYNC)]
     there = waits[waits["vertex"] == queue_vertex].groupby("part")["ms"].sum()
-    return Path(
+    return BarrierPath(
         queue_ms=_of(medians, "queue"),
         queue_vertex=queue_vertex,
         queue_vertex_ms=queue_vertex_ms,

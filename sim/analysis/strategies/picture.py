@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import Tables
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ PARTS = (
 )
 
 
-def where_time_goes(strategies: Sequence[Strategy], title: str = "") -> Figure:
+def where_time_goes(strategies: Sequence[StrategyRow], title: str = "") -> Figure:
     """A bar per strategy: the parts of a checkpoint along the path of its slowest barrier (`sim.analysis.strategies.path`)."""
     from matplotlib.figure import Figure
 

@@ -11,11 +11,11 @@ import pandas as pd
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.summary import Summary
 
-__all__ = ["Strategy", "table", "texts"]
+__all__ = ["StrategyRow", "table", "texts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class StrategyRow:
     """A row of a comparison."""
 
     label: str
@@ -44,7 +44,7 @@ class Strategy:
         return self.summary.throughput_per_second / self.baseline_per_second - 1
 
 
-def table(strategies: Sequence[Strategy]) -> pd.DataFrame:
+def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
     """Every number, units in the column names."""
     rows = [
         {"strategy": line.label, **dict(line.axes), "status": line.status, **line.summary.row()}
@@ -54,7 +54,7 @@ def table(strategies: Sequence[Strategy]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
+def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal."""
     header = [
         "strategy", "completed (n)", "p50", "p99", "max", "start delay", "alignment", "pre-barrier", "sync", "async", "in flight",
@@ -67,7 +67,7 @@ def texts(strategies: Sequence[Strategy]) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _texts(line: Strategy) -> list[str]:
+def _texts(line: StrategyRow) -> list[str]:
     row = line.summary
     completed = f"{row.completed}" + (f", {row.failed} failed" if row.failed else "") + (", job failed" if line.failed else "")
     durations = (

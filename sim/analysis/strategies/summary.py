@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.path import Path, path
+from sim.analysis.strategies.path import BarrierPath, path
 
 __all__ = ["Summary", "Tables", "summarize"]
 
@@ -53,8 +53,8 @@ class Summary:
     backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
     most_backpressured: Annotated[str, "the vertex that waits most for those after it"]
     most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks"]
-    path: Path  # medians of all completed checkpoints
-    tail: Path  # of their slowest tenth
+    path: BarrierPath  # medians of all completed checkpoints
+    tail: BarrierPath  # of their slowest tenth
 
     def row(self) -> dict[str, Any]:
         """A flat row: the parts of `path` become path_*, those of `tail` tail_*."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, share_text
-from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.side_by_side import StrategyRow
 
 __all__ = ["verdict"]
 
@@ -19,9 +19,9 @@ NOISE_SHARE, NOISE_MS = 0.10, 100.0
 NOISE_THROUGHPUT = 0.015
 
 
-def verdict(strategies: Sequence[Strategy]) -> str:
+def verdict(strategies: Sequence[StrategyRow]) -> str:
     """The decisive difference.  Of several workloads, the one where the choice matters most is taken."""
-    groups: dict[str, list[Strategy]] = {}
+    groups: dict[str, list[StrategyRow]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
@@ -30,14 +30,14 @@ def verdict(strategies: Sequence[Strategy]) -> str:
     return f"With {group}: {_sentence(lines)}."
 
 
-def _stakes(lines: Sequence[Strategy]) -> tuple[int, int, float]:
+def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
     """The weight of the choice: failed jobs, failed checkpoints, ratio of durations."""
     durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
     ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
     return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
 
 
-def _sentence(lines: Sequence[Strategy]) -> str:
+def _sentence(lines: Sequence[StrategyRow]) -> str:
     running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill]
     if not running:
         return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
@@ -54,7 +54,7 @@ def _sentence(lines: Sequence[Strategy]) -> str:
     return _equal(slow, min(sound, key=_median_ms), len(sound))
 
 
-def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
+def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
     row = worst.summary
     share = f"{_failures(worst)} of {row.completed + _failures(worst)} checkpoints"
     expired = "expire" in row.failure.lower()
@@ -83,11 +83,11 @@ def _failing(worst: Strategy, sound: Sequence[Strategy]) -> str:
     return f"{text}; {_name(fast)} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
 
 
-def _circle(line: Strategy) -> str:
+def _circle(line: StrategyRow) -> str:
     return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
 
 
-def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
+def _equal(slow: StrategyRow, fast: StrategyRow, count: int) -> str:
     row = slow.summary
     if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_p99_ms >= 2 * QUICK_MS:
         times = f"{ms_text(row.end_to_end_p50_ms)}, the slowest hundredth {ms_text(row.end_to_end_p99_ms)}"
@@ -104,7 +104,7 @@ def _equal(slow: Strategy, fast: Strategy, count: int) -> str:
     return _joined(text, f"the strategies differ by less than noise ({span})", _throughput(fast, slow))
 
 
-def _tails(late: Strategy, early: Strategy) -> str:
+def _tails(late: StrategyRow, early: StrategyRow) -> str:
     """Equal medians with different slowest checkpoints: the reason for the difference."""
     low, high = sorted((_median_ms(early), _median_ms(late)))
     medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
@@ -113,7 +113,7 @@ def _tails(late: Strategy, early: Strategy) -> str:
     return f"Medians are alike ({medians}), tails are not: {cause}; the p99 of {_name(early)} is {slowest}"
 
 
-def _cause(line: Strategy, *, tail: bool = False) -> str:
+def _cause(line: StrategyRow, *, tail: bool = False) -> str:
     """The largest part of the duration, and its place; `tail`: of the slowest tenth."""
     row, way = line.summary, line.summary.tail if tail else line.summary.path
     parts = {
@@ -160,17 +160,17 @@ def _cause(line: Strategy, *, tail: bool = False) -> str:
             return f"Messages to and from the coordinator take {took} of {duration}"
 
 
-def _instead(fast: Strategy, slow: Strategy) -> str:
+def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
     durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
     return f"{_name(fast)} checkpoints {durations}{_stored(fast)}"
 
 
-def _stored(line: Strategy, verb: str = "store") -> str:
+def _stored(line: StrategyRow, verb: str = "store") -> str:
     stored = line.summary.persisted_bytes
     return f" and {verb} {bytes_text(stored)} of in-flight data each" if stored > 0 else ""
 
 
-def _throughput(fast: Strategy, slow: Strategy) -> str:
+def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
     """The difference of throughput; empty if a restart or the end of the job distorts it."""
     if not (fast.steady and slow.steady):
         return ""
@@ -180,7 +180,7 @@ def _throughput(fast: Strategy, slow: Strategy) -> str:
     return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
 
 
-def _load(line: Strategy, named: str = "") -> str:
+def _load(line: StrategyRow, named: str = "") -> str:
     """The busy vertices and the waiting ones; the vertex `named` in the sentence already is left out."""
     row, (busiest, share) = line.summary, line.busiest
     text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
@@ -189,7 +189,7 @@ def _load(line: Strategy, named: str = "") -> str:
     return text
 
 
-def _best(lines: Sequence[Strategy], duration: Callable[[Strategy], float]) -> Strategy:
+def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
     """The quickest strategy; among equally quick and productive ones, the one that stores least."""
     quickest = min(lines, key=duration)
     served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
@@ -197,23 +197,23 @@ def _best(lines: Sequence[Strategy], duration: Callable[[Strategy], float]) -> S
     return min(equals or [quickest], key=lambda line: (line.summary.persisted_bytes, duration(line)))
 
 
-def _median_ms(line: Strategy) -> float:
+def _median_ms(line: StrategyRow) -> float:
     return line.summary.end_to_end_p50_ms
 
 
-def _p99_ms(line: Strategy) -> float:
+def _p99_ms(line: StrategyRow) -> float:
     return line.summary.end_to_end_p99_ms
 
 
-def _name(line: Strategy) -> str:
+def _name(line: StrategyRow) -> str:
     return line.name or line.label
 
 
-def _failed_share(line: Strategy) -> float:
+def _failed_share(line: StrategyRow) -> float:
     return _failures(line) / max(1, line.summary.completed + _failures(line))
 
 
-def _failures(line: Strategy) -> int:
+def _failures(line: StrategyRow) -> int:
     """Failed checkpoints, without those that a restart or the end of the job interrupted."""
     return line.summary.failed - line.summary.interrupted
 

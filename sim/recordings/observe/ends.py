@@ -19,13 +19,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.quantities import RunValue
 from sim.recordings.source.recorded_job import Checkpoint, RecordedJob
 
 __all__ = ["completed_between", "of_ends", "stopped_ms"]
 
 
-def of_ends(recording: RecordedJob) -> Iterator[Value]:
+def of_ends(recording: RecordedJob) -> Iterator[RunValue]:
     """Savepoints, and the end of the job."""
     yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in _savepoints(recording))
     yield from _of_the_end(recording)
@@ -35,7 +35,7 @@ def _savepoints(recording: RecordedJob) -> list[Checkpoint]:
     return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
 
 
-def _of_the_end(recording: RecordedJob) -> Iterator[Value]:
+def _of_the_end(recording: RecordedJob) -> Iterator[RunValue]:
     """Ends of input, the completions that commit the last records, and the end of the job."""
     completions, ends, closes = (recording.event_table(kind) for kind in ("complete", "end_input", "close"))
     if not completions.empty:

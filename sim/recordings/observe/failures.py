@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.quantities import RunValue
 from sim.recordings.source.lab.recording import Recording
 
 __all__ = ["caught_up_ms", "of_failures"]
@@ -30,7 +30,7 @@ _CLOSED_MS = 500.0
 _REST = 0.02
 
 
-def of_failures(recording: Recording) -> Iterator[Value]:
+def of_failures(recording: Recording) -> Iterator[RunValue]:
     failures = [table for kind in ("fail_injected", "kill_tm") if len(table := recording.event_table(kind))]
     starts = recording.event_table("init_state")
     if not failures or starts.empty:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-__all__ = ["COLUMNS", "DURATIONS", "UNITS", "WHOLE_RUN", "Row", "Value", "table_of", "values_of"]
+__all__ = ["COLUMNS", "DURATIONS", "UNITS", "WHOLE_RUN", "Observation", "RunValue", "table_of", "values_of"]
 
 UNITS = {
     "end_to_end_duration": "ms",
@@ -52,17 +52,17 @@ WHOLE_RUN = -1
 """Number in place of a checkpoint: a row about the whole run, or a sample of a series."""
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
 
-Row = tuple[str, str, int, bool, float]  # quantity, vertex ("": the whole job), checkpoint, first, value
-Value = tuple[str, str, float]  # quantity, vertex, value of the whole run
+Observation = tuple[str, str, int, bool, float]  # quantity, vertex ("": the whole job), checkpoint, first, value
+RunValue = tuple[str, str, float]  # quantity, vertex, value of the whole run
 
 
-def table_of(rows: Iterable[Row]) -> pd.DataFrame:
+def table_of(rows: Iterable[Observation]) -> pd.DataFrame:
     """A table with `COLUMNS`, of fixed types even without rows."""
     types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
     table = pd.DataFrame(rows, columns=list(COLUMNS[:-1])).astype(types)
     return table.assign(unit=table["quantity"].map(UNITS))
 
 
-def values_of(values: Iterable[Value]) -> pd.DataFrame:
+def values_of(values: Iterable[RunValue]) -> pd.DataFrame:
     """A table with `COLUMNS`, of values about the whole run."""
     return table_of([(quantity, vertex, WHOLE_RUN, False, float(value)) for quantity, vertex, value in values])

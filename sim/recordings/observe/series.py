@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observe.quantities import Value
+from sim.recordings.observe.quantities import RunValue
 from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
 from sim.recordings.source.graph import is_read
 from sim.recordings.source.recorded_job import RecordedJob
@@ -42,7 +42,7 @@ _QUEUES = {
 }
 
 
-def of_series(recording: RecordedJob) -> Iterator[Value]:
+def of_series(recording: RecordedJob) -> Iterator[RunValue]:
     """Values of the whole run and its samples."""
     served = recording.event_table("sink_second")
     for node in recording.vertices:
@@ -65,7 +65,7 @@ def of_series(recording: RecordedJob) -> Iterator[Value]:
     yield from _latencies(served)
 
 
-def _latencies(served: pd.DataFrame) -> Iterator[Value]:
+def _latencies(served: pd.DataFrame) -> Iterator[RunValue]:
     """Mean over the records of each second, all subtasks together; the last second is incomplete."""
     if served.empty:
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-__all__ = ["Edge", "Vertex", "check_graph", "is_read"]
+__all__ = ["RecordedEdge", "RecordedVertex", "check_graph", "is_read"]
 
 
-class Edge(Protocol):
+class RecordedEdge(Protocol):
     """An input of a vertex."""
 
     @property
@@ -18,7 +18,7 @@ class Edge(Protocol):
     def exchange(self) -> str: ...
 
 
-class Vertex(Protocol):
+class RecordedVertex(Protocol):
     @property
     def id(self) -> str: ...
 
@@ -26,7 +26,7 @@ class Vertex(Protocol):
     def parallelism(self) -> int: ...
 
     @property
-    def inputs(self) -> Sequence[Edge]: ...
+    def inputs(self) -> Sequence[RecordedEdge]: ...
 
     @property
     def commits(self) -> bool:
@@ -39,12 +39,12 @@ class Vertex(Protocol):
         ...
 
 
-def is_read(vertices: Iterable[Vertex], name: str) -> bool:
+def is_read(vertices: Iterable[RecordedVertex], name: str) -> bool:
     """Whether any vertex reads this one; others are sinks."""
     return any(edge.upstream == name for vertex in vertices for edge in vertex.inputs)
 
 
-def check_graph(vertices: Iterable[Vertex]) -> None:
+def check_graph(vertices: Iterable[RecordedVertex]) -> None:
     """ValueError: two vertices share a name, or a vertex reads one that does not stand before it."""
     known: set[str] = set()
     for vertex in vertices:

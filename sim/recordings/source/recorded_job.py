@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from sim.recordings.source.graph import Vertex
+from sim.recordings.source.graph import RecordedVertex
 
 __all__ = [
     "Alignment", "Checkpoint", "Checkpoints", "Number", "Phases", "RecordedJob", "Subtask", "Task", "checkpoints_table", "subtasks_table",
@@ -105,7 +105,7 @@ class RecordedJob(_RestObject, ABC):
 
     @property
     @abstractmethod
-    def vertices(self) -> Sequence[Vertex]:
+    def vertices(self) -> Sequence[RecordedVertex]:
         """Upstream first."""
 
     def checkpoints_table(self) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from sim.runtime.jobmanager.faults import Faults
 from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.jobmanager.reachability import Reachability
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
-from sim.runtime.jobmanager.restore import Cluster
+from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.warm_up import WarmUp
 from sim.runtime.outcome import Outcome
@@ -43,7 +43,7 @@ class JobManager:
             context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
         )
         warm_up = WarmUp(context.env, scenario.restart, speed)
-        cluster = Cluster(context, contents, self.files, tasks, self.job_end, counters, warm_up, checks)
+        cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, checks)
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 

@@ -20,14 +20,14 @@ from sim.protocol.vocabulary import LeaderLost, SchedulerStopped
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.job_end import JobEnd
-from sim.runtime.jobmanager.restore import Cluster, Restore
+from sim.runtime.jobmanager.restore import Restore, RestoreContext
 from sim.runtime.outcome import Outcome
 
 __all__ = ["RecoveryHost"]
 
 
 class RecoveryHost:
-    def __init__(self, cluster: Cluster, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome) -> None:
+    def __init__(self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome) -> None:
         self.cluster = cluster
         self.context = cluster.context
         self.env = cluster.context.env

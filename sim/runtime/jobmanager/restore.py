@@ -24,11 +24,11 @@ from sim.runtime.ports import Checks, TasksPort
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
-__all__ = ["Cluster", "Restore"]
+__all__ = ["Restore", "RestoreContext"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cluster:
+class RestoreContext:
     """What tasks are restored from, and where."""
 
     context: Context
@@ -46,7 +46,7 @@ class Restore:
     """The tasks of one restart.  `fail_task`: called with a task whose download fails, and why."""
 
     def __init__(
-        self, cluster: Cluster, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
+        self, cluster: RestoreContext, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
         fail_task: Callable[[int, str], None],
     ) -> None:  # fmt: skip
         self.cluster = cluster

@@ -17,7 +17,7 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.failures import StorageFailed
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId
-from sim.storage.stream import Stream
+from sim.storage.stream import FileStream
 from sim.storage.work import Work, carry_on
 
 __all__ = ["ChannelStateWriter"]
@@ -27,7 +27,7 @@ __all__ = ["ChannelStateWriter"]
 class _File:
     """One checkpoint's channel state of one group."""
 
-    stream: Stream
+    stream: FileStream
     incomplete: set[int]  # tasks that may still write
     waiting: list[tuple[Callable[[], None], Callable[[], None]]] = field(default_factory=list)  # (closed, failed)
     size_bytes: int = 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sim.model.job import Distribution
 from sim.scenario.distribution import document as doc
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["law"]
 
 _KINDS = ("exponential", "uniform", "lognormal", "erlang", "shifted_exponential")
 
 
-def law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
+def law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
     """The distribution that stands at `here`; mistakes go to `reading`."""
     if given is None:
         return default
@@ -25,7 +25,7 @@ def law(given: int | doc.DurationLaw | doc.SizeLaw | None, default: Distribution
     return _named(named[0], getattr(given, named[0]), here, reading)
 
 
-def _named(kind: str, value: int | doc.DurationSpread | doc.SizeSpread, here: Path, reading: Reading) -> Distribution:
+def _named(kind: str, value: int | doc.DurationSpread | doc.SizeSpread, here: DocumentPath, reading: Reading) -> Distribution:
     kind = kind.replace("_", "-")
     if isinstance(value, int):
         return Distribution(value, kind)  # type: ignore[arg-type]  # a field's name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.model.cluster import Cluster
@@ -24,7 +24,7 @@ from sim.model.faults import (
 from sim.scenario.faults import document as doc
 from sim.scenario.faults.fault_trace import read_faults
 from sim.scenario.job.trace import TraceError
-from sim.scenario.text.problems import Path, Reading, did_you_mean
+from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
 
 
 def build_faults(
-    given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: FilePath
+    given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: Path
 ) -> tuple[Fault, ...]:
     """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
     indices = max(max(row.values(), default=0) for row in subtasks)
@@ -59,7 +59,7 @@ def build_faults(
     return tuple(fault for i, section in enumerate(given) for fault in _faults(section, ("faults", i), most, hosts, reading, folder))
 
 
-def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, reading: Reading, folder: FilePath) -> list[Fault]:
+def _faults(given: doc.Fault, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading, folder: Path) -> list[Fault]:
     """`job`: vertices and how many subtasks they have at most."""
     whats = [name for name in _WHATS if getattr(given, name) is not None]
     if len(whats) != 1:
@@ -92,7 +92,7 @@ def _faults(given: doc.Fault, here: Path, job: Mapping[str, int], hosts: int, re
     return [Fault(replace(target, lasts_ns=lasts), When((at,))) for at, lasts in rows if lasts]
 
 
-def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) -> None:
+def _check_details(given: doc.Fault, what: str, here: DocumentPath, reading: Reading) -> None:
     """Keys that belong to another fault, or are missing."""
     name = what.replace("_", "-")
     lasting = given.lasts is not None or given.lasts_column is not None
@@ -120,7 +120,7 @@ def _check_details(given: doc.Fault, what: str, here: Path, reading: Reading) ->
         reading.wrong((*here, "from"), "is written beside at: write one of the two")
 
 
-def _target(given: doc.Fault, what: str, here: Path, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:
+def _target(given: doc.Fault, what: str, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:
     if what == "kill" and given.kill is not None:
         if given.kill == (doc.ANY_TASK, None):
             return Kill()
@@ -143,7 +143,7 @@ def _target(given: doc.Fault, what: str, here: Path, job: Mapping[str, int], hos
     return TaskManagerLost(number, given.silent == "true") if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
 
 
-def _exists(name: tuple[str, int | None], here: Path, job: Mapping[str, int], reading: Reading) -> bool:
+def _exists(name: tuple[str, int | None], here: DocumentPath, job: Mapping[str, int], reading: Reading) -> bool:
     vertex, subtask = name
     parallelism = job.get(vertex)
     if parallelism is None:
@@ -155,7 +155,7 @@ def _exists(name: tuple[str, int | None], here: Path, job: Mapping[str, int], re
     return False
 
 
-def _law(given: doc.Every | int | None, here: Path, reading: Reading) -> FaultLaw:
+def _law(given: doc.Every | int | None, here: DocumentPath, reading: Reading) -> FaultLaw:
     law = FaultLaw(given) if isinstance(given, int) else None
     if isinstance(given, doc.Every):
         named = [kind for kind in ("exponential", "weibull", "lognormal") if getattr(given, kind) is not None]
@@ -194,7 +194,7 @@ def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, readi
     """In the order of time."""
     several = given if isinstance(given, list) else [given] if given is not None else []
     for i, change in enumerate(several):
-        here: Path = ("rescale", i) if isinstance(given, list) else ("rescale",)
+        here: DocumentPath = ("rescale", i) if isinstance(given, list) else ("rescale",)
         for name, parallelism in change.parallelism.items():
             vertex = next((v for v in job.vertices if v.name == name), None)
             place = (*here, "parallelism", name)

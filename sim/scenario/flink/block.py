@@ -18,7 +18,7 @@ from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIA
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
 from sim.scenario.text.plain import Mapping
-from sim.scenario.text.problems import Mark, Path, Reading, did_you_mean, dotted
+from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
 __all__ = ["apply_flink"]
 
@@ -36,7 +36,7 @@ class _Move:
     def __init__(self, plain: Mapping, reading: Reading) -> None:
         self.plain = plain
         self.reading = reading
-        self.places: dict[str, Path] = {}  # key of Flink -> where it is written
+        self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
         self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
         self.lists: set[str] = set()
 
@@ -66,7 +66,7 @@ class _Move:
         self._local_recovery()
         self._storage()
 
-    def _read(self, key: str, place: Path, value: Any) -> None:
+    def _read(self, key: str, place: DocumentPath, value: Any) -> None:
         kind = SIMPLE[key][1] if key in SIMPLE else SPECIAL[key]
         given = value if isinstance(value, list) else [value]
         read: list[Any] = []
@@ -237,7 +237,7 @@ class _Move:
         return self.values[key][0] if key in self.values else None
 
 
-def _flat(block: Mapping, place: Path) -> Iterator[tuple[Path, Any]]:
+def _flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
     for key, value in block.items():
         if isinstance(value, Mapping):
             yield from _flat(value, (*place, key))

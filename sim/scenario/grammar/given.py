@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["given_values", "per_second", "switch"]
 
@@ -23,7 +23,7 @@ def switch(given: str | None) -> bool | None:
     return None if given is None else given in ("on", "true")
 
 
-def per_second(given: Fraction | str | None, here: Path, reading: Reading) -> int | None:
+def per_second(given: Fraction | str | None, here: DocumentPath, reading: Reading) -> int | None:
     """Whole records or requests per second; None: unlimited."""
     if given is None or isinstance(given, str):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path as FilePath
+from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark, Window
@@ -16,7 +16,7 @@ from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, read_trace
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_duration
 
 __all__ = ["build_job"]
@@ -28,7 +28,7 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
 
-def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *, duration_ns: int) -> Job:
+def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """The job, its traces cut at the end of the run; mistakes go to `reading`."""
     order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
@@ -42,7 +42,7 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: FilePath, *,
     return Job(with_committers(tuple(built.values()), reading))
 
 
-def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: FilePath, duration_ns: int) -> Vertex:
+def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int) -> Vertex:
     parallelism = given.parallelism or 1
     groups = _groups(given)
     if groups < parallelism:
@@ -75,7 +75,7 @@ def _input(
     emitted: dict[str, Distribution],
     reading: Reading,
 ) -> Input:
-    here: Path = ("job", name, "input", upstream)
+    here: DocumentPath = ("job", name, "input", upstream)
     details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship
@@ -93,14 +93,14 @@ def _input(
     )
 
 
-def _edge_fan_out(given: doc.Input, upstream: doc.Vertex, name: str, here: Path, reading: Reading) -> Fraction | None:
+def _edge_fan_out(given: doc.Input, upstream: doc.Vertex, name: str, here: DocumentPath, reading: Reading) -> Fraction | None:
     """None: every edge of the upstream vertex carries as many records."""
     if given.fan_out is not None and upstream.window is not None:
         reading.wrong((*here, "fan-out"), f"'{name}' has a window, whose firings go to every edge alike: write its own fan-out")
     return given.fan_out
 
 
-def _weights(given: doc.Input, vertex: doc.Vertex, here: Path, reading: Reading) -> tuple[Fraction, ...]:
+def _weights(given: doc.Input, vertex: doc.Vertex, here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:
     """Shares that add up to 1."""
     readers = vertex.parallelism or 1
     if given.weights is None:
@@ -139,7 +139,7 @@ def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool
     return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
 
 
-def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, folder: FilePath, duration_ns: int) -> Source:
+def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Reading, folder: Path, duration_ns: int) -> Source:
     if (given.rate is None) == (given.rate_per_subtask is None):
         reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
     if given.records is not None and given.records_per_subtask is not None:
@@ -156,7 +156,7 @@ def _source(given: doc.Source, here: Path, parallelism: int, reading: Reading, f
     return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total, _watermark(given, here, reading))
 
 
-def _watermark(given: doc.Source, here: Path, reading: Reading) -> Watermark:
+def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Watermark:
     if given.watermark is None:
         return Watermark()
     if given.watermark.interval == 0:
@@ -164,7 +164,7 @@ def _watermark(given: doc.Source, here: Path, reading: Reading) -> Watermark:
     return given_values(Watermark(), interval_ns=given.watermark.interval or None, lateness_ns=given.watermark.lateness)
 
 
-def _rates(given: object, shared: int, here: Path, reading: Reading, folder: FilePath, duration_ns: int) -> tuple[Rate, ...]:
+def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> tuple[Rate, ...]:
     """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)
@@ -187,7 +187,7 @@ def _rates(given: object, shared: int, here: Path, reading: Reading, folder: Fil
 def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
     if given.async_io is None:
         return None
-    here: Path = ("job", name, "async-io")
+    here: DocumentPath = ("job", name, "async-io")
     if given.source is not None:
         reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
     if given.commit not in (None, "none"):
@@ -199,7 +199,7 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
 def _window(given: doc.Vertex, name: str, reading: Reading) -> Window | None:
     if given.window is None:
         return None
-    here: Path = ("job", name, "window")
+    here: DocumentPath = ("job", name, "window")
     if given.source is not None:
         reading.wrong(here, "a source holds no records: windows stand in a vertex with an input")
     if given.async_io is not None:
@@ -232,7 +232,7 @@ def _snapshot(given: doc.Snapshot) -> Snapshot:
     )
 
 
-def _law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: Path, reading: Reading) -> Distribution:
+def _law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
     found = law(given, default, here, reading)
     if here[-1] == "record" and found.mean == 0:
         reading.wrong(here, "a record has at least 1 B")

@@ -10,12 +10,12 @@ from sim.model.job import Distribution, Input, Snapshot, Vertex
 from sim.model.sink import Commit, Flush
 from sim.scenario.job import document as document_job
 from sim.scenario.sink import document as doc
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["build_commit", "build_flush", "build_staging", "with_committers"]
 
 
-def build_flush(given: doc.Flush | None, here: Path, *, has_input: bool, reading: Reading) -> Flush | None:
+def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Flush | None:
     if given is None:
         return None
     if not has_input:
@@ -25,7 +25,7 @@ def build_flush(given: doc.Flush | None, here: Path, *, has_input: bool, reading
     return Flush(given.bytes or 0, given.share or Fraction(0), given.files or 1)
 
 
-def build_commit(given: doc.Commit | str | None, here: Path, *, has_input: bool, reading: Reading) -> Commit | None:
+def build_commit(given: doc.Commit | str | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Commit | None:
     if given is None or given == "none":
         return None
     if not has_input:

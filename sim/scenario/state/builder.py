@@ -11,7 +11,7 @@ from sim.scenario.grammar.fields import either
 from sim.scenario.grammar.given import given_values, switch
 from sim.scenario.job.document import Vertex
 from sim.scenario.state import document as doc
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["build_state", "build_state_options"]
 
@@ -20,7 +20,7 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
     """Mistakes go to `reading`."""
     if given is None:
         return None
-    here: Path = ("job", vertex, "state")
+    here: DocumentPath = ("job", vertex, "state")
     if given.value == 0:
         reading.wrong((*here, "value"), "an entry has at least 1 B")
     kind = BACKENDS[given.backend or next(iter(BACKENDS))]
@@ -58,7 +58,7 @@ def _either(section: str) -> str:
     return either([kind.name for kind in BACKENDS.values() if section in kind.sections])
 
 
-def _lsm(given: doc.Lsm, here: Path, reading: Reading) -> Lsm:
+def _lsm(given: doc.Lsm, here: DocumentPath, reading: Reading) -> Lsm:
     sizes = {"memtable": given.memtable, "managed-memory": given.managed_memory, "base": given.base, "table": given.table}
     rates = {"flush": given.flush, "compaction": given.compaction}
     for key, value in (sizes | rates).items():
@@ -73,7 +73,7 @@ def _lsm(given: doc.Lsm, here: Path, reading: Reading) -> Lsm:
     )  # fmt: skip
 
 
-def _changelog(given: doc.Changelog | str | None, here: Path, reading: Reading) -> Changelog | None:
+def _changelog(given: doc.Changelog | str | None, here: DocumentPath, reading: Reading) -> Changelog | None:
     if isinstance(given, str) or given is None:
         return Changelog() if given in ("on", "true") else None
     for key, value in (("materialize", given.materialize), ("threshold", given.threshold)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Discriminator, Tag
@@ -18,7 +18,7 @@ from sim.scenario.grammar.section import Section
 from sim.scenario.job.trace import TraceError
 from sim.scenario.storage.page import StoragePage
 from sim.scenario.storage.slow_trace import SlowSeries, read_slowness
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["DFS", "Dfs", "SlowNodes"]
 
@@ -65,9 +65,9 @@ class Dfs(Section):
     slow: SlowNodesField | None = None
 
 
-def build_dfs(given: Dfs, reading: Reading, folder: FilePath) -> model.Dfs:
+def build_dfs(given: Dfs, reading: Reading, folder: Path) -> model.Dfs:
     """Mistakes go to `reading`."""
-    here: Path = ("storage", "dfs")
+    here: DocumentPath = ("storage", "dfs")
     if given.block == 0:
         reading.wrong((*here, "block"), "must be more than 0")
     if given.replication is not None and given.replication > given.nodes:
@@ -85,7 +85,7 @@ def build_dfs(given: Dfs, reading: Reading, folder: FilePath) -> model.Dfs:
     )  # fmt: skip
 
 
-def _slow_nodes(given: SlowNodes | SlowSeries | None, here: Path, reading: Reading, folder: FilePath) -> model.SlowNodes | None:
+def _slow_nodes(given: SlowNodes | SlowSeries | None, here: DocumentPath, reading: Reading, folder: Path) -> model.SlowNodes | None:
     if given is None:
         return None
     if isinstance(given, SlowSeries):

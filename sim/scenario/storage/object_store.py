@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Annotated
 
 from sim.model import storage as model
@@ -12,7 +12,7 @@ from sim.scenario.grammar.fields import Axis, ByteRate, Positive, RecordRate, Si
 from sim.scenario.grammar.given import given_values, per_second
 from sim.scenario.grammar.section import Section
 from sim.scenario.storage.page import StoragePage
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["OBJECT_STORE", "ObjectStore"]
 
@@ -36,9 +36,9 @@ class ObjectStore(Section):
     """Files are spread over so many (s3.entropy.key)."""
 
 
-def build_object_store(given: ObjectStore, reading: Reading, _: FilePath) -> model.ObjectStore:
+def build_object_store(given: ObjectStore, reading: Reading, _: Path) -> model.ObjectStore:
     """Mistakes go to `reading`."""
-    here: Path = ("storage", "object-store")
+    here: DocumentPath = ("storage", "object-store")
     if given.part == 0:
         reading.wrong((*here, "part"), "must be more than 0")
     default = model.ObjectStore() if given.bandwidth != 0 else model.ObjectStore(None)

@@ -9,14 +9,14 @@ import re
 import warnings
 from decimal import Decimal
 from functools import lru_cache
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from sim.scenario.text.problems import Mark, Path, Problem, Reading, ScenarioError
+from sim.scenario.text.problems import DocumentPath, Mark, Problem, Reading, ScenarioError
 
 __all__ = ["Mapping", "compose", "first_comment", "read_text"]
 
@@ -31,14 +31,14 @@ _TAG = "tag:yaml.org,2002:"
 class Mapping(dict[str, Any]):
     """A mapping of the document that knows where it stands."""
 
-    path: Path = ()
+    path: DocumentPath = ()
 
-    def at(self, path: Path) -> Mapping:
+    def at(self, path: DocumentPath) -> Mapping:
         self.path = path
         return self
 
 
-def read_text(file: FilePath) -> str:
+def read_text(file: Path) -> str:
     """The text of a scenario file, or a `ScenarioError` that says why there is none."""
     try:
         if file.is_dir():
@@ -74,7 +74,7 @@ def first_comment(text: str) -> str:
     return " ".join(filter(None, lines))
 
 
-def compose(text: str, reading: Reading, path: Path = ()) -> Any:
+def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
     """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
     if _open_brackets(text) > 1000:  # YAML libraries take quadratic time over these
         reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
@@ -120,7 +120,7 @@ class _Plain:
         self.reading = reading
         self.left = MAX_NODES
 
-    def value(self, node: Node, path: Path, depth: int) -> Any:
+    def value(self, node: Node, path: DocumentPath, depth: int) -> Any:
         self.left -= 1
         if self.left < 0 or depth > MAX_DEPTH:
             few = f"has more than {MAX_NODES} values, aliases written out"
@@ -135,7 +135,7 @@ class _Plain:
             return [self.value(item, (*path, i), depth + 1) for i, item in enumerate(node.value)]
         return self._scalar(node, path)
 
-    def _mapping(self, node: MappingNode, path: Path, depth: int) -> Mapping:
+    def _mapping(self, node: MappingNode, path: DocumentPath, depth: int) -> Mapping:
         plain = Mapping().at(path)
         for key_node, value_node in node.value:
             key = self._text(key_node, path) if isinstance(key_node, ScalarNode) else ""
@@ -152,7 +152,7 @@ class _Plain:
                 plain[key] = self.value(value_node, here, depth + 1)
         return plain
 
-    def _scalar(self, node: Node, path: Path) -> Any:
+    def _scalar(self, node: Node, path: DocumentPath) -> Any:
         tag, text = str(node.tag), self._text(node, path)
         kind = tag.removeprefix(_TAG)
         if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
@@ -167,7 +167,7 @@ class _Plain:
             return Decimal(text)  # keeps 1.20 apart from 1.2
         return text
 
-    def _text(self, node: Node, path: Path) -> str:
+    def _text(self, node: Node, path: DocumentPath) -> str:
         """What a node says.  A surrogate is half a character, which cannot be written anywhere again; escapes in quotes can name one."""
         text = str(node.value)
         encodable = text.encode("utf-8", "replace").decode()
@@ -175,10 +175,10 @@ class _Plain:
             self._wrong(node, path, "holds half a character (a UTF-16 surrogate): write the whole one")
         return encodable
 
-    def _mark(self, node: Node, path: Path) -> None:
+    def _mark(self, node: Node, path: DocumentPath) -> None:
         self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
-    def _wrong(self, node: Node, path: Path, message: str) -> None:
+    def _wrong(self, node: Node, path: DocumentPath, message: str) -> None:
         place = self.reading.marks.get(path)
         self._mark(node, path)
         self.reading.wrong(path, message)
@@ -188,5 +188,5 @@ class _Plain:
             self.reading.marks[path] = place
 
 
-def _refusal(file: FilePath, message: str) -> ScenarioError:
+def _refusal(file: Path, message: str) -> ScenarioError:
     return ScenarioError([Problem(str(file), 0, 0, "", message)])

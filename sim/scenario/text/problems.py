@@ -8,9 +8,9 @@ from difflib import get_close_matches
 
 from sim.foreign import Readable, one_line, printable
 
-__all__ = ["Mark", "Path", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
+__all__ = ["DocumentPath", "Mark", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
 
-Path = tuple[str | int, ...]
+DocumentPath = tuple[str | int, ...]
 """Where in the document: keys and list positions from the top."""
 
 
@@ -58,14 +58,14 @@ class Reading:
     """The marks of one document and what was found while reading it."""
 
     file: str
-    marks: dict[Path, Mark] = field(default_factory=dict)
+    marks: dict[DocumentPath, Mark] = field(default_factory=dict)
     problems: dict[Problem, None] = field(default_factory=dict)  # an ordered set
     warnings: dict[Problem, None] = field(default_factory=dict)
 
-    def wrong(self, path: Path, message: str) -> None:
+    def wrong(self, path: DocumentPath, message: str) -> None:
         self.problems[self._at(path, message)] = None
 
-    def warn(self, path: Path, message: str) -> None:
+    def warn(self, path: DocumentPath, message: str) -> None:
         self.warnings[self._at(path, message)] = None
 
     def stop_if_wrong(self) -> None:
@@ -76,14 +76,14 @@ class Reading:
         """A guess, as long as there are few problems: guessing among many words takes its time."""
         return did_you_mean(word, known) if len(self.problems) < MAX_GUESSES else ""
 
-    def _at(self, path: Path, message: str) -> Problem:
+    def _at(self, path: DocumentPath, message: str) -> Problem:
         """At the mark of the path, or of the nearest key above it."""
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
         named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
         return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
 
-def dotted(path: Path) -> str:
+def dotted(path: DocumentPath) -> str:
     """``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")

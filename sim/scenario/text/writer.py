@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim.foreign import printable
-from sim.scenario.text.problems import Path, dotted
+from sim.scenario.text.problems import DocumentPath, dotted
 from sim.units import format_number
 
 __all__ = ["SCHEMA_LINE", "write"]
@@ -46,11 +46,11 @@ class _Writer:
         self.used: set[str] = set()
         self.lines: list[str] = []
 
-    def mapping(self, mapping: Mapping[str, Any], path: Path, indent: int) -> None:
+    def mapping(self, mapping: Mapping[str, Any], path: DocumentPath, indent: int) -> None:
         for key, value in mapping.items():
             self._entry(str(key), value, (*path, str(key)), indent)
 
-    def _entry(self, key: str, value: Any, path: Path, indent: int) -> None:
+    def _entry(self, key: str, value: Any, path: DocumentPath, indent: int) -> None:
         start = " " * indent + _text(key) + ":"
         line = f"{start} {_flow(value)}"
         if isinstance(value, Mapping) and value and self._is_block(value, path, len(line)):
@@ -62,13 +62,13 @@ class _Writer:
         else:
             self._line(line, path, indent)
 
-    def _is_block(self, value: Mapping[str, Any], path: Path, width: int) -> bool:
+    def _is_block(self, value: Mapping[str, Any], path: DocumentPath, width: int) -> bool:
         """Sections with parts, whatever carries comments inside, and what does not fit."""
         inside = dotted(path) in self.commented
         wide = len(path) == 1 and len(value) > 3
         return inside or wide or width > WIDTH or (len(path) == 1 and path[0] in ALWAYS_BLOCK)
 
-    def _line(self, line: str, path: Path, indent: int) -> None:
+    def _line(self, line: str, path: DocumentPath, indent: int) -> None:
         """The line, with its comment at the end or, if that is too wide, above."""
         comment = printable(self.comments.get(dotted(path), ""))
         if comment:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, TypeVar
 
-from sim.scenario.text.problems import Path, Reading
+from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweep.file.document import Range, Sample
 from sim.sweep.file.quantity import Quantity, QuantityError
 
@@ -24,7 +24,7 @@ def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
     return [dict(zip(vary, values, strict=True)) for values in product(*vary.values())]
 
 
-def together(group: Mapping[str, Sequence[Any]], here: Path, reading: Reading) -> list[Point]:
+def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Reading) -> list[Point]:
     """The points of keys that change together: the first values of all keys, then the second, and so on."""
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
@@ -34,7 +34,7 @@ def together(group: Mapping[str, Sequence[Any]], here: Path, reading: Reading) -
     return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
 
 
-def sampled(sample: Sample, here: Path, reading: Reading) -> list[Point]:
+def sampled(sample: Sample, here: DocumentPath, reading: Reading) -> list[Point]:
     """Points spread evenly over the space of all keys (scipy.stats.qmc; Sobol points are scrambled)."""
     from scipy.stats import qmc
 
@@ -69,7 +69,7 @@ def _rows(engine: Any, count: int) -> Iterator[list[float]]:
         yield from engine.random(count).tolist()
 
 
-def _choice(given: Range | Sequence[Any], here: Path, reading: Reading) -> Callable[[float], Any]:
+def _choice(given: Range | Sequence[Any], here: DocumentPath, reading: Reading) -> Callable[[float], Any]:
     """A function from a share (0 to 1) to a value."""
     if not isinstance(given, Range):
         return lambda share: given[min(int(share * len(given)), len(given) - 1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.measure import MeasureError, limit
 from sim.cells.columns import MEASURED
-from sim.scenario.text.problems import Path, Reading, did_you_mean
+from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 from sim.sweep.file.design import text_of
 from sim.sweep.file.document import Answer
 
@@ -45,7 +45,7 @@ def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], re
             reading.wrong((_HERE, "settings", i), f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}")
     if not settings:
         reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
-    columns: list[tuple[Path, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
+    columns: list[tuple[DocumentPath, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
     for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
         if column not in MEASURED:
             reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from sim.sweep.spark.java import MissingDependencyError
 
-__all__ = ["NOT_YET", "MasterError", "Settings", "checked", "must_fit", "settings"]
+__all__ = ["NOT_YET", "MasterError", "SparkSettings", "checked", "must_fit", "settings"]
 
 NOT_YET = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"
@@ -45,7 +45,7 @@ class MasterError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SparkSettings:
     """`conf`: for the session.  `environment`: for the driver, before it starts.  `sends`: whether executors get our package from us."""
 
     conf: Mapping[str, str]
@@ -70,7 +70,7 @@ def checked(master: str, assignments: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> Settings:
+def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> SparkSettings:
     """The settings for a master.  `own`: the user's settings, which win; `environment`: the user's variables."""
     checked(master, ())
     if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
@@ -79,7 +79,7 @@ def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]
     variables = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
     if here:
         variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
-    return Settings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, variables, sends=not master.startswith("local"))
+    return SparkSettings({**_ALWAYS, **(_LOOPBACK if here else {}), **own}, variables, sends=not master.startswith("local"))
 
 
 def must_fit(environment: Mapping[str, str], version: str) -> None:

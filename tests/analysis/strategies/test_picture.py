@@ -3,7 +3,7 @@
 import io
 
 from sim.analysis.strategies.picture import save, through_time, where_time_goes
-from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import summarize
 
 
@@ -34,7 +34,7 @@ def test_a_picture_is_drawn_once_and_is_what_savefig_gives(saturated, tmp_path):
 def test_bars_add_up_to_the_checkpoint(saturated, made, edges):
     """A strategy whose checkpoints never complete has no bar."""
     runs = {"aligned": saturated(5700, 3100), "never": made().checkpoint(status="FAILED").load(busy=(0, 0, 1))}
-    strategies = [Strategy(name, (), "", "RUNNING", summarize([run.tables()], edges)) for name, run in runs.items()]
+    strategies = [StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], edges)) for name, run in runs.items()]
 
     axes = where_time_goes(strategies).axes[0]
 

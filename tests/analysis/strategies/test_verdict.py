@@ -2,13 +2,13 @@
 
 import math
 
-from sim.analysis.strategies.side_by_side import Strategy
+from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.verdict import verdict
 
 
 def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):
-    return Strategy(
+    return StrategyRow(
         label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status != "RUNNING"
     )
 

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sim.recordings.source.lab.config import Configuration, Node
 from sim.recordings.source.recorded_job import Number, RecordedJob
 
-__all__ = ["FORMAT", "Events", "Job", "Recording"]
+__all__ = ["FORMAT", "Events", "JobTimes", "Recording"]
 
 FORMAT = "flink-lab/1"
 
 
-class Job(BaseModel):
+class JobTimes(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     timestamps: dict[str, int] = Field(default_factory=dict)  # status -> time when the job last entered it; 0: never
@@ -40,7 +40,7 @@ class Events(BaseModel):
 class Recording(RecordedJob):
     format: Literal["flink-lab/1"]
     config: Configuration
-    job: Job = Job()
+    job: JobTimes = JobTimes()
     events: dict[str, Events] = Field(default_factory=dict)
 
     @property

@@ -14,9 +14,20 @@ from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.paths import ID
 
 __all__ = [
-    "LARGEST_ID", "MOST_VERTICES",
-    "CheckpointConfig", "CheckpointDetails", "Checkpoints", "Job", "JobConfig", "Option", "Plan", "SubtaskPlace", "TaskDetails",
-    "Version", "VertexDetails", "parsed",
+    "LARGEST_ID",
+    "MOST_VERTICES",
+    "CheckpointConfig",
+    "CheckpointCounts",
+    "CheckpointDetails",
+    "JobConfig",
+    "JobDetails",
+    "JobPlan",
+    "Option",
+    "SubtaskPlace",
+    "TaskDetails",
+    "Version",
+    "VertexDetails",
+    "parsed",
 ]  # fmt: skip
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
@@ -60,7 +71,7 @@ class JobVertex(_Answer):
     metrics: Totals = Totals()
 
 
-class Job(_Answer):
+class JobDetails(_Answer):
     """/jobs/:id."""
 
     jid: Id
@@ -86,7 +97,7 @@ class PlanNode(_Answer):
     inputs: tuple[PlanInput, ...] = ()
 
 
-class Plan(_Answer):
+class JobPlan(_Answer):
     """`plan` of /jobs/:id/plan."""
 
     nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
@@ -127,7 +138,7 @@ class CheckpointConfig(_Answer):
     changelog_periodic_materialization_interval: int | None = None
 
 
-class Checkpoints(_Answer):
+class CheckpointCounts(_Answer):
     """/jobs/:id/checkpoints, without what the details tell better."""
 
     counts: dict[str, int] = Field(default_factory=dict)

@@ -22,7 +22,7 @@ from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.paths import is_id
 from sim.recordings.source.rest.snapshot import RestSnapshot, first_names
 
-__all__ = ["METRICS", "TERMINAL", "NoJobError", "Watch", "choose_job", "fetch", "no_progress"]
+__all__ = ["METRICS", "TERMINAL", "NoJobError", "SamplingWatch", "choose_job", "fetch", "no_progress"]
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
@@ -46,7 +46,7 @@ _SAMPLED = re.compile(
     r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
 )
 
-Watch = Callable[[float], None]  # called with the elapsed seconds of the window
+SamplingWatch = Callable[[float], None]  # called with the elapsed seconds of the window
 
 
 def no_progress(_seconds: float) -> None:
@@ -60,7 +60,7 @@ def fetch(
     sample_s: float = 60,
     total_s: float | None = None,
     headers: Mapping[str, str] | None = None,
-    watch: Watch = no_progress,
+    watch: SamplingWatch = no_progress,
     client: Client | None = None,
 ) -> RestSnapshot:
     """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
@@ -80,7 +80,9 @@ def fetch(
     return answers.snapshot(meant, samples)
 
 
-def _ask_all(answers: _Answers, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch) -> None:
+def _ask_all(
+    answers: _Answers, about: str, state: str, sample_s: float, samples: dict[int, Mapping[str, Any]], watch: SamplingWatch
+) -> None:
     """Ask the indispensable requests first.  Answers are kept even if those get none."""
     job = answers.optional(about, is_in_every_version=True)
     vertices = _vertices(job, answers.client.url + about)
@@ -234,7 +236,7 @@ def _vertices(job: Any, source: str) -> list[str]:
 
 
 def _sample(
-    answers: _Answers, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: Watch
+    answers: _Answers, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: SamplingWatch
 ) -> None:
     """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
     questions = {vertex: _questions(answers, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}

@@ -16,12 +16,12 @@ from sim.recordings.source.files import RecordingError
 from sim.recordings.source.recorded_job import Checkpoint, Task
 from sim.recordings.source.rest.answers import (
     CheckpointConfig,
+    CheckpointCounts,
     CheckpointDetails,
-    Checkpoints,
-    Job,
     JobConfig,
+    JobDetails,
+    JobPlan,
     Option,
-    Plan,
     TaskDetails,
     Version,
     VertexDetails,
@@ -64,7 +64,7 @@ class RestJob:
 
     def __init__(self, snapshot: RestSnapshot) -> None:
         self.snapshot = masked(snapshot, with_samples=False)[0]  # results of it are printed and sent
-        self.job: Job = self._answer(Job, f"/jobs/{snapshot.job}")
+        self.job: JobDetails = self._answer(JobDetails, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
         self.known: dict[str, Series] = {}  # vertex -> series; a cache of `sim.recordings.infer.flows`, which parses millions of numbers
 
@@ -91,7 +91,7 @@ class RestJob:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        return self._of_job(Checkpoints, "/checkpoints", Checkpoints()).counts
+        return self._of_job(CheckpointCounts, "/checkpoints", CheckpointCounts()).counts
 
     @cached_property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -158,12 +158,12 @@ class RestJob:
             sorter.done(*ready)
         return tuple(ordered)
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> JobPlan:
         plan = self.snapshot.of_job("/plan")
         if isinstance(plan, dict) and "plan" in plan:
-            return parsed(Plan, plan["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
+            return parsed(JobPlan, plan["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
         if self.job.plan is not None:
-            return parsed(Plan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
+            return parsed(JobPlan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
         raise RecordingError(f"{self.snapshot.source}: nothing tells the plan of the job: /jobs/{self.snapshot.job}/plan is missing")
 
     def _answer(self, kind: type[T], path: str) -> T:
