@@ -49,7 +49,7 @@ def test_requests_under_way_are_a_limit_too():
 
 def test_firing_is_work_too():
     """200/s per subtask of 100 us each, and 400/s that leave for 2 ms each: 82 %."""
-    windows = scenario("200/s", more=("job.map.window={tumbling: 5 s, time: processing, fire: 2 ms}",))
+    windows = scenario("200/s", options=("job.map.window={tumbling: 5 s, time: processing, fire: 2 ms}",))
 
     assert Fraction(82, 100) == utilisation(windows.job)
 
