@@ -48,8 +48,8 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
     )
-    if options.interruptible_timers and not barriers.record.overtakes:
-        reading.warn((here, "interruptible-timers"), f"has no effect: {barriers} barriers wait for whoever fires")
+    if options.interruptible_timers and not any(vertex.window is not None and vertex.window.time == "event" for vertex in job.values()):
+        reading.warn((here, "interruptible-timers"), "has no effect: no vertex has windows of event time")
     for key, value in (("interval", options.interval_ns), ("timeout", options.timeout_ns)):
         if value is not None and value < SHORTEST_NS:
             few = f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more"

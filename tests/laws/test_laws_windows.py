@@ -1,0 +1,171 @@
+"""Laws 65 to 70 on windows and watermarks: what is held leaves once, in order, when its window ends, and who waits for that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.job import Job, Source, Watermark, Window
+from sim.model.scenario import Scenario
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, run, scenario
+
+ENGINES = ("interpreted", "reference")
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+SIZE = 500 * MS
+FIRE = 2 * MS
+INTERVAL = 50 * MS  # of watermarks
+
+
+def windowed(window: Window, *, rate: int = 200, total: int | None = None, fan_out: Fraction = Fraction(1), sink_ns: int = MS) -> Job:
+    """source -> windows -> sink, two subtasks each."""
+    source, middle, sink = chain(rate=rate, sink_ns=sink_ns).vertices
+    ticks = Watermark(INTERVAL)
+    log = Source(() if source.source is None else source.source.rates, total, ticks)
+    return Job((replace(source, source=log), replace(middle, window=window, fan_out=fan_out), sink))
+
+
+@st.composite
+def windows(draw: st.DrawFn, time: str = "") -> Window:
+    return Window(
+        draw(st.sampled_from([200 * MS, SIZE])),
+        "event" if (time or draw(st.sampled_from(["event", "processing"]))) == "event" else "processing",
+        draw(st.sampled_from([0, MS, FIRE])),
+        phase_ns=draw(st.sampled_from([0, 130 * MS])),
+        record_bytes=draw(st.sampled_from([0, 30])),
+        api=draw(st.sampled_from(["sql", "datastream"])),
+    )
+
+
+def interruptible(base: Scenario) -> Scenario:
+    return replace(base, checkpoint=replace(base.checkpoint, interruptible_timers=True))
+
+
+def to_the_end(base: Scenario, engine: str) -> World:
+    world = World(base, engine)
+    world.start()
+    world.env.run(until=world.outcome.finished | world.env.timeout(60 * SECOND))
+    world.plane.check()
+    return world
+
+
+def tasks(world: World, vertex: str) -> list[int]:
+    return [task for task, (name, _) in enumerate(world.names) if name == vertex]
+
+
+def served(world: World, vertex: str) -> list[int]:
+    return [int(world.plane.served()[task]) for task in tasks(world, vertex)]
+
+
+def late(world: World, vertex: str) -> list[int]:
+    return [world.plane.position(task).late for task in tasks(world, vertex)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.data())
+def test_law_65_what_windows_hold_leaves_once(engine, data):
+    """Whatever fails on the way: at the end of data the last watermark has fired all of it."""
+    fan_out = data.draw(st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(2)]))
+    job = windowed(data.draw(windows("event")), total=150, fan_out=fan_out)
+    kind = data.draw(barriers())
+    base = scenario(job, kind, interval_ms=130)
+    base = interruptible(base) if data.draw(st.booleans()) else base
+    if kind.record.exactly_once and data.draw(st.booleans()):
+        kill = Fault(Kill("stage0", data.draw(st.integers(0, 1))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
+        base = replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
+    world = to_the_end(base, engine)
+
+    assert "FINISHED" == world.job_status
+    assert [0, 0] == late(world, "stage0")
+    assert 300 == sum(served(world, "stage0"))
+    assert sum(int(records * fan_out) for records in served(world, "stage0")) == sum(served(world, "sink"))
+    assert () == world.violations()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(windows(), barriers(), st.booleans())
+def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields):
+    """Its state grows by the records held, and a restore finds as many of them as the state says."""
+    base = scenario(windowed(window), kind, interval_ms=170)
+    world = run(interruptible(base) if yields else base, engine=engine)
+    parts = [
+        (part, snapshot)
+        for number in completed(world)
+        for task, part in world.contents.checkpoints.get(number, {}).items()
+        for snapshot, _ in part.parts
+        if task in tasks(world, "stage0")
+    ]
+
+    assert parts
+    assert [part.position.late * window.record_bytes for part, _ in parts] == [snapshot.window_bytes for _, snapshot in parts]
+    assert () == world.violations()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(windows("processing"))
+def test_law_67_windows_of_processing_time_end_together(engine, window):
+    """Right after an end nothing older than that is held, once the thread has fired it; before it everything since the last end is."""
+    window = replace(window, fire_ns=0)
+    world = World(scenario(windowed(window), seconds=3), engine)
+    world.start()
+    end = 2 * SECOND + window.phase_ns
+    for at, lasts in ((end - MS, window.size_ns), (end + 20 * MS, 20 * MS)):
+        world.env.run(until=at)
+
+        assert 400 * lasts / SECOND == pytest.approx(sum(late(world, "stage0")), abs=30)  # some are in buffers that are not full
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.integers(0, 49), st.sampled_from(["sql", "datastream"]))
+def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine, phase, api):
+    """Half a second of work at each end: otherwise barriers that overtake wait for what is left of it, up to all of it."""
+    window = Window(SIZE, "event", 5 * MS, phase_ns=10 * phase * MS, api=api)
+    base = scenario(windowed(window), UNALIGNED, interval_ms=90, seconds=2.4)
+    delays = {}
+    for name, variant in (("off", base), ("on", interruptible(base))):
+        world = run(variant, engine=engine)
+        begun = [row for row in world.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(world, "stage0")]
+        delays[name] = max(row.time_ns - world.stats[row.checkpoint].trigger_ns for row in begun)
+
+    assert delays["off"] > 200 * MS
+    assert (delays["on"] < 40 * MS) == (api == "sql")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.integers(0, 49), barriers())
+def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
+    """Who looks at mails between two firings fires the same records, in their order, on the same channels."""
+    job = windowed(Window(SIZE, "event", FIRE, phase_ns=10 * phase * MS), total=150)
+    base = scenario(job, kind, interval_ms=110)
+    worlds = [to_the_end(variant, engine) for variant in (base, interruptible(base))]
+    channels = [world.plane.channels()["records_in"].tolist() for world in worlds]
+
+    assert channels[0] == channels[1]
+    assert [()] * 2 == [world.violations() for world in worlds]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([ALIGNED, UNALIGNED]), st.integers(2, 5))
+def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
+    """A window ends when all its records are read: a reader that takes `slower` times as long fires as much later."""
+    source, reader, sink = windowed(Window(SIZE, "event")).vertices
+    slow = replace(reader, inputs=(replace(reader.inputs[0], service=replace(reader.inputs[0].service, mean=slower * 5 * MS)),))
+    world = World(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
+    world.start()
+    world.env.run(until=slower * SIZE * 3 // 4)
+    assert 0 == sum(served(world, "sink"))
+    world.env.run(until=slower * (SIZE + INTERVAL) * 5 // 4 + 200 * MS)
+
+    assert 0 < sum(served(world, "sink"))
