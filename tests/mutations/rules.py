@@ -14,6 +14,7 @@ from tests.mutations.rules_operators import OPERATORS
 from tests.mutations.rules_recovery import RECOVERY
 from tests.mutations.rules_state import STATE
 from tests.mutations.rules_timing import TIMING
+from tests.mutations.rules_windows import WINDOWS
 
 __all__ = ["RULES", "Rule"]
 
@@ -376,5 +377,5 @@ SINKS = (
 )
 
 RULES: tuple[Rule, ...] = (
-    *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS,
+    *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS, *WINDOWS,
 )  # fmt: skip

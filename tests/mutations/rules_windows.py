@@ -1,0 +1,91 @@
+"""Rules of windows, timers and watermarks."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["WINDOWS"]
+
+_WINDOW = "tests/runtime/task/test_window.py::test_"
+_FIRING = "tests/plane/test_rules_late.py::test_"
+_TIME = "tests/protocol/test_event_time.py::test_"
+
+WINDOWS = (
+    Rule(
+        "a record without outputs takes no firing",
+        "plane/reference/late.py",
+        "        if outputs == 0:\n            return False\n",
+        "",
+        f"{_FIRING}a_record_without_outputs_takes_no_firing[reference]",
+    ),
+    Rule(
+        "nothing passes a firing that does not yield",
+        "plane/reference/late.py",
+        "task.vertex.lag is None or not task.vertex.lag.yields",
+        "task.vertex.lag is None",
+        f"{_FIRING}nothing_passes_while_a_task_fires[reference]",
+    ),
+    Rule(
+        "what was let go is reported when it is written",
+        "plane/reference/thread.py",
+        "        if task.reports_written:  # L9\n",
+        "        if task.reports_written and not task.late:  # L9\n",
+        f"{_FIRING}what_was_let_go_is_reported_when_it_is_written[reference]",
+    ),
+    Rule(
+        "event time is that of the slowest channel",
+        "protocol/event_time.py",
+        "min(self._reached.values())",
+        "max(self._reached.values())",
+        f"{_TIME}the_least_watermark_counts",
+    ),
+    Rule(
+        "records behind a watermark belong to the next window",
+        "protocol/event_time.py",
+        "            later += records[channel] - ends[0][1]\n",
+        "            later += 0\n",
+        f"{_TIME}records_behind_a_watermark_belong_to_the_next_window",
+    ),
+    Rule(
+        "a channel that is ahead waits with its later windows",
+        "protocol/event_time.py",
+        "            while ends[0][0] < end_ns:\n                del ends[0]\n",
+        "            del ends[:-1]\n",
+        f"{_TIME}a_channel_that_is_ahead_keeps_the_ends_it_has_passed",
+    ),
+    Rule(
+        "a watermark goes on behind what it fires",
+        "runtime/task/windows/event_time.py",
+        "        if self.windows is None or not self.windows.fire(self.valve.time_ns):\n",
+        "        if self.windows is None or self.windows.fire(self.valve.time_ns) is not None:\n",
+        f"{_WINDOW}windows_behind_windows_wait_for_what_they_fire",
+    ),
+    Rule(
+        "the last watermark fires all windows",
+        "runtime/task/windows/event_time.py",
+        "        self.slot.thread.let_go(self.slot.context.plane.position(self.slot.task).served)\n",
+        "        return\n",
+        f"{_WINDOW}the_last_watermark_fires_all_windows_of_event_time[]",
+    ),
+    Rule(
+        "a timer that is due fires when its task is back",
+        "runtime/task/windows/processing_time.py",
+        "        for timer in self._due:\n",
+        "        for timer in ():\n",
+        f"{_WINDOW}a_window_that_ended_while_the_task_was_down_fires_at_once",
+    ),
+    Rule(
+        "records held in windows are state",
+        "runtime/task/state_snapshot.py",
+        "waiting.in_windows * window.record_bytes",
+        "0 * window.record_bytes",
+        f"{_WINDOW}records_held_are_keyed_state",
+    ),
+    Rule(
+        "the WindowOperator never yields",
+        "runtime/setup/lowering.py",
+        ' and window.api == "sql"\n',
+        "\n",
+        f"{_WINDOW}only_operators_of_sql_yield",
+    ),
+)
