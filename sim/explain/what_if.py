@@ -108,6 +108,7 @@ _RULES: dict[Kind, tuple[str, _Change]] = {
     Kind.FLUSH: ("with files written in the asynchronous part", _async_operate),
     Kind.PRE_BARRIER: ("without the work before the barrier", _without_work),
     Kind.SYNC: ("without the synchronous part", _without_work),
+    Kind.ASYNC_QUEUE: ("without the asynchronous work", _without_work),  # of older checkpoints
     Kind.ASYNC_WORK: ("without the asynchronous work", _without_work),
     Kind.UPLOAD: ("with storage that takes no time", _instant_storage),
     Kind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from sim.explain.account import Account, account
-from sim.explain.choice import accounts
+from sim.explain.choice import accounts, verified
 from sim.explain.close_up import look
 from sim.scenario import loads
 
@@ -147,3 +147,13 @@ def test_the_planted_cause_is_named(kind):
     assert [found.stats.trigger_ns, *(line.begin_ns + line.duration_ns for line in found.lines)][:-1] == [
         line.begin_ns for line in found.lines
     ]
+
+
+def test_a_bound_counts_the_wait_for_the_same_work_of_older_checkpoints():
+    """Without the work nobody waits for the thread either: the simulated checkpoint would be shorter than its bound."""
+    slow = explained(TWELVE["an older checkpoint has the thread"])
+    (change,) = [change for change in slow.changes if change.change == "without the asynchronous work"]
+    simulated_ns = verified(slow)[change.change]
+
+    assert simulated_ns is not None
+    assert slow.path.duration_ns - change.saved_ns <= simulated_ns
