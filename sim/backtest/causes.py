@@ -31,7 +31,7 @@ PHASES = ("start-delay", "alignment", "sync", "async")
 class Evidence:
     """What history and scenario show beside the quantities themselves."""
 
-    growth: tuple[float, float] | None = None  # full size [bytes] of the first and last third of the history, if it grows
+    growth: tuple[float, float] | None = None  # full size [bytes] of the first and last third of the history, if only that grows
     rocksdb: bool = False
     windows: tuple[str, ...] = ()  # vertices with a window in their chain
     unbalanced: tuple[str, ...] = ()  # flows that do not add up, a phrase each
@@ -41,7 +41,8 @@ def evidence_of(observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str,
     """`chains`: names of the operators of each vertex."""
     rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
     windows = tuple(name for name, chain in chains.items() if "window" in f"{name} {chain}".lower())
-    return Evidence(_growth(observed), rocksdb, windows, tuple(unbalanced))
+    grows_too = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
+    return Evidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
 
 
 def with_causes(rows: Sequence[Compared], evidence: Evidence) -> list[Compared]:

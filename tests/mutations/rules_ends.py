@@ -82,7 +82,7 @@ EVENTS = (
     Rule(
         "the end of the input waits for the answers to requests",
         "runtime/task/operator_io.py",
-        "        if self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late:",
+        "        if self.owes_outputs():",
         "        if False:",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[drained-with-requests-interpreted]",
     ),

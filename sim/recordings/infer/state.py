@@ -1,4 +1,4 @@
-"""The state of each vertex, read off its latest checkpoint: size, backend, and the part that changes.
+"""The state of each vertex, read off its latest checkpoint: size, backend, and the part that changes or is new.
 
 It is `state_size` less in-flight data.  Behind a hash it counts as keyed state, elsewhere as operator state: the history does not tell
 them apart.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
-from statistics import median
+from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
 from sim.recordings.infer.draft import MARK, Draft
@@ -21,6 +21,13 @@ from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share, format_size
 
 __all__ = ["infer_state", "own_bytes", "written_bytes"]
+
+_LINE_POINTS = 5
+"""Fewer checkpoints are no line."""
+_RISE = 1.1
+"""A state that is not so many times as large in the end does not grow."""
+_ON_A_LINE = 0.95
+"""Correlation of sizes with time from which they lie on a line: new keys come evenly."""
 
 
 def own_bytes(subtask: Subtask) -> int:
@@ -45,6 +52,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             draft.remark(unanswered, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
             _of_vertex(draft, job, vertex, latest, points)
+            if "state" in draft.document["job"][vertex.name] and _backend(job) == "hashmap":
+                _growth(draft, vertex, points, flowed[vertex.name])
             if _is_written_in_parts(draft, vertex, incremental=incremental):
                 _update(draft, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
@@ -80,6 +89,27 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
+
+
+def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+    """Set what every record adds, if the sizes of the history rise along a line; the scenario then begins where the history does."""
+    sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
+    per_second = flow.per_second("records_in")
+    if len(sizes) < _LINE_POINTS or sizes[-1][1] <= _RISE * sizes[0][1] or per_second <= 0:
+        return
+    seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
+    if len(set(seconds)) < _LINE_POINTS or correlation(seconds, size_bytes) < _ON_A_LINE:
+        return
+    slope = linear_regression(seconds, size_bytes).slope
+    added = round(slope / per_second)
+    if added < 1:
+        return
+    first, size = sizes[0]
+    (last, largest), line = sizes[-1], f"{len(sizes)} checkpoints on a line"
+    draft.put("state.size", format_size(size), f"state of checkpoint {first.id}, the first known: it grows from there", job=vertex.name)
+    draft.put("state.growth", format_size(added), (
+        f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"
+    ), job=vertex.name)  # fmt: skip
 
 
 def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:

@@ -145,7 +145,7 @@ class OperatorIO:
         """
         if self.windows is not None:
             self.windows.end_input()
-        if self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late:  # a barrier met meanwhile would come before them
+        if self.owes_outputs():  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
@@ -167,6 +167,10 @@ class OperatorIO:
         options, rule = self.context.scenario.checkpoint, self.slot.job.rule
         later = options.operator_io == "async" and self.context.periodic and rule.waits  # for a checkpoint to upload them
         self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
+
+    def owes_outputs(self) -> bool:
+        """Whether the end of its data waits for outputs now."""
+        return self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late > 0
 
     def on_notice(self, notice: Notice) -> None:
         """A watermark arrives, or outputs are written."""

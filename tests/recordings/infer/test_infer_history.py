@@ -116,9 +116,37 @@ def test_state_that_grows_is_told(history):
     def edit(number, _, subtask):
         subtask["state_size"] = subtask["checkpointed_size"] = 10**6 * (number - 70)
 
-    comment = " ".join(history(edit).comments["job.map.state.size"].split())
+    inference = history(edit)
+    comment = " ".join(inference.comments["job.map.state.size"].split())
 
     assert comment.endswith("7,000,000 to 7,000,000 bytes each; 8,000,000 bytes in checkpoint 74")
+    assert "growth" not in inference.document["job"]["map"]["state"], "four checkpoints are no line"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "growth"),
+    [
+        (lambda rank: 5_000_000 + 1_000_000 * rank, 10**6 / (5 * 450)),
+        (lambda rank: 5_000_000 + 1_000_000 * (rank % 2), None),
+        (lambda rank: 5_000_000 + 10_000 * rank, None),
+        (lambda rank: 5_000_000 + 20_000_000 * (rank == 17), None),
+    ],
+    ids=["a line", "to and fro", "hardly", "at once"],
+)
+def test_state_grows_if_its_sizes_lie_on_a_line(history, sizes, growth):
+    """Every 5 s, 450 records/s: the scenario begins with the first size, and every record adds its share of the rise."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = sizes(number - 2) // 2
+
+    inference = history(edit, "../users-jobs/J2-count-aligned")
+    state = next(vertex["state"] for vertex in inference.document["job"].values() if "state" in vertex)
+
+    if growth is None:
+        assert "growth" not in state
+    else:
+        assert 5_000_000 == parse_size(state["size"])
+        assert growth == pytest.approx(parse_size(state["growth"]), rel=0.05)
 
 
 def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):
