@@ -53,7 +53,8 @@ def not_compared(scenario: Scenario) -> list[str]:
         return [reason]
     resized = {name for rescale in scenario.rescale for name, _ in rescale.parallelism}
     vertices = scenario.job.vertices
-    fractions = [v.name for v in vertices if v.inputs and v.fan_out.denominator != 1]
+    partial = {inlet.upstream for v in vertices for inlet in v.inputs if scenario.job.fan_out(inlet).denominator != 1}
+    fractions = [v.name for v in vertices if v.inputs and v.name in partial]
     left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
     emitting = [v.name for v in vertices if v.commit is not None and v.commit.emits == "on-commit"]
     left_out += [f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_growth", "draw_job", "draw_windows"]
+__all__ = ["draw_edges", "draw_growth", "draw_job", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -226,6 +226,16 @@ def draw_growth(draw: Draw, world: Document) -> None:
     for vertex in world["job"].values():
         if "state" in vertex and vertex["state"].get("backend") != "rocksdb" and draw.chance(0.3):
             vertex["state"]["growth"] = draw.pick("1 B", "40 B", "2 kB")
+
+
+def draw_edges(draw: Draw, world: Document) -> None:
+    """Some edges get a share of what their writer emits.  Drawn behind all else, too."""
+    job = world["job"]
+    for vertex in job.values():
+        inputs = vertex.get("input", {})
+        for writer in [name for name in inputs if "window" not in job[name] and draw.chance(0.1)]:
+            given = inputs[writer] if isinstance(inputs[writer], dict) else {"ship": inputs[writer]}
+            inputs[writer] = given | {"fan-out": draw.pick(0, 0.5, 1)}
 
 
 def _window(draw: Draw) -> Document:
