@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-LAWS = range(1, 42)
+LAWS = {*range(1, 42), *range(65, 71)}
+"""41 on protocols, and those on windows.  Numbers between stand for laws on what is not modelled yet."""
 
 
 def numbers(name: str) -> set[int]:
@@ -14,11 +15,11 @@ def numbers(name: str) -> set[int]:
 
 
 def test_every_law_has_a_test():
-    """1 to 41."""
+    """Each of them, and no test carries another number."""
     names = (name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_laws?_\w+)", path.read_text()))
     tested = set().union(*map(numbers, names))
 
-    assert set(LAWS) == tested
+    assert LAWS == tested
 
 
 def test_numbers_are_read_off_names():
