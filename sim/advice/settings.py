@@ -79,26 +79,26 @@ def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
 
 def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: float | None) -> list[int]:
     """The intervals to try [ns], ascending: a grid, today's, and those that the limits allow."""
-    now_ns, _ = todays_setting(scenario)
-    found = {*INTERVALS_NS, *([now_ns] if now_ns else [])}
-    for bound_ms, part in ((recovery_ms, 2), (visible_ms, 2)):
-        if bound_ms is not None:
-            fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / part]
+    today_ns, _ = todays_setting(scenario)
+    found = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
+    for bound_ms in (recovery_ms, visible_ms):
+        if bound_ms is not None:  # a whole interval is lost, or waited for, at worst: half the limit leaves room for all else
+            fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / 2]
             found |= {fitting[-1]} if fitting else set()
     return sorted(found)
 
 
 def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candidate:
     """A setting as a change of today's setting; today's own changes nothing."""
-    now_ns, now = todays_setting(scenario)
-    if (interval_ns, protocol.name) == (now_ns, now.name):
+    today_ns, todays = todays_setting(scenario)
+    if (interval_ns, protocol.name) == (today_ns, todays.name):
         return Candidate(format_duration(interval_ns), protocol.name, {})
-    change: Point = {} if interval_ns == now_ns else {"checkpoint.interval": format_duration(interval_ns)}
+    change: Point = {} if interval_ns == today_ns else {"checkpoint.interval": format_duration(interval_ns)}
     network = scenario.cluster.network
     for key, value in protocol.point.items():
         if key == _DEBLOAT and (value == "on") == (network.debloat is not None):
             continue  # as it is, with the user's own target
-        if key != _BARRIERS or protocol.barriers != now.barriers:
+        if key != _BARRIERS or protocol.barriers != todays.barriers:
             change[key] = value
     if scenario.checkpoint.timeout_ns < TIMEOUT_NS:
         change["checkpoint.timeout"] = format_duration(TIMEOUT_NS)

@@ -9,7 +9,7 @@ __all__ = ["Entry", "Happening", "Journal"]
 
 
 class Happening(StrEnum):
-    """Each kind of row; the numbers are times in ns or volumes in bytes as the line says."""
+    """Each kind of row.  What `number` and `detail` mean is said beside it; -1 and 0 mean nothing elsewhere."""
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
     TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin

@@ -23,7 +23,7 @@ class Debloating:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMemory:
-    """Buffers as Flink counts them (protocols: A.1)."""
+    """Buffers as Flink counts them (taskmanager.network.memory.*)."""
 
     segment_bytes: int = 32768
     starting_segment_bytes: int = 32768  # first buffer size with debloating on: 1024 in 2.x

@@ -52,7 +52,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An operator's own work per snapshot, beside its state [ns]; each is paid with `probability`."""
+    """An operator's own part of a snapshot, beside its keyed state.  Each piece of work is paid with `probability`."""
 
     pre_barrier_ns: int = 0  # prepareSnapshotPreBarrier: task thread, before the barrier is forwarded
     sync_ns: int = 0  # snapshotState: task thread, after the barrier

@@ -1,4 +1,5 @@
-"""The rows of many runs -> answers: means with confidence, the best setting, the effects of settings, a picture.
+"""The rows of many runs -> answers: means with confidence, which setting is best, the effects of settings, a picture.
 
-The rooms `sweep` and `advice` call it.  It knows settings and results by the names of their columns, nothing else.
+The rooms `sweep` and `advice` call it, and make sentences of what it finds.
+It knows settings and results by the names of their columns, nothing else.
 """

@@ -80,7 +80,7 @@ def _look_again(_number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Unless somebody holds signals back, or a module is being loaded: an exception there becomes another one."""
+    """Raise KeyboardInterrupt, but not while signals are held back or a module is being loaded: there it would become another error."""
     global _raised  # noqa: PLW0603
     deferred = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     if not _reported and not deferred and not _imports(frame):

@@ -23,7 +23,7 @@ class BarrierKind:
     name: str  # as a scenario writes it
     flink: Mapping[str, str] = field(hash=False)  # the lines of Flink's configuration that ask for it
     exactly_once: bool = True  # no record counts twice after a restore
-    overtakes: bool = False  # barriers may overtake data: Flink runs such checkpoints one by one, and they wait for no alignment
+    overtakes: bool = False  # barriers may overtake data, at once or after the deadline: Flink runs such checkpoints one by one
     has_deadline: bool = False  # written {name: 5 s}: aligned until so long after the trigger
     advised: tuple[str, ...] = ()  # values of cluster.network.debloat with which advice tries it
     advised_deadline: str = ""  # ... and its deadline there

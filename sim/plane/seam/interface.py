@@ -117,10 +117,10 @@ class Position(NamedTuple):
 
     served: int  # records served: the index of all its draws
     consumed: np.ndarray  # bytes up to the end of the last record whose service began
-    records_out: np.ndarray  # records read so far: the index of the next one
+    records_out: np.ndarray  # records that came out of the channel, so were read: the index of the next one
     captured: np.ndarray  # bytes captured on the receiver's side, beyond `consumed`
     written: np.ndarray  # bytes written
-    records_in: np.ndarray  # records written: the index of the next one
+    records_in: np.ndarray  # records that went into the channel, so were written: the index of the next one
     overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
     late: int = 0  # of the records served, the last so many have not written their outputs yet (L5)
 

@@ -82,9 +82,9 @@ class BarrierTracker:
             hit = (*hit, event.checkpoint)
         return self._given_up(event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER, hit)
 
-    def _given_up(self, up_to: int, reason: FailureReason, also: tuple[int, ...] = ()) -> tuple[BarrierTracker, Commands]:
-        """Every tracked checkpoint up to this one, and those named."""
-        hit = also or tuple(p.checkpoint for p in self.tracked if p.checkpoint <= up_to)
+    def _given_up(self, up_to: int, reason: FailureReason, only: tuple[int, ...] = ()) -> tuple[BarrierTracker, Commands]:
+        """Decline the checkpoints named; without any, every tracked one up to `up_to`."""
+        hit = only or tuple(p.checkpoint for p in self.tracked if p.checkpoint <= up_to)
         if not hit:
             return self, ()
         commands: Commands = (SettleBarriers(up_to),)

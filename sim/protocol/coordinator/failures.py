@@ -11,7 +11,7 @@ __all__ = ["FailureCounter"]
 
 @dataclass(frozen=True, slots=True)
 class FailureCounter:
-    """Each checkpoint counts once; a success of a newer one forgives all; so does firing."""
+    """Each checkpoint counts once.  The success of a newer one forgives all, and so does failing the job."""
 
     tolerable: int
     count: int = 0

@@ -62,7 +62,7 @@ class Requests:
         return replace(self, waiting=waiting[:MAX_WAITING], serial=self.serial + 1), dropped
 
     def choose(self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None) -> tuple[Requests, Choice]:
-        """The head of the list, if it may run now."""
+        """The head of the list, if it may run now.  Too much cleaning holds it back, too (CheckpointRequestDecider#chooseQueuedRequest)."""
         if triggering or not self.waiting or cleaning > self.max_concurrent:
             return self, Choice()
         first = self.waiting[0]

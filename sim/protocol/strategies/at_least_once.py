@@ -1,4 +1,4 @@
-"""At least once: barriers are counted, nothing waits; records that overtook a barrier are replayed twice."""
+"""At least once: barriers are counted, nothing waits; records read between two barriers of a checkpoint count again after a restore."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def before_barrier_ms(subtask: Subtask, job: RestJob) -> int:
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
-    """The share of a vertex's busy time that its snapshots took, summed over the subtasks."""
+    """Busy time [ms] that the snapshots of a vertex took, summed over its subtasks."""
     within = [
         subtask
         for point, subtask in _snapshots(job, vertex)

@@ -57,7 +57,7 @@ class SnapshotFiles:
         self._restored: StoredSnapshot | None = None
         self._followed = False  # another job instance has begun
         self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
-        self.first_completed = 0  # the first ordinary checkpoint that did
+        self.first_completed = 0  # the first ordinary checkpoint completed here; 0: none yet
         self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
 
     def take_over(self, before: SnapshotFiles, snapshot: StoredSnapshot, claim: ClaimMode) -> None:
@@ -167,7 +167,7 @@ class SnapshotFiles:
         return [self._stored.pop(file.key) for file in files if file.key in self._stored]
 
     def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None) -> None:
-        """Process: best effort, several at a time; `done` in this turn if deleting takes no time."""
+        """Begin to delete these, several at a time, best effort.  `done` is called in this turn if deleting takes no time."""
         left = min(_DELETING, len(ids))
 
         def ended(_: object = None) -> None:

@@ -34,11 +34,4 @@ def due_time_ns(source: Source, record: int) -> int:
 
 def _in_force(segments: Sequence[RateSegment], now: int) -> int:
     """The last segment that has begun."""
-    low, high = 0, len(segments)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if segments[middle].start_ns <= now:
-            low = middle
-        else:
-            high = middle
-    return low
+    return max(0, bisect_right(segments, now, key=lambda row: row.start_ns) - 1)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["LOOK_NS", "CatchUp"]
 
 LOOK_NS = 10_000_000
-"""How often it looks for the first record [ns], which is its precision; whether a job has caught up is known to the tenfold."""
+"""How often it looks for the first record [ns], which is its precision.  Whether a job has caught up is looked at ten times less often."""
 LONGEST_NS = 1_000_000_000
-"""Between two looks: a job that is cold at first, or held up by checkpoints, is faster in the end than its pace so far tells."""
+"""The longest wait between two looks.  The pace so far underrates a job that is still cold, or held up by checkpoints."""
 
 
 class CatchUp:

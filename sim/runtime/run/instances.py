@@ -160,7 +160,8 @@ class Chain:
         chain, directories = self.scenario.instances, self.scenario.directories
         kept = [row for row in world.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
         kept = [row for row in kept if row.checkpoint in _stopped_with(world)] or kept
-        kept += [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance and not kept]
+        if not kept:  # nothing of its own: what it began from is there still
+            kept = [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance]
         if not kept:
             raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
         snapshot = kept[-1]

@@ -48,7 +48,7 @@ class TaskThread:
             self.plane.interrupt(self.task)
 
     def let_go(self, until: int) -> None:
-        """The outputs of records up to this one are written by the thread now: they may block it, and mails wait for them."""
+        """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them."""
         self.plane.let_go(self.task, until)
         self._writes = True
 

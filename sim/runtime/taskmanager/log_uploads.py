@@ -101,7 +101,7 @@ class LogUploads:
                 give_up(_PAUSE_NS)
                 return
             if not batch.over:
-                lost = True  # no longer: it cannot run out of time
+                lost = True  # it has ended: neither its time-out nor a failure counts any more
                 batch.end(file)
                 return
             try:
