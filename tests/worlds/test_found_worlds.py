@@ -90,3 +90,19 @@ def test_a_rescale_begins_from_its_own_savepoint():
     assert () == result.violations
     assert "FINISHED" == result.job_status
     assert ["task"] == result.recoveries["kind"].tolist()
+
+
+def test_a_snapshot_is_dealt_out_as_it_was_taken():
+    """The job between two rescales completed no checkpoint: the next one begins from the savepoint of the first job."""
+    result = ran("rescaled-twice-from-one-savepoint")
+
+    assert () == result.violations
+    assert [4, 1, 4] == [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "m0"].groupby("x_job")]
+
+
+def test_a_path_through_channel_state_that_nobody_completed():
+    """Its file was given up with an outage; every checkpoint has a critical path all the same."""
+    result = ran("channel-state-of-nobody")
+
+    assert () == result.violations
+    assert set(result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"]) <= set(result.path["id"])

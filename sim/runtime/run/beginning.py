@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,7 @@ class Beginning:
     snapshot: StoredSnapshot
     claim: ClaimMode
     parts: Mapping[int, TaskSnapshot]  # of the snapshot, by task
+    names: Sequence[tuple[str, int]]  # of the tasks that wrote what these parts have to commit
     files: SnapshotFiles  # of the instance before it
     ledger: FileLedger
     output: CommittedOutput  # what that instance committed

@@ -137,15 +137,21 @@ class Chain:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
         snapshot = self._chosen(world, segment.start_from)
-        parts, served = world.job.files.parts(snapshot), world.plane.served()
+        parts, served, names = world.job.files.parts(snapshot), world.plane.served(), world.names
         if segment.scenario.job != world.scenario.job:
             parts, served = rescaled(parts, served, world.spec, segment.scenario)
+            taker = self.worlds[snapshot.instance]
+            if taker is not world:  # the snapshot is dealt out as it was taken, not as the job in between had it
+                own, names = taker.job.files.parts(snapshot), taker.names
+                same = segment.scenario.job == taker.scenario.job
+                parts = own if same else rescaled(own, taker.plane.served(), taker.spec, segment.scenario)[0]
         return Beginning(
             len(self.worlds),
             world.env.now,
             snapshot,
             self.scenario.instances.claim,
             parts,
+            names,
             world.job.files,
             world.storage.files,
             world.output,

@@ -108,7 +108,7 @@ class World:
     def _take_over(self, beginning: Beginning) -> None:
         """The snapshot it begins from is its latest completed one, and what the instance before it committed stays committed."""
         number = beginning.snapshot.checkpoint
-        names = beginning.output.names, self.names
+        names = beginning.names, self.names
         for task, part in beginning.parts.items():
             self.contents.take_over(number, task, part, *names)
         self.storage.files.adopt(beginning.ledger)
