@@ -6,9 +6,10 @@ SubtaskStateStats, AbstractCheckpointStats); fields Flink does not report are ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["CheckpointStats", "SubtaskStats"]
+__all__ = ["CheckpointStats", "SubtaskStats", "stopped_with"]
 
 
 @dataclass(slots=True)
@@ -55,3 +56,8 @@ class CheckpointStats:
         if task not in self.subtasks:
             self.subtasks[task] = SubtaskStats(task)
         return self.subtasks[task]
+
+
+def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
+    """The completed savepoint that the job was stopped with; empty if it was not."""
+    return {checkpoint for checkpoint, row in stats.items() if row.stops and row.status == "COMPLETED"}

@@ -131,7 +131,7 @@ EVENTS = (
     Rule(
         "a rescale begins from the savepoint of its own stop",
         "runtime/run/instances.py",
-        "(world.outcome.finished.triggered and not _stopped_with(world))",
+        "(world.outcome.finished.triggered and not stopped_with(world.stats))",
         "False",
         f"{RUNTIME}run/test_segments.py::test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled",
     ),

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
+from sim.metrics.stats import stopped_with
 from sim.model.randomness.streams import draw, stream
 from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.reasons import FailureReason
@@ -95,7 +96,7 @@ class RecoveryHost:
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """The JobManager learns of a failure."""
-        stopped = any(row.stops and row.status == "COMPLETED" for row in self.context.stats.values())
+        stopped = bool(stopped_with(self.context.stats))
         if self._absent and not stopped:
             return  # nobody hears it; the next JobManager restarts everything anyway
         u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), len(self.stats))

@@ -17,6 +17,7 @@ from sim.checkers.ledger import Ledger, Tally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
 from sim.metrics.journal import Happening
+from sim.metrics.stats import stopped_with
 from sim.plane.seam.interface import Ship
 from sim.protocol.options import Ending
 from sim.runtime.observe.state_accounts import StateAccounts
@@ -137,7 +138,7 @@ class Accounts:
         """What is wrong with a job that has finished."""
         context = self.context
         tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
-        stopped = any(row.stops and row.status == "COMPLETED" for row in context.stats.values())
+        stopped = bool(stopped_with(context.stats))
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
         yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)

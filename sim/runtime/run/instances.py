@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, RestoreRow
+from sim.metrics.stats import stopped_with
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
 from sim.protocol.reasons import FailureReason
@@ -67,7 +68,7 @@ class Chain:
             world.start()
             self._run(world, segment)
             if number + 1 < len(parts):
-                ended = world.outcome.failed.triggered or (world.outcome.finished.triggered and not _stopped_with(world))
+                ended = world.outcome.failed.triggered or (world.outcome.finished.triggered and not stopped_with(world.stats))
                 if (segment.kind == "rescale" and ended) or world.env.now >= self.scenario.run.duration_ns:
                     return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
                 try:
@@ -165,7 +166,7 @@ class Chain:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
         kept = [row for row in world.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
-        kept = [row for row in kept if row.checkpoint in _stopped_with(world)] or kept
+        kept = [row for row in kept if row.checkpoint in stopped_with(world.stats)] or kept
         if not kept:  # nothing of its own: what it began from is there still
             kept = [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance]
         if not kept:
@@ -180,11 +181,6 @@ class Chain:
         if not restorable(snapshot, directories, copied=copied, exists=world.job.files.exists):
             raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
         return snapshot
-
-
-def _stopped_with(world: World) -> set[int]:
-    """The completed savepoint that the job was stopped with; empty if it was not."""
-    return {checkpoint for checkpoint, stats in world.stats.items() if stats.stops and stats.status == "COMPLETED"}
 
 
 def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
