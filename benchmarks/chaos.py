@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from benchmarks import event_log
 from benchmarks.standalone import standalone
 from sim.cells.columns import OUTCOME, table
-from sim.sweep.store import Store
+from sim.sweeps.store import Store
 
 __all__ = ["Damage", "canonical", "disturbed"]
 

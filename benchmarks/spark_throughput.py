@@ -31,8 +31,8 @@ from sim.cells.cell import Row, timed, warm
 from sim.cells.local import Progress, no_watch, run_each
 from sim.cells.plan import Cell, cells
 from sim.scenario import load
-from sim.sweep.spark.rows import rows_on
-from sim.sweep.spark.session import session
+from sim.sweeps.spark.rows import rows_on
+from sim.sweeps.spark.session import session
 
 __all__ = ["Start", "Turn", "main", "on_processes", "on_spark", "planned"]
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.sweep.spark import java
+from sim.sweeps.spark import java
 
 __all__ = ["Cluster", "standalone"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sim.runtime.run.result import Result
     from sim.runtime.run.simulate import simulate
     from sim.scenario import load
-    from sim.sweep.run import run_sweep
+    from sim.sweeps.run import run_sweep
 
 __all__ = ["Result", "compare", "load", "run_sweep", "simulate"]
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ _HOME = {
     "simulate": "sim.runtime.run.simulate",
     "Result": "sim.runtime.run.result",
     "compare": "sim.comparison.compare",
-    "run_sweep": "sim.sweep.run",
+    "run_sweep": "sim.sweeps.run",
 }
 
 

@@ -41,13 +41,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
-    "sweep": BELOW_CLI | {"cells"},
-    "advice": BELOW_CLI | {"cells", "sweep"},  # it tries settings by sweeps
-    "traces": BELOW_CLI | {"recordings", "cells", "sweep"},  # how the package gets to where Spark works
+    "sweeps": BELOW_CLI | {"cells"},
+    "advice": BELOW_CLI | {"cells", "sweeps"},  # it tries settings by sweeps
+    "traces": BELOW_CLI | {"recordings", "cells", "sweeps"},  # how the package gets to where Spark works
     "cli": BELOW_CLI
-    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweep"}
+    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
     | {"advice", "traces"},
-    "__init__": {"scenario", "runtime", "comparison", "sweep"},  # the front door: load, simulate, compare
+    "__init__": {"scenario", "runtime", "comparison", "sweeps"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }
 
@@ -81,8 +81,8 @@ INSIDE: dict[str, set[str]] = {
     "recordings/source": set(),
     "recordings/infer": {"recordings/source"},
     "recordings/observe": {"recordings/source", "recordings/infer"},
-    "sweep/file": set(),
-    "sweep/spark": set(),
+    "sweeps/file": set(),
+    "sweeps/spark": set(),
     # Only `run` knows all hosts; the others know ports, which lie flat.
     "runtime/setup": {"runtime"},
     "runtime/observe": {"runtime"},
@@ -99,7 +99,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "numba": ("plane/kernel/jit.py",),
     "llvmlite": ("plane/kernel/jit.py", "plane/kernel/machine_code.py"),
     "simpy": ("runtime/", "storage/"),
-    "pyspark": ("sweep/spark/", "traces/"),
+    "pyspark": ("sweeps/spark/", "traces/"),
 }
 
 # You know the room of a line by its words.  Names in code count; prose is free.

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sim.scenario import loads
-from sim.sweep.file.definition import define
+from sim.sweeps.file.definition import define
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

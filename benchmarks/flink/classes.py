@@ -10,7 +10,7 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from sim.sweep.spark.java import MissingDependencyError, find
+from sim.sweeps.spark.java import MissingDependencyError, find
 
 __all__ = ["MissingDependencyError", "classpath", "java"]
 

@@ -17,7 +17,7 @@ from sim.scenario import ScenarioError, load
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import Problem, Reading
-from sim.sweep.file.design import Point
+from sim.sweeps.file.design import Point
 from sim.whole_file import replace_text
 
 __all__ = ["job_file", "prepared"]

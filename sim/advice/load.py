@@ -14,7 +14,7 @@ from sim.scenario import ScenarioError
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns, read_trace
 from sim.scenario.text.problems import Problem, did_you_mean
-from sim.sweep.file.design import Point
+from sim.sweeps.file.design import Point
 from sim.units import format_duration
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from sim.advice.texts import name_of
 from sim.advice.trials import Trial
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import DocumentPath, Reading
-from sim.sweep.file.design import Point
-from sim.sweep.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.design import Point
+from sim.sweeps.file.quantity import Quantity, QuantityError
 
 __all__ = ["quantities", "requirements"]
 

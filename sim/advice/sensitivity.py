@@ -20,8 +20,8 @@ from sim.advice.unknowns import Unknown, plausible
 from sim.analysis.number_texts import NONE
 from sim.analysis.section import Section
 from sim.scenario import ScenarioError
-from sim.sweep.file.design import Point
-from sim.sweep.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.design import Point
+from sim.sweeps.file.quantity import Quantity, QuantityError
 from sim.units import parse_duration
 
 __all__ = ["Sensitivity", "advise_if", "section", "sensitivity", "shortlist"]

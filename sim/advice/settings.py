@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
-from sim.sweep.file.design import Point
+from sim.sweeps.file.design import Point
 from sim.units import format_duration
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sim.cells.local import Watch
 from sim.cells.plan import Cell, cells, with_baselines
-from sim.sweep.results import collect
-from sim.sweep.runners import sweep
-from sim.sweep.store import Store
-from sim.sweep.tally import Tally
+from sim.sweeps.results import collect
+from sim.sweeps.runners import sweep
+from sim.sweeps.store import Store
+from sim.sweeps.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.sweep.file.design import Point, override
+from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
 
 if TYPE_CHECKING:

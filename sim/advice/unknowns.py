@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import DocumentPath, Reading
-from sim.sweep.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import Quantity, QuantityError
 from sim.units import format_rate
 
 __all__ = ["Unknown", "plausible", "unknowns"]

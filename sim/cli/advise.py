@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sim.advice.trial_runner import TrialRunner
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
-    from sim.sweep.tally import Tally
+    from sim.sweeps.tally import Tally
 
 __all__ = ["advise_on"]
 

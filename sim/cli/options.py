@@ -71,6 +71,6 @@ def spark_settings(master: str | None, conf: list[str] | None) -> dict[str, str]
         if conf:
             raise UserError("--conf is for Spark: say --master as well", Code.USAGE)
         return None
-    from sim.sweep.spark.masters import checked
+    from sim.sweeps.spark.masters import checked
 
     return checked(master, conf or ())

@@ -26,7 +26,7 @@ def print_schema(
             raise UserError("--sweep and --results exclude each other", Code.USAGE)
         if not results:
             from sim.scenario.schemas import schema_text
-            from sim.sweep.file.document import Sweep
+            from sim.sweeps.file.document import Sweep
 
             print(schema_text(Sweep, "ckptsim sweep") if sweep else schema_text(), end="")
             return

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sim.cells.cell import Row
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
-    from sim.sweep.run import SweepResult
-    from sim.sweep.store import Store
+    from sim.sweeps.run import SweepResult
+    from sim.sweeps.store import Store
 
 __all__ = ["run_sweep"]
 
@@ -66,9 +66,9 @@ def run_sweep(
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
         from sim.cells.folder_name import run_folder
-        from sim.sweep.axes import override
-        from sim.sweep.file.definition import define
-        from sim.sweep.run import run_sweep as sweep
+        from sim.sweeps.axes import override
+        from sim.sweeps.file.definition import define
+        from sim.sweeps.run import run_sweep as sweep
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
@@ -90,7 +90,7 @@ def run_sweep(
 @contextmanager
 def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
     """Says what is there already and how far the others are; Ctrl-C says what is kept."""
-    from sim.sweep.tally import Tally
+    from sim.sweeps.tally import Tally
 
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
     for finding in store.findings():

@@ -48,7 +48,7 @@ def read(
     with speaking():
         on_spark = spark_settings(master, conf)
         choices = _choices(format_, time, time_unit, value, as_, per)
-        from sim.sweep.spark.session import session
+        from sim.sweeps.spark.session import session
         from sim.traces.listing import list_files
         from sim.traces.pipeline import read_traces
 
@@ -77,7 +77,7 @@ def cut_windows(
         on_spark = spark_settings(master, conf)
         from sim.cli.console.terminal import put
         from sim.sheet import write_csv
-        from sim.sweep.spark.session import session
+        from sim.sweeps.spark.session import session
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration
 

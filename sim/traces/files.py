@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from sim.recordings.source.rest.saved import is_answer
-from sim.sweep.spark.staging import staging
+from sim.sweeps.spark.staging import staging
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked

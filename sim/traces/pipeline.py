@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from sim.runtime.run.manifest import code_version
-from sim.sweep.spark import task as spark_task
-from sim.sweep.spark.session import ARCHIVE
+from sim.sweeps.spark import task as spark_task
+from sim.sweeps.spark.session import ARCHIVE
 from sim.traces import task
 from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError

@@ -9,7 +9,7 @@ from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import FAILURE, UNDISTURBED, Bench
 from sim.model.cluster import Debloating
 from sim.runtime.run.manifest import identity
-from sim.sweep.file.definition import define
+from sim.sweeps.file.definition import define
 
 S = 1_000_000_000
 PROTOCOLS = protocols()

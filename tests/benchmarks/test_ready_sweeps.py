@@ -7,7 +7,7 @@ import pytest
 from benchmarks.answers import BEGIN, END, SWEEPS, answer
 from sim.cells.plan import cells, distinct, with_baselines
 from sim.scenario.text.plain import first_comment
-from sim.sweep.file.definition import define
+from sim.sweeps.file.definition import define
 
 FILES = sorted(SWEEPS.glob("*.yaml"))
 CHEAPEST = "khaos-iot-at-rest"

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from sim.runtime.run import manifest
-from sim.sweep import store
-from sim.sweep.spark import java
-from sim.sweep.store import Store
+from sim.sweeps import store
+from sim.sweeps.spark import java
+from sim.sweeps.store import Store
 
 
 def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):

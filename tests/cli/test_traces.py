@@ -94,7 +94,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
 )
 def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, options, code, message):
     """One line, before anything is started."""
-    monkeypatch.setattr("sim.sweep.spark.session.session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("sim.sweeps.spark.session.session", lambda *_: pytest.fail("Spark was started"))
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     done = ckptsim("traces", *options)

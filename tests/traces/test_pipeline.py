@@ -5,7 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from sim.sweep.file.definition import define
+from sim.sweeps.file.definition import define
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -23,7 +23,7 @@ run: {duration: 3 s}
 @pytest.fixture(scope="module")
 def spark():
     pytest.importorskip("pyspark")
-    from sim.sweep.spark import session as room
+    from sim.sweeps.spark import session as room
 
     quick = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
     with room.session("local[2]", "tests of traces", conf=quick) as found:  # JIT for large data costs more than it gains here

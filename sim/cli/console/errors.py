@@ -25,11 +25,11 @@ NAMED = {
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,
-    "sim.sweep.runners.TooManyFailuresError": 4,
+    "sim.sweeps.runners.TooManyFailuresError": 4,
     "sim.whole_file.NotKeptError": 4,
-    "sim.sweep.spark.rows.ClusterError": 4,
-    "sim.sweep.spark.masters.MasterError": 2,
-    "sim.sweep.spark.java.MissingDependencyError": 5,
+    "sim.sweeps.spark.rows.ClusterError": 4,
+    "sim.sweeps.spark.masters.MasterError": 2,
+    "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
 

@@ -1,0 +1,145 @@
+"""A sweep file -> the scenarios of all its runs, with all mistakes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from pathlib import Path
+
+from sim.cells.columns import MEASURED
+from sim.model.backtest import Backtest
+from sim.model.scenario import Scenario
+from sim.scenario import ScenarioError, Study, load
+from sim.scenario.axes import MAX_CELLS
+from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
+from sim.scenario.text.problems import Problem, Reading, did_you_mean
+from sim.scenario.validation import validate_as
+from sim.sweeps.file.design import Point, combinations, override, sampled, text_of, together
+from sim.sweeps.file.document import Precision, Sweep
+from sim.sweeps.file.question import Question, question
+from sim.sweeps.file.windows import Window, windows
+
+__all__ = ["Definition", "define"]
+
+_WINDOW = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The content of a sweep file.
+
+    `text` is its first comment.  The axes of `scenarios` are the values that tell them apart, windows among them.
+    """
+
+    name: str
+    text: str
+    scenarios: tuple[Scenario, ...]
+    precision: Precision | None = None
+    question: Question | None = None
+    warnings: tuple[Problem, ...] = ()
+    backtest: Backtest | None = None  # of the scenario file
+
+
+def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
+    """Read a sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
+
+    ScenarioError: all mistakes in the sweep, or in a scenario of it.
+    """
+    if _is_sweep(file):
+        return _read(file, tuple(overrides))
+    study = load(file, overrides)
+    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings, backtest=study.backtest)
+
+
+def _is_sweep(file: Path) -> bool:
+    """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
+    try:
+        plain = compose(read_text(file), Reading(str(file)))
+    except ScenarioError:
+        return False
+    return isinstance(plain, Mapping) and "scenario" in plain and "job" not in plain
+
+
+def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
+    text, reading = read_text(file), Reading(str(file))
+    plain = compose(text, reading)
+    reading.stop_if_wrong()
+    assert isinstance(plain, Mapping)  # noqa: S101 - else it is no sweep
+    given = validate_as(Sweep, plain, reading)
+    reading.stop_if_wrong()
+    assert given is not None  # noqa: S101 - else there are problems
+    if given.precision and given.precision.of not in MEASURED:
+        hint = did_you_mean(given.precision.of, MEASURED)
+        reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
+    points, scenario_file = _points(given, reading), file.parent / given.scenario
+    by = given.answer.by or "" if given.answer else ""
+    cut = windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else [Window("", {})]
+    reading.stop_if_wrong()
+    if (count := len(cut) * len(points)) > MAX_CELLS:
+        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
+        reading.stop_if_wrong()
+    ask = partial(_scenarios, scenario_file, given, overrides, reading)
+    found = [pair for window in cut for point in points for pair in ask(window, point)]
+    warnings = {problem: None for _, study in found for problem in study.warnings} | reading.warnings
+    name, scenarios = file.name.removesuffix(file.suffix), [scenario for scenario, _ in found]
+    answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
+    reading.stop_if_wrong()
+    named = tuple(replace(scenario, name=name) for scenario in scenarios)
+    backtest = found[0][1].backtest if found else None
+    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest)
+
+
+def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
+    values: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        for axis, value in scenario.axes:
+            values.setdefault(axis, set()).add(value)
+    assert given.answer is not None  # noqa: S101 - else nobody asks
+    return question(given.answer, list(values), values, reading, labels=labels)
+
+
+def _points(given: Sweep, reading: Reading) -> list[Point]:
+    """Every combination of `vary`, of the keys that change together, and of the sampled points."""
+    groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
+    groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
+    varied = given.vary or {}
+    keys = [*varied, *(key for group in groups if group for key in group[0])]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        reading.wrong((), f"'{key}' is varied twice")
+    for key in set(keys) & set(given.set_ or {}):
+        reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
+    if (count := prod(map(len, groups)) * prod(map(len, varied.values()))) > MAX_CELLS:
+        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
+        return []
+    points = combinations(varied)
+    for group in groups:
+        points = [point | other for point in points for other in group]
+    return points
+
+
+def _scenarios(
+    file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: Window, point: Point
+) -> Iterator[tuple[Scenario, Study]]:
+    written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
+    if given.replications:
+        written[override("run.replications", given.replications)] = "replications"
+    try:
+        study = load(file, [*written, *overrides])
+    except ScenarioError as error:
+        keys = {f"--set {text}": key for text, key in written.items()}
+        raise ScenarioError(_placed(problem, keys.get(problem.file), reading) for problem in error.problems) from None
+    named = ((_WINDOW, window.name), *window.labels) if window.name else ()
+    chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
+    for scenario in study.scenarios:
+        yield replace(scenario, axes=(*chosen, *scenario.axes)), study
+
+
+def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
+    """The place of a mistake in the sweep file, if the value stands there."""
+    if key is None:
+        return problem
+    places = [path for path in reading.marks if path and path[-1] == key]
+    mark = reading.marks[places[0] if places else ("windows",)]
+    return Problem(reading.file, mark.line, mark.column, problem.path, problem.message)

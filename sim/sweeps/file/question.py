@@ -1,0 +1,73 @@
+"""`answer:` of a sweep file -> a question about its results; impossible questions are refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.measure import MeasureError, limit
+from sim.cells.columns import MEASURED
+from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
+from sim.sweeps.file.design import text_of
+from sim.sweeps.file.document import Answer
+
+__all__ = ["Question", "question"]
+
+_HERE = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`settings` are compared across all other varied values; each value of `by` has its own answer."""
+
+    settings: tuple[str, ...]
+    show: tuple[str, ...]
+    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
+    least: str = ""
+    limits: tuple[Limit, ...] = ()
+    against: tuple[tuple[str, str], ...] = ()
+    by: str = ""
+
+
+def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()) -> Question:
+    """Build the question.  Mistakes go to `reading`.
+
+    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups.
+    """
+    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
+    if given.by is not None and (given.by not in axes or given.by in settings):
+        others = [axis for axis in axes if axis not in settings]
+        reading.wrong((_HERE, "by"), f"'{given.by}' neither varies beside the settings nor is it a column of a table of windows"
+                      f"{did_you_mean(given.by, others)}")  # fmt: skip
+    for i, key in enumerate(given.settings or ()):
+        if key not in axes:
+            reading.wrong((_HERE, "settings", i), f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}")
+    if not settings:
+        reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
+    columns: list[tuple[DocumentPath, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
+    for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
+        if column not in MEASURED:
+            reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
+    against = {key: text_of(value) for key, value in (given.against or {}).items()}
+    if against and set(against) != set(settings):
+        reading.wrong((_HERE, "against"), f"names one value of each setting: {', '.join(settings)}")
+    for key, value in against.items():
+        if key in values and value not in values[key]:
+            reading.wrong((_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}")
+    ordered = tuple((key, against[key]) for key in settings if key in against)
+    varied = tuple(axis for axis in axes if axis not in labels)
+    return Question(settings, tuple(given.show), varied, given.least or "", _limits(given, reading), ordered, given.by or "")
+
+
+def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
+    kept = []
+    for column, condition in (given.limits or {}).items():
+        if column not in MEASURED:
+            reading.wrong((_HERE, "limits", column), f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
+            continue
+        try:
+            kept.append(limit(column, condition))
+        except MeasureError as error:
+            reading.wrong((_HERE, "limits", column), str(error))
+    return tuple(kept)

@@ -1,0 +1,124 @@
+"""A sweep file, run: all rows, their answer, and its picture.  For the command line and for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from sim.analysis.section import Section
+from sim.analysis.sweeps.answer_picture import answer_picture
+from sim.cells.cell import Row
+from sim.cells.folder_name import run_folder
+from sim.cells.local import Watch, no_watch
+from sim.cells.plan import Cell, cells, with_baselines
+from sim.sweeps.answer import groups, sections, sentence
+from sim.sweeps.file.definition import Definition, define
+from sim.sweeps.precision import more_replications
+from sim.sweeps.runners import ignore_row, sweep
+from sim.sweeps.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+__all__ = ["SweepResult", "Watching", "run_sweep"]
+
+Seen: TypeAlias = Callable[[Row], object]
+Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
+"""(planned cells, store) -> a context, before cells run.  It gives (watch of their progress, receiver of every row)."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """The results of a sweep.  It displays its answer, or its rows if the sweep file has no question."""
+
+    definition: Definition
+    results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
+    folder: Path
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """Tables of the answer; empty without a question."""
+        return [] if self.definition.question is None else sections(self.definition.question, self._fine)
+
+    @cached_property
+    def sentence(self) -> str:
+        """The recommendation; empty if the question wants none."""
+        return "" if self.definition.question is None else sentence(self.definition.question, self._fine)
+
+    def picture(self) -> Figure | None:
+        """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
+        question = self.definition.question
+        if question is None or not self.sections:
+            return None
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self._fine)}
+        return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
+
+    @property
+    def _fine(self) -> pd.DataFrame:
+        return self.results[self.results["status"] == "ok"]
+
+    def __str__(self) -> str:
+        if not self.sections:
+            return str(self.results)
+        tables = (f"{section.title}\n" + "\n".join("  ".join(row) for row in (section.header, *section.rows)) for section in self.sections)
+        return "\n\n".join(filter(None, [*tables, self.sentence]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        if not self.sections:
+            return str(self.results.to_html(index=False, max_rows=20))
+        frames = ((section.title, pd.DataFrame(section.rows, columns=section.header)) for section in self.sections)
+        tables = (f"<p>{escape(title)}</p>{frame.to_html(index=False)}" for title, frame in frames)
+        return "".join([*tables, f"<p>{escape(self.sentence)}</p>"])
+
+
+def run_sweep(
+    study: str | Path | Definition,
+    folder: str | Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    watching: Watching | None = None,
+    check: bool = True,
+    max_failures: int | None = None,
+) -> SweepResult:
+    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
+
+    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
+    If the file asks for a precision, as many replications run as that takes.  ScenarioError: mistakes in the file.
+    TooManyFailuresError: more than `max_failures` cells failed.
+    """
+    definition = study if isinstance(study, Definition) else define(Path(study), overrides)
+    store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
+    scenarios: Sequence[Scenario] = definition.scenarios
+    while True:
+        planned = with_baselines(cells(scenarios))
+        with (watching or _unwatched)(planned, store) as (watch, on_row):
+            rows = sweep(
+                planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
+                on_row=on_row,
+            )  # fmt: skip
+        extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
+        if tuple(extended) == tuple(scenarios):
+            return SweepResult(definition, rows, store.folder)
+        scenarios = extended
+
+
+@contextmanager
+def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
+    yield no_watch, ignore_row

@@ -1,0 +1,263 @@
+"""Sweep files: what they ask for, and what is wrong with them."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from sim.scenario import ScenarioError
+from sim.sweeps.file.definition import define
+from tests.conftest import STUDY
+
+W = "windows: {source: source, trace: t.csv, column: v"
+
+
+@pytest.fixture
+def defined(tmp_path):
+    """The definition of a sweep over the tiny job, given what stands below `scenario:`."""
+
+    def read(below, *overrides):
+        (tmp_path / "job.yaml").write_text(STUDY)
+        (tmp_path / "t.csv").write_text("t,v\n" + "".join(f"{at},{100 + 10 * at}\n" for at in range(11)))
+        (tmp_path / "sweep.yaml").write_text(f"# Which one?\nversion: 1\nscenario: job.yaml\n{below}\n")
+        return define(tmp_path / "sweep.yaml", overrides)
+
+    return read
+
+
+def axes(defined, name):
+    return [dict(scenario.axes)[name] for scenario in defined.scenarios]
+
+
+def test_every_combination(defined):
+    """Also with the lists of the scenario; each run knows the values that tell it apart, as they were written."""
+    found = defined("vary: {checkpoint.interval: [1 s, 2000 ms], checkpoint.timeout: [1 min, 2 min, 3 min]}")
+
+    assert ("Which one?", "sweep", 12) == (found.text, found.name, len(found.scenarios))
+    assert {"1 s": 6, "2000 ms": 6} == Counter(axes(found, "checkpoint.interval"))
+    assert {"aligned": 6, "unaligned": 6} == Counter(axes(found, "checkpoint.barriers"))
+    assert [10**9] * 6 + [2 * 10**9] * 6 == [scenario.checkpoint.interval_ns for scenario in found.scenarios]
+
+
+def test_what_all_runs_have_in_common(defined):
+    """Another value than the scenario's, in place of a list, too; it is no axis.  What stands on the command line goes before it."""
+    found = defined("set: {checkpoint.barriers: aligned, run.duration: 3 s}\nvary: {checkpoint.interval: [1 s, 2 s]}")
+
+    assert [("checkpoint.interval", "1 s"), ("checkpoint.interval", "2 s")] == [axis for run in found.scenarios for axis in run.axes]
+    assert {3 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in defined("set: {run.duration: 3 s}", "run.duration=4 s").scenarios}
+
+
+def test_keys_that_change_together(defined):
+    found = defined("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
+
+    pairs = Counter(zip(axes(found, "checkpoint.interval"), axes(found, "checkpoint.min-pause"), strict=True))
+    assert {("1 s", "0 s"): 2, ("2 s", "1 s"): 2} == pairs
+    assert {5} == {scenario.run.replications for scenario in found.scenarios}
+
+
+@pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
+def test_points_fill_a_space_evenly(defined, method):
+    """Each quarter of a range has a quarter of the points, each choice its share; the same file gives the same points."""
+    of = "{checkpoint.interval: {from: 1 s, to: 9 s}, checkpoint.barriers: [aligned, unaligned]}"
+    text = f"sample: {{method: {method}, points: 8, of: {of}}}"
+    found = defined(text)
+
+    quarters = Counter((scenario.checkpoint.interval_ns - 10**9) // (2 * 10**9) for scenario in found.scenarios)
+    assert {0: 2, 1: 2, 2: 2, 3: 2} == quarters
+    assert {"aligned": 4, "unaligned": 4} == Counter(axes(found, "checkpoint.barriers"))
+    assert found.scenarios == defined(text).scenarios
+
+
+def test_windows_drive_a_source(defined):
+    """One after the other, as long as they fit; each is the whole run."""
+    found = defined(W + ", length: 4 s, every: 3 s, scale: 0.5}")
+
+    assert ["0 s", "0 s", "3 s", "3 s", "6 s", "6 s"] == axes(found, "window")
+    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert [25, 32.5, 40] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2, 4)]
+
+
+def test_windows_at_given_times_and_only_some_of_them(defined):
+    found = defined(W + ", length: 1 s, at: [1 s, 2 s, 3 s, 4 s], most: 2}")
+
+    assert ["1 s", "1 s", "3 s", "3 s"] == axes(found, "window")
+
+
+def test_windows_of_a_table_change_what_they_name(defined, tmp_path):
+    """A column with a dot is a key of the scenario; features have none."""
+    (tmp_path / "w.csv").write_text("window,from_s,mean,checkpoint.timeout\nquiet,0,105,1 min\nbusy,5.5,155,2 min\n")
+    found = defined(W + ", length: 2 s, file: w.csv}")
+
+    assert ["quiet", "quiet", "busy", "busy"] == axes(found, "window")
+    assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
+    assert Fraction(75) == found.scenarios[2].job.vertices[0].source.rates[0].per_second
+
+
+def test_windows_may_change_anything_but_a_source(defined, tmp_path):
+    """Measured disks or failures have windows, too."""
+    (tmp_path / "w.csv").write_text("window,from_s,checkpoint.timeout\nquiet,0,1 min\nbusy,5.5,2 min\n")
+    found = defined("windows: {length: 2 s, file: w.csv}")
+
+    assert [60, 60, 120, 120] == [scenario.checkpoint.timeout_ns // 10**9 for scenario in found.scenarios]
+    assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+
+
+@pytest.mark.parametrize(("columns", "message"), [
+    ("window,from_s", "w.csv changes nothing of the scenario: write source: in the sweep file"),
+    ("window,from_s,file", "w.csv names traces: write source: in the sweep file"),
+])  # fmt: skip
+def test_windows_that_change_nothing_are_refused(defined, tmp_path, columns, message):
+    """Else all of them were the same run."""
+    (tmp_path / "w.csv").write_text(f"{columns}\nquiet,0{',t.csv' * columns.endswith('file')}\n")
+
+    with pytest.raises(ScenarioError, match=message):
+        defined("windows: {length: 2 s, file: w.csv}")
+
+
+def test_windows_are_sorted_by_a_column_of_their_table(defined, tmp_path):
+    """Only the one that is asked for; it is neither a setting nor a key that might matter."""
+    (tmp_path / "w.csv").write_text("window,from_s,mean,load\nnight,0,105,low\nnoon,5.5,155,high\n")
+    found = defined(W + ", length: 2 s, file: w.csv}\nanswer: {by: load, show: [completed]}")
+
+    assert ["low", "low", "high", "high"] == axes(found, "load")
+    assert ["window", "load", "checkpoint.barriers"] == [axis for axis, _ in found.scenarios[0].axes]
+    assert ("load", ("checkpoint.barriers",), ("window", "checkpoint.barriers")) == (
+        found.question.by, found.question.settings, found.question.varied,
+    )  # fmt: skip
+
+
+def test_a_table_of_windows_may_name_the_traces(defined, tmp_path):
+    """As `ckptsim traces windows` writes it: relative to the table, with the length; what the sweep file says comes first."""
+    (tmp_path / "cut").mkdir()
+    for name, rate in (("a", 100), ("b", 300)):
+        (tmp_path / "cut" / f"{name}.csv").write_text(f"t_s,rate\n0,{rate}\n5,{2 * rate}\n9,1\n")
+    (tmp_path / "cut" / "w.csv").write_text("window,trace,from_s,length_s,file\na 5 s,a,5,2,a.csv\nb 0 s,b,0,2,b.csv\n")
+    found = defined("windows: {source: source, file: cut/w.csv}")
+
+    assert ["a 5 s", "b 0 s"] == axes(found, "window")[::2]
+    assert [100, 150] == [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2)]
+    assert {2 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
+    assert {3 * 10**9} == {run.run.duration_ns for run in defined("windows: {source: source, file: cut/w.csv, length: 3 s}").scenarios}
+
+
+def test_a_scenario_is_a_sweep_over_its_own_lists(defined, tmp_path):
+    defined("")
+    found = define(tmp_path / "job.yaml", ["checkpoint.interval=[1 s, 2 s]"])
+
+    assert ("Does it matter how barriers travel?", 4) == (found.text, len(found.scenarios))
+
+
+def test_overrides_hold_for_all_runs(defined):
+    assert {7} == {scenario.run.seed for scenario in defined("vary: {checkpoint.interval: [1 s, 2 s]}", "run.seed=7").scenarios}
+
+
+@pytest.mark.parametrize(
+    ("below", "message"),
+    [
+        ("vary: {checkpoint.intervall: [1 s]}", "sweep.yaml:4:8: checkpoint.intervall: unknown key 'intervall' (did"),
+        ("vary: {checkpoint.interval: [1 s, 10]}", "sweep.yaml:4:8: checkpoint.interval: a duration needs a unit"),
+        (
+            "set: {checkpoint.interval: 1 s}\nvary: {checkpoint.interval: [1 s]}",
+            "sweep.yaml:4:7: set.checkpoint.interval: 'checkpoint.interval' varies",
+        ),
+        ("set: {checkpoint.interval: 1}", "sweep.yaml:4:7: checkpoint.interval: a duration needs a unit"),
+        ("vary: {checkpoint.interval: []}", "sweep.yaml:4:8: vary.checkpoint.interval: is empty"),
+        ("vary: {checkpoint.interval: 1 s}", "sweep.yaml:4:8: vary.checkpoint.interval: expected a list"),
+        ("axes: {}", "sweep.yaml:4:1: axes: unknown key 'axes': write vary:"),
+        ("together: [{a.b: [1, 2], c.d: [1]}]", "keys that change together have equally many values: a.b has 2, c.d has 1"),
+        ("vary: {a.b: [1]}\nsample: {points: 2, of: {a.b: [1, 2]}}", "'a.b' is varied twice"),
+        ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 s}}}", "expected a range of one kind, from less to more, not"),
+        ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 MB}}}", "expected a range of one kind"),
+        ("sample: {points: 2, of: {run.seed: {from: 0, to: 9, scale: log}}}", "a logarithmic range begins above 0"),
+        (W + ", length: 1 s}", "sweep.yaml:4:1: windows: write exactly one of every, at and file"),
+        (W + ", length: 1 min, every: 1 s}", "has rows of 10 s, less than one window of 1 min"),
+        ("windows: {source: source, trace: t.csv, column: w, length: 1 s, every: 1 s}", "has no column 'w'"),
+        ("windows: {source: source, trace: u.csv, column: v, length: 1 s, every: 1 s}", "no such file"),
+        ("windows: {source: nobody, trace: t.csv, column: v, length: 1 s, every: 1 s}", "there is no vertex 'nobody'"),
+        (W + ", length: 1 s, file: t.csv}", "t.csv has no column 'window'"),
+        ("windows: {source: source, column: v, length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: trace is missing"),
+        ("windows: {length: 1 s, every: 1 s}", "sweep.yaml:4:1: windows: source is missing"),
+        ("windows: {trace: t.csv, length: 1 s, file: w.csv}", "sweep.yaml:4:11: windows.trace: is of a source: name it, too"),
+        (W + ", every: 1 s}", "sweep.yaml:4:1: windows: length is missing"),
+        (f"vary: {{run.seed: {list(range(200))}, checkpoint.num-retained: {list(range(1, 201))}}}", "asks for 40000 combinations"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_where_they_stand(defined, below, message):
+    with pytest.raises(ScenarioError) as refused:
+        defined(below)
+
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("window,from_s\na,0\na,1\n", "w.csv:3: the window 'a' is there already"),
+        ("window,from_s\na,soon\n", "w.csv:2: 'soon' is no time in seconds"),
+        ("window,from_s\na,-1\n", "w.csv:2: -1 s is before the first row of the trace"),
+        ("window,from_s\na,99\n", "has rows of 10 s: none from 99 s on"),
+        ("window,from_s\n", "w.csv has no windows"),
+        ("window,start\na,1\n", "w.csv has no column 'from_s'"),
+        ("window,from_s,file\na,0,t.csv\nb,0,u.csv\n", "w.csv:3: windows of several traces, and the sweep file names one: leave"),
+    ],
+)
+def test_tables_of_windows_that_cannot_be_used(defined, tmp_path, table, message):
+    (tmp_path / "w.csv").write_text(table)
+
+    with pytest.raises(ScenarioError) as refused:
+        defined(W + ", length: 1 s, file: w.csv}")
+
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("window,from_s,length_s\na,0,1\n", "w.csv has no column 'file': write trace: in the sweep file"),
+        ("window,from_s,file\na,0,t.csv\n", "w.csv has no column 'length_s': write length: in the sweep file"),
+        ("window,from_s,length_s,file\na,0,1,\n", "w.csv:2: 'a' names no file"),
+        ("window,from_s,length_s,file\na,0,long,t.csv\n", "w.csv:2: 'long' is no time in seconds"),
+        ("window,from_s,length_s,file\na,0,1,u.csv\n", "no such file"),
+    ],
+)
+def test_tables_that_leave_out_what_the_sweep_file_does_not_say(defined, tmp_path, table, message):
+    (tmp_path / "w.csv").write_text(table)
+
+    with pytest.raises(ScenarioError) as refused:
+        defined("windows: {source: source, file: w.csv}")
+
+    assert message in str(refused.value)
+
+
+ANSWER = "vary: {checkpoint.interval: [1 s, 2 s]}\nanswer: {show: [completed], %s}"
+
+
+def test_a_question(defined):
+    """Settings are all that varies unless it says otherwise; limits are in the unit of their column."""
+    found = defined(ANSWER % "least: end_to_end_p50_ms, limits: {completed: '> 1'}, settings: [checkpoint.interval]").question
+
+    assert (("checkpoint.interval",), "end_to_end_p50_ms") == (found.settings, found.least)
+    assert ("checkpoint.interval", "checkpoint.barriers") == found.varied
+    assert [("completed", 1.0)] == [(limit.column, limit.at_least) for limit in found.limits]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("least: end_to_end_ms", "answer.least: 'end_to_end_ms' is no column of the results with numbers (did you mean"),
+        ("limits: {completed: '> 1 s'}", "sweep.yaml:5:38: answer.limits.completed"),
+        ("limits: {complete: '> 1'}", "'complete' is no column"),
+        ("settings: [checkpoint.timeout]", "'checkpoint.timeout' does not vary"),
+        ("by: checkpoint.timeout", "'checkpoint.timeout' neither varies beside the settings nor is it a column of a table of windows"),
+        ("by: checkpoint.barriers, settings: [checkpoint.barriers]", "'checkpoint.barriers' neither varies beside"),
+        ("against: {checkpoint.interval: 1 s}", "names one value of each setting: checkpoint.interval, checkpoint.barriers"),
+        ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
+    ],
+)
+def test_questions_that_cannot_be_answered(defined, rest, message):
+    """They are told before anything runs."""
+    with pytest.raises(ScenarioError) as refused:
+        defined(ANSWER % rest)
+
+    assert message in str(refused.value)

@@ -1,0 +1,36 @@
+"""Replications until a mean is known well enough."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from sim.sweeps.file.document import Precision
+from sim.sweeps.precision import more_replications
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "expected"),
+    [
+        ([100.0, 100.0, 100.0], 20, 3),  # known
+        ([100.0, 99.0, 101.0], 20, 3),  # known to 2.5 %
+        ([100.0, 97.0, 103.0], 2, 3),  # more than the most are there already: none is taken back
+        ([100.0, 97.0, 103.0], 20, 6),  # 7.5 %: seven would do, twice as many is the most at once
+        ([10.0, 100.0, 300.0], 20, 6),
+        ([10.0, 100.0, 300.0], 4, 4),
+        ([], 20, 3),  # nothing completes
+        ([math.nan, math.nan, math.nan], 20, 3),
+    ],
+)
+def test_more_where_the_mean_is_not_known(study, values, most, expected):
+    """Each combination for itself."""
+    precision = Precision(of="end_to_end_p50_ms", within="5 %", most=most)
+    mine, other = (replace(scenario, run=replace(scenario.run, replications=3)) for scenario in study.scenarios)
+    rows = [{"strategy": "aligned", "checkpoint.barriers": "aligned", "end_to_end_p50_ms": value} for value in values]
+    rows += [{"strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
+    rows += [{"strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
+
+    extended = more_replications([mine, other], pd.DataFrame(rows), precision)
+
+    assert [expected, 3] == [scenario.run.replications for scenario in extended]

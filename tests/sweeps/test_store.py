@@ -1,0 +1,210 @@
+"""Rows on disk: whole or not at all, found again, never mixed."""
+
+import os
+import shutil
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+
+from sim.cells.plan import cells
+from sim.sweeps import batch
+from sim.sweeps import store as room
+from sim.sweeps.results import collect
+from sim.sweeps.store import Store
+from sim.whole_file import NotKeptError
+
+
+def row(cell, **changes):
+    return {"cell": cell.id, "status": "ok", "error": ""} | changes
+
+
+@pytest.fixture
+def planned(study):
+    return cells(study.scenarios)
+
+
+def test_a_sweep_resumes(planned, tmp_path):
+    """Cells with a row are done, cells whose row is an error are not; one that is planned twice runs once."""
+    store = Store(tmp_path)
+    assert planned == store.missing([*planned, planned[0]])
+
+    store.put([row(planned[0]), row(planned[1], status="error", error="ValueError: no")])
+
+    assert [planned[1]] == Store(tmp_path).missing(planned)
+
+
+@pytest.mark.parametrize("order", [("error", "ok"), ("ok", "error")])
+def test_of_two_rows_the_one_that_succeeded_counts(planned, tmp_path, order):
+    """Whichever file is read first."""
+    store = Store(tmp_path)
+    for status in order:
+        store.put([row(planned[0], status=status)])
+
+    assert "ok" == store.rows()[planned[0].id]["status"]
+
+
+def test_rows_wait_for_others_only_a_moment(planned, tmp_path, monkeypatch):
+    """They are kept together once the first has waited long enough, and at the end, however it comes."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+
+    def work():
+        with store.keeping() as keep:
+            keep(row(planned[0]))
+            assert {} == store.rows()
+            now[0] = 1.0
+            keep(row(planned[1]))
+            assert 2 == len(store.rows())
+            keep(row(planned[0], status="error"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+    assert 2 == len(list((tmp_path / "cells").glob("*.parquet")))
+
+
+def test_no_partial_file_counts(planned, tmp_path, monkeypatch):
+    """A full disk leaves nothing behind that looks like a row."""
+    store = Store(tmp_path)
+
+    def full(path, content):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(NotKeptError, match="No space left"):
+        store.put([row(planned[0])])
+
+    assert [] == list((tmp_path / "cells").iterdir())
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def change_a_value(path):
+    """As a person does, with tools that write a proper file."""
+    pd.read_parquet(path).assign(throughput_per_second=1e6).to_parquet(path, index=False)
+
+
+def drop_a_column(path):
+    pd.read_parquet(path).drop(columns="violations").to_parquet(path, index=False)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [cut, change_a_value, drop_a_column, empty])
+def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, damage):
+    """It costs its cells and no others, and is named once."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    (broken,) = (tmp_path / "cells").iterdir()
+    damage(broken)
+    store.put([row(planned[1])])
+
+    assert [planned[0]] == store.missing(planned)
+    assert [broken.name] == [path.name for path in (tmp_path / "set-aside").iterdir()]
+    (finding,) = store.findings()
+    assert f"1 file ({broken.name}: its content is not what its name promises) cannot be trusted" in finding
+    assert [] == store.findings()
+
+
+def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, monkeypatch):
+    """Its checksum holds, its meaning does not."""
+    monkeypatch.setattr(batch, "PROVENANCE", {})
+    Store(tmp_path).put([row(planned[0])])
+
+    store = Store(tmp_path)
+
+    assert planned == store.missing(planned)
+    assert "has columns of another version" in store.findings()[0]
+
+
+@pytest.mark.parametrize("wrong", [{"cell": None}, {"status": "fine"}])
+def test_a_row_that_says_nothing_is_set_aside(planned, tmp_path, wrong):
+    """A row without a cell, or neither a success nor a failure."""
+    store = Store(tmp_path)
+    store.put([row(planned[0]) | wrong])
+
+    assert planned == store.missing(planned)
+
+
+def test_of_two_outcomes_of_one_cell_neither_counts(planned, tmp_path):
+    """Whoever wrote them: a cell has one outcome."""
+    store = Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=100.0)])
+    store.put([row(planned[0], throughput_per_second=200.0)])
+
+    assert planned == store.missing(planned)
+    assert 2 == len(list((tmp_path / "set-aside").iterdir()))
+
+
+def test_the_same_outcome_twice_is_no_contradiction(planned, tmp_path):
+    """Two sweeps may share a folder, on machines that differ, and only one of them may look for violations."""
+    store = Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=float("nan"), violations=0, violation="", host="here")])
+    store.put([row(planned[0], throughput_per_second=float("nan"), violations=-1, violation="", host="there")])
+
+    assert planned[1:] == store.missing(planned)
+    assert [] == store.findings()
+
+
+def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
+    """Pipes would never end, links lead elsewhere; what is hidden is nobody's business."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    (kept,) = (tmp_path / "cells").iterdir()
+    (tmp_path / "cells" / "notes.txt").write_text("mine")
+    (tmp_path / "cells" / "copy of.parquet").write_bytes(kept.read_bytes())
+    (tmp_path / "cells" / ".DS_Store").write_text("")
+    os.mkfifo(tmp_path / "cells" / f"{'0' * 32}.parquet")
+    (tmp_path / "cells" / f"{'1' * 32}.parquet").symlink_to(kept)
+    (tmp_path / "cells" / f"{'2' * 32}.parquet").mkdir()
+
+    assert planned[1:] == store.missing(planned)
+    (finding,) = store.findings()
+    assert finding.startswith(f"skipped in {tmp_path / 'cells'}: 5 files (")
+    assert not (tmp_path / "set-aside").exists()
+
+
+def flipped(content, place):
+    """One bit."""
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
+
+
+def rows_after_flips(folder, count):
+    """A bit of any file of a finished sweep changes, `count` times, each time of the sound folder: what is found then."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    contents = [path.read_bytes() for path in files]
+    chance = Random(1)
+    for _ in range(count):
+        (k,) = chance.choices(range(len(files)), map(len, contents))
+        files[k].write_bytes(flipped(contents[k], chance.randrange(8 * len(contents[k]))))
+        yield Store(folder).rows()
+        files[k].write_bytes(contents[k])
+        shutil.rmtree(folder / "set-aside", ignore_errors=True)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
+    """The row is gone, or it is right; the others stay."""
+    planned, store = cells(study.scenarios), Store(tmp_path)
+    for k, cell in enumerate(planned):
+        store.put([row(cell, throughput_per_second=k / 7, host="here")])
+    sound = store.rows()
+    collect(store, planned)
+
+    fewest = len(sound)
+    for found in rows_after_flips(tmp_path, count):
+        assert found == {cell: sound[cell] for cell in found}
+        fewest = min(fewest, len(found))
+
+    assert len(sound) - 1 == fewest

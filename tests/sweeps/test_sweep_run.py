@@ -1,0 +1,69 @@
+"""A sweep file, run from Python: rows that are kept, an answer that shows itself."""
+
+import pytest
+
+import sim
+from sim.sweeps.run import run_sweep
+from tests.conftest import STUDY
+
+SWEEP = """\
+# Which barriers?
+scenario: tiny.yaml
+vary: {checkpoint.barriers: [aligned, unaligned]}
+replications: 2
+"""
+ANSWER = "answer: {show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("[aligned, unaligned]", "aligned"))
+    (tmp_path / "sweep.yaml").write_text(SWEEP + ANSWER)
+    return tmp_path / "sweep.yaml"
+
+
+def test_a_sweep_from_python(file, tmp_path):
+    """The front door's `run_sweep`: rows, answer, sentence, picture."""
+    swept = sim.run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert ["aligned", "unaligned"] == list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique())
+    assert "On the mean over all worlds, with 95 % confidence" == swept.sections[0].title
+    assert swept.sentence.startswith("Least end_to_end_p50_ms")
+    assert swept.sentence in swept._repr_html_()
+    assert swept.sentence in str(swept)
+    assert ["end_to_end_p50_ms"] == [axes.get_ylabel() for axes in swept.picture().axes]
+
+
+def test_it_goes_on_where_it_was(file, tmp_path):
+    """What is there does not run again; whoever watches is told so before anything runs."""
+    missing = []
+
+    def watching(planned, store):
+        missing.append(len(store.missing(planned)))
+        return _silent()
+
+    first = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+    second = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+
+    assert [6, 0] == missing
+    assert first.results.equals(second.results)
+
+
+def test_without_a_question_there_are_rows(file, tmp_path):
+    file.write_text(SWEEP)
+    swept = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert ([], "", None) == (swept.sections, swept.sentence, swept.picture())
+    assert "end_to_end_p50_ms" in swept._repr_html_()
+
+
+def test_overrides_hold_for_all_runs(file, tmp_path):
+    swept = run_sweep(file, tmp_path / "rows", jobs=1, overrides=["checkpoint.interval='1500 ms'"])
+
+    assert {1.5e9} == {float(scenario.checkpoint.interval_ns) for scenario in swept.definition.scenarios}
+
+
+def _silent():
+    from contextlib import nullcontext
+
+    return nullcontext((lambda *_: None, lambda _: None))
