@@ -16,6 +16,7 @@ BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "c
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
+    "examples": set(),  # files to begin with
     "folder_lock": {"foreign"},
     "foreign": set(),
     "sheet": {"whole_file"},
@@ -46,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "traces": BELOW_CLI | {"recordings", "cells", "sweeps"},  # how the package gets to where Spark works
     "cli": BELOW_CLI
     | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
-    | {"advice", "traces"},
+    | {"advice", "examples", "traces"},
     "__init__": {"scenario", "runtime", "comparison", "sweeps"},  # the front door: load, simulate, compare
     "__main__": {"cli"},
 }

@@ -14,8 +14,10 @@ import typer
 from sim.cli.advise import advise_on
 from sim.cli.calibrate import calibrate_environment
 from sim.cli.console.errors import interrupted
+from sim.cli.console.overview import Overview
 from sim.cli.console.stopping import exit_code, is_reported, listen, stopped_by
 from sim.cli.importing import import_recording
+from sim.cli.init import write_example
 from sim.cli.looking.explain import explain_checkpoints
 from sim.cli.looking.report import write_report
 from sim.cli.looking.timeline import draw_timeline
@@ -29,22 +31,26 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="ckptsim",
+    cls=Overview,
     help="What a checkpoint setting will do to a Flink job, before it touches production.",
-    epilog="Exit codes: 0 fine, 1 an expectation failed, 2 usage, 3 invalid input, 4 some cells failed, 5 missing dependency.",
+    epilog="Exit codes: 0 fine, 1 an expectation failed, 2 usage, 3 invalid input,\n4 some cells failed, 5 missing dependency.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run_scenarios)
-app.command("explain")(explain_checkpoints)
-app.command("timeline")(draw_timeline)
-app.command("report")(write_report)
-app.command("sweep")(run_sweep)
-app.command("import")(import_recording)
-app.command("validate")(validate_recordings)
-app.command("calibrate")(calibrate_environment)
-app.command("advise")(advise_on)
-app.add_typer(traces_app, name="traces")
-app.command("schema")(print_schema)
+_BEGIN, _JOB, _WHY, _SWEEP, _TRUST, _LOOK = "Begin", "My own job", "See why", "Many runs", "Trust", "Look up"
+"""Tasks, as the overview groups the verbs."""
+app.command("init", rich_help_panel=_BEGIN, short_help="Write a first scenario or sweep, with comments.")(write_example)
+app.command("run", rich_help_panel=_BEGIN, short_help="Simulate a scenario and compare its strategies.")(run_scenarios)
+app.command("import", rich_help_panel=_JOB, short_help="Turn a real Flink job into a scenario.")(import_recording)
+app.command("advise", rich_help_panel=_JOB, short_help="Recommend a setting that keeps your limits.")(advise_on)
+app.command("explain", rich_help_panel=_WHY, short_help="Say what one checkpoint waited for, and where.")(explain_checkpoints)
+app.command("timeline", rich_help_panel=_WHY, short_help="Write a run for Perfetto, as a trace.")(draw_timeline)
+app.command("report", rich_help_panel=_WHY, short_help="Write results as one HTML file.")(write_report)
+app.command("sweep", rich_help_panel=_SWEEP, short_help="Run every combination of settings and loads.")(run_sweep)
+app.add_typer(traces_app, name="traces", rich_help_panel=_SWEEP, short_help="Read traces of load and failures, cut windows.")
+app.command("validate", rich_help_panel=_TRUST, short_help="Compare predictions with recordings.")(validate_recordings)
+app.command("calibrate", rich_help_panel=_TRUST, short_help="Estimate constants of your environment.")(calibrate_environment)
+app.command("schema", rich_help_panel=_LOOK, short_help="Print what files and tables may hold.")(print_schema)
 
 
 @app.callback()

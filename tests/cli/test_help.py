@@ -1,10 +1,14 @@
 """Help answers in a blink and names every verb."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 
 import pytest
+
+from sim.cli import app
 
 HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark", "ruamel")  # typer itself brings pydantic
 
@@ -32,6 +36,31 @@ def test_no_words_is_help(ckptsim):
 
     assert 2 == done.exit_code
     assert all(verb in done.output for verb in ("run", "sweep", "import", "validate", "schema"))
+
+
+def test_the_overview_fits_a_screen(ckptsim):
+    """24 lines of 80 columns: every verb in a line with its task; completion and exit codes are named."""
+    text = ckptsim("--help").stdout
+    verbs = [verb.name or verb.callback.__name__ for verb in (*app.registered_commands, *app.registered_groups)]
+
+    assert len(text.splitlines()) <= 24
+    assert max(map(len, text.splitlines())) < 80
+    assert "..." not in text.partition("\n\n")[2]
+    assert [] == [verb for verb in verbs if not re.search(rf"^(\w[\w ]+|) {{2,}}{verb} ", text, re.MULTILINE)]
+    assert all(part in text for part in ("Begin       init", "My own job  import", "--install-completion", "Exit codes: 0 fine"))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_verbs_and_examples(shell):
+    """The script that typer writes for a shell calls the command to be told what may follow."""
+    environment = {**os.environ, "_CKPTSIM_COMPLETE": f"source_{shell}"}
+    main = [sys.executable, "-c", "from sim.cli import app; app(prog_name='ckptsim')"]
+    script = subprocess.run(main, capture_output=True, text=True, check=False, env=environment).stdout
+    request = {**os.environ, "_CKPTSIM_COMPLETE": "complete_bash", "COMP_WORDS": "ckptsim init f", "COMP_CWORD": "2"}
+    offered = subprocess.run(main, capture_output=True, text=True, check=False, env=request).stdout.split()
+
+    assert "_CKPTSIM_COMPLETE=complete_" + shell in script
+    assert ["first", "failures"] == offered
 
 
 def test_an_unknown_verb_is_usage(ckptsim):
