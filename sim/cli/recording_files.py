@@ -11,7 +11,7 @@ __all__ = ["in_folder"]
 
 def in_folder(folder: Path) -> list[Path]:
     """By their endings; a pipe or a device, which might never end, is skipped and named."""
-    named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
+    named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz"), *folder.glob("*.zip")])
     for path in named:
         if not path.is_file():
             print_message(f"skipped: {path}: is no ordinary file")

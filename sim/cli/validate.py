@@ -36,7 +36,7 @@ def validate_recordings(
 
         paths = [file for path in recordings for file in _files(path)]
         if not paths:
-            raise UserError(f"no recordings (.json, .json.gz) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
+            raise UserError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
         overheads = None if environment is None else load(environment)
         found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads), strict=True))
         for path, outcome in found:
@@ -86,7 +86,7 @@ def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: 
     import pandas as pd
 
     from sim.cli.reports.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
-    from sim.validation.bars import bars
+    from sim.validation.bars import MEASURED_BARS, bars
     from sim.validation.orderings import orderings
 
     tables = [outcome.table for outcome in judged.values() if outcome.table is not None]
@@ -99,4 +99,7 @@ def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: 
     table = pd.concat([outcome.table for outcome in counted.values() if outcome.table is not None], ignore_index=True)
     show_orderings(orderings(table, {name: outcome.settings for name, outcome in counted.items() if outcome.settings is not None}))
     show_summaries(table)
-    show_bars(bars(table, {name: outcome.graph for name, outcome in counted.items()}))
+    measured = {name: outcome.is_measured for name, outcome in counted.items()}
+    graphs = {name: outcome.graph for name, outcome in counted.items()}
+    show_bars(bars(table[~table["recording"].map(measured)], graphs))
+    show_bars(bars(table[table["recording"].map(measured)], graphs, MEASURED_BARS))

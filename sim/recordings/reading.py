@@ -56,7 +56,7 @@ def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
     source = read_source([path], job)
     if isinstance(source, Recording):
         return source
-    name = path.name or str(path)
+    name = path.name.removesuffix(".zip") or str(path)
     return to_recording(source, name) if isinstance(source, RestSnapshot) else to_log_recording(source, name)
 
 

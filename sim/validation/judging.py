@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.recordings import Recording, RecordingError, read_any, to_document
+from sim.recordings import Measured, RecordedJob, Recording, RecordingError, read_any, to_document
 from sim.scenario import ScenarioError
-from sim.validation.settings import Settings, settings_of
+from sim.validation.settings import Settings, settings_of, settings_of_measured
 from sim.validation.truth import truth
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Judgement(NamedTuple):
     settings: Settings | None = None
     lost: Sequence[str] = ()  # features that are not modelled
     trouble: str = ""  # why there is no table
+    is_measured: bool = False  # nobody knows its configuration
 
 
 def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> Judgement:
@@ -41,8 +42,8 @@ def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit
         table = truth(
             recording, document=document, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s)
         )  # fmt: skip
-        settings = settings_of(recording.config, recording.flink_version) if isinstance(recording, Recording) else None
-        return Judgement(table, recording.name, recording.vertices, settings, document.not_modelled)
+        lost, is_measured = document.not_modelled, isinstance(recording, Measured)
+        return Judgement(table, recording.name, recording.vertices, _settings(recording), lost, is_measured=is_measured)
     except RecordingError as error:
         return Judgement(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
@@ -53,6 +54,12 @@ def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit
         return Judgement(None, trouble=f"{path}: is a recording of a job too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001 - any error of ours: the other recordings are still judged
         return Judgement(None, trouble=f"{path}: the simulation broke: {type(error).__name__}: {error}")
+
+
+def _settings(recording: RecordedJob) -> Settings | None:
+    if isinstance(recording, Recording):
+        return settings_of(recording.config, recording.flink_version)
+    return settings_of_measured(recording) if isinstance(recording, Measured) else None
 
 
 class _OutOfTimeError(Exception):

@@ -6,17 +6,20 @@ many vertices.  State counts per subtask: twice the subtasks with twice the keys
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from sim.recordings import Measured
 from sim.recordings.source.lab.config import Configuration, Node
 
-__all__ = ["Settings", "differences", "settings_of"]
+__all__ = ["Settings", "differences", "settings_of", "settings_of_measured"]
 
 Settings = Mapping[str, Any]
 
 _UNALIGNED, _TIMEOUT = "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"
 _PHASES = {"prepare_ms": "before the barrier", "snapshot_ms": "synchronous", "async_ms": "asynchronous"}
+_KIND = re.compile(r"-(aligned|unaligned|timeout\d*)(-r\d+)?$")
 _NAMES = {"name", "family", "duration_s", "nodes", "flink", "fs"}
 _APART = {"id", "state_keys", "state_value_bytes", *_PHASES}
 _RECORDER = {"heap", "poll_s", "sample_s", "flink_release"}
@@ -36,12 +39,28 @@ def settings_of(config: Configuration, flink_version: str) -> Settings:
     }
 
 
+def settings_of_measured(job: Measured) -> Settings:
+    """A measured job tells its options, not what it computes.  Two are of one job if their names differ in barriers and number alone.
+
+    Each setting is one of its job, so that recordings of two jobs never differ in one setting.
+    """
+    name, options = _KIND.sub("", job.name), job.inference.document["checkpoint"]
+    settings = {key: str(value) for key, value in options.items()} | {"barriers": _barriers_of(options)}
+    return {f"{key} of {name}": value for key, value in settings.items()}
+
+
 def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
     """(setting, first value, second value) of those that differ.  Work of another size at another place is two differences."""
     keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
     if "work" in keys and not (first["work"] and second["work"]):
         keys = [key for key in keys if key != "place of work"]  # without work there is no place of work
     return [(key, first.get(key), second.get(key)) for key in keys]
+
+
+def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
+    """As the settings of a configured job say it."""
+    barriers = checkpoint.get("barriers", "aligned")
+    return str(barriers) if isinstance(barriers, str) else f"unaligned after {barriers['aligned-timeout']}"
 
 
 def _barriers(config: Configuration) -> str:

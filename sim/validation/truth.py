@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.model.backtest import Level
 from sim.recordings import Import, RecordedJob, RecordingError, observed, read_any, to_document
 from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
@@ -88,11 +89,12 @@ def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFram
     return table
 
 
-def relative_errors(table: pd.DataFrame) -> pd.Series:
+def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
     """(predicted - observed) / observed of the medians; 0 where a duration differs by less than NEGLIGIBLE_MS."""
-    difference = table["predicted_p50"] - table["observed_p50"]
+    predicted, observed = table[f"predicted_{level}"], table[f"observed_{level}"]
+    difference = predicted - observed
     noise = _is_duration(table) & (difference.abs() < NEGLIGIBLE_MS)
-    relative = difference / table["observed_p50"].where(table["observed_p50"] != 0)
+    relative = difference / observed.where(observed != 0)
     return relative.mask(noise | (difference == 0), 0.0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
+USERS = RECORDINGS.parent / "users-jobs"
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
 
 
@@ -25,6 +26,19 @@ def test_several_recordings_end_with_orderings_summaries_and_bars(ckptsim):
     assert "WRONG" not in done.stdout
     for heading in ("observed p10", "median error", "asked for"):
         assert heading in done.stdout
+
+
+def test_a_folder_of_saved_answers_is_judged_by_the_bars_of_measured_jobs(ckptsim, tmp_path):
+    """Two of one job, as their names say, differ in one setting; a third of another job is held to neither."""
+    for name in ("J4-pressed-aligned-r1", "J4-pressed-unaligned-r1", "J2-count-aligned"):
+        (tmp_path / f"{name}.zip").write_bytes((USERS / f"{name}.zip").read_bytes())
+    done = ckptsim("validate", tmp_path, "--seeds", "1", "--jobs", "1")
+    changes = {line.split("  ")[0] for line in done.stdout.splitlines() if line.endswith((" right", " WRONG"))}
+
+    assert 0 == done.exit_code
+    assert {"barriers of J4-pressed: aligned -> unaligned"} == changes
+    assert "checkpoint duration, p90" in done.stdout
+    assert "back-pressured runs" not in done.stdout
 
 
 def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(ckptsim, tmp_path):

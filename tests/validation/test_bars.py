@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.recordings.source.lab.config import Configuration
-from sim.validation.bars import bars
+from sim.validation.bars import BARS, MEASURED_BARS, bars
 from sim.validation.truth import covered, relative_errors
 
 CONFIG = Configuration.model_validate({
@@ -22,12 +22,14 @@ JOIN = Configuration.model_validate({
 })  # fmt: skip
 
 
-def reached(*rows, config=CONFIG):
+def reached(*rows, config=CONFIG, expected=BARS, tail=1.0):
     """(recording, quantity, vertex, observed, predicted) -> {bar: (rows, reached, met)}"""
     table = pd.DataFrame(rows, columns=["recording", "quantity", "vertex", "observed_p50", "predicted_p50"])
-    table = table.assign(predicted_p10=table["predicted_p50"], predicted_p90=table["predicted_p50"])
+    table = table.assign(
+        predicted_p10=table["predicted_p50"], predicted_p90=table["predicted_p50"], observed_p90=table["observed_p50"] * tail
+    )
     table = table.assign(relative_error=relative_errors(table), covered=covered(table))
-    found = bars(table, dict.fromkeys(table["recording"], config.nodes))
+    found = bars(table, dict.fromkeys(table["recording"], config.nodes), expected)
     return {row["what"]: (row["rows"], round(row["reached"], 3), row["met"]) for row in found.to_dict("records")}
 
 
@@ -86,3 +88,20 @@ def test_counts_agree_within_one_and_tails_exactly():
     tails = [(str(i), "checkpoints_to_commit", "sink", 1, 1 + (i == 0)) for i in range(10)]
 
     assert {"completed checkpoints": (10, 0.9, True), "checkpoint that commits the tail": (10, 0.9, False)} == reached(*counts, *tails)
+
+
+def test_of_measured_jobs_the_median_over_runs_counts():
+    """The median over the vertices of a run comes first: one bad vertex and one bad run in three are excused."""
+    vertices = [("a", "sync_duration", vertex, 1000, 1000 * factor) for vertex, factor in (("src", 1.2), ("map", 1.1), ("sink", 9))]
+    others = [("b", "sync_duration", "src", 1000, 1240), ("c", "sync_duration", "src", 1000, 5000)]
+
+    assert {"synchronous phase": (5, 0.24, True)} == reached(*vertices, *others, expected=MEASURED_BARS)
+    assert {"synchronous phase": (4, 2.1, False)} == reached(*vertices, others[1], expected=MEASURED_BARS)
+
+
+def test_the_tail_of_checkpoints_has_a_bar_of_its_own():
+    """Right in the median, a third of it in the tail."""
+    seen = reached(("a", "end_to_end_duration", None, 1000, 1000), expected=MEASURED_BARS, tail=3)
+
+    assert (1, 0.0, True) == seen["checkpoint duration, p50"]
+    assert (1, 0.667, False) == seen["checkpoint duration, p90"]
