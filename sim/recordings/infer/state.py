@@ -13,9 +13,10 @@ from itertools import pairwise
 from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
+from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.flows import Flows
-from sim.recordings.infer.pauses import infer_pauses, settled
+from sim.recordings.infer.pauses import infer_pauses
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share, format_size

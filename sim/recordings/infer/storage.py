@@ -16,8 +16,8 @@ from statistics import median
 
 from sim.model.scenario import Overheads
 from sim.model.storage import Storage
+from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.pauses import settled
 from sim.recordings.infer.state import written_bytes
 from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.job import RestJob

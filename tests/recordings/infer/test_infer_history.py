@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
-from sim.recordings.infer.pauses import settled
+from sim.recordings.infer.before_barrier import settled
 from sim.recordings.source.rest.job import RestJob
 from sim.units import parse_byte_rate, parse_duration, parse_size
 
@@ -41,20 +41,79 @@ def phases(subtask, *, start, align, sync, async_, total, persisted=0):
 
 def test_what_remains_of_an_aligned_checkpoint_is_work_before_the_barrier(history):
     """Alignment is no part of it."""
-    inference = history(lambda _, __, subtask: phases(subtask, start=100, align=300, sync=5, async_=20, total=925))
 
-    assert 500_000_000 == parse_duration(inference.document["job"]["sink"]["snapshot"]["pre-barrier"])
+    def edit(_, vertex, subtask):
+        phases(subtask, start=100, align=300, sync=5, async_=20, total=925 if vertex == "sink" else 428)
+
+    job = history(edit).document["job"]
+
+    assert 500_000_000 == parse_duration(job["sink"]["snapshot"]["pre-barrier"])
+    assert not any("pre-barrier" in job[name].get("snapshot", {}) for name in ("src", "map"))
 
 
 def test_an_unaligned_one_does_not_wait_for_the_others(history):
     """Their barriers come while the asynchronous phase lasts."""
 
-    def edit(_, __, subtask):
-        phases(subtask, start=100, align=300, sync=5, async_=320, total=925)
+    def edit(_, vertex, subtask):
+        phases(subtask, start=100, align=300, sync=5, async_=320, total=925 if vertex == "sink" else 428)
 
     inference = history(edit, unaligned_checkpoints=True)
 
     assert 500_000_000 == parse_duration(inference.document["job"]["sink"]["snapshot"]["pre-barrier"])
+
+
+@pytest.mark.parametrize(("at_sink", "works"), [(600, True), (100, False)], ids=["late", "in time"])
+def test_work_before_the_barrier_makes_readers_wait(history, at_sink, works):
+    """`map` acknowledges 500 ms late.  Where its reader had the barrier before that, it was no work."""
+
+    def edit(_, vertex, subtask):
+        match vertex:
+            case "src":
+                phases(subtask, start=10, align=0, sync=0, async_=20, total=33)
+            case "map":
+                phases(subtask, start=90, align=5, sync=0, async_=20, total=618)
+            case _:
+                phases(subtask, start=at_sink, align=0, sync=0, async_=20, total=at_sink + 23)
+
+    inference = history(edit)
+    vertex = inference.document["job"]["map"]
+
+    assert works == ("pre-barrier" in vertex.get("snapshot", {}))
+    assert works == ("in snapshots" in inference.comments["job.map.service"]), "a wait for an acknowledgement keeps no thread busy"
+
+
+def test_latency_that_strikes_all_vertices_alike_is_no_work_of_the_last_one(history):
+    """Nobody reads it, so only the others show what is usual."""
+
+    def edit(number, _, subtask):
+        late = 200 if number % 2 else 20
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=30 + late)
+
+    assert not any("pre-barrier" in vertex.get("snapshot", {}) for vertex in history(edit).document["job"].values())
+
+
+def test_work_of_a_busy_machine_stands_out_from_its_latency(history):
+    def edit(number, vertex, subtask):
+        late = 200 if number % 2 else 20
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=30 + late + 1000 * (vertex == "sink"))
+
+    snapshot = history(edit).document["job"]["sink"]["snapshot"]
+
+    assert 1_000_000_000 == pytest.approx(parse_duration(snapshot["pre-barrier"]), rel=0.25)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (REST.parent / "users-jobs").glob("*.zip")))
+def test_nothing_is_read_into_jobs_that_do_no_work_before_the_barrier(name):
+    inference = infer_scenario(read_saved(REST.parent / "users-jobs" / f"{name}.zip"))
+
+    assert not any("pre-barrier" in vertex.get("snapshot", {}) for vertex in inference.document["job"].values())
+
+
+def test_a_sink_that_flushes_is_found():
+    """Its writer takes 400 ms before it forwards the barrier."""
+    vertex = infer_scenario(read_saved(REST / "keeping-up.zip")).document["job"]["write"]
+
+    assert 400_000_000 == pytest.approx(parse_duration(vertex["snapshot"]["pre-barrier"]), rel=0.02)
 
 
 def test_noise_is_no_work(history):
