@@ -67,7 +67,7 @@ class State:
     changelog: Changelog | None = None
     sync_ns: int = 0  # freezing it, beside what the backend itself does
     serialize_bytes_per_second: int | None = None  # hashmap: processor time of a snapshot; None: never the limit
-    growth_bytes: int = 0  # hashmap: new keys per record served, on average
+    growth_bytes: int = 0  # new keys per record served, on average
 
     @property
     def kind(self) -> BackendKind:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from sim.model.state import Lsm
 from sim.state.compaction import CompactionThread
-from sim.state.sorted_tables import Table, distinct, merged
+from sim.state.sorted_tables import Density, Table, distinct, merged
 
 __all__ = ["LsmTree", "TreeImage"]
 
 _SECOND = 1_000_000_000
+_PLACES = 1 << 40  # for keys whose number grows
 _begin, _end = attrgetter("first"), attrgetter("last")
 
 
@@ -40,21 +41,27 @@ class TreeImage(NamedTuple):
     levels: tuple[tuple[Table, ...], ...]
     edits: int
     next_number: int
+    density: Density
 
 
 class LsmTree:
-    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.  `thread`: who compacts; None: one of its own."""
+    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.
 
-    def __init__(self, options: Lsm, keys: int, entry_bytes: int, thread: CompactionThread | None = None) -> None:
+    `thread`: who compacts; None: one of its own.  `grows`: whether keys will be added.
+    """
+
+    def __init__(self, options: Lsm, keys: int, entry_bytes: int, thread: CompactionThread | None = None, *, grows: bool = False) -> None:
         self.options = options
         self.keys = keys
+        self.grows = grows
+        self._places = _PLACES if grows else keys
         self.entry_bytes = entry_bytes
         self.levels: list[list[Table]] = [[], []]  # below 0 in the order of keys
         self._entries = [0, 0]  # of each level below 0
         self.edits = 1  # flushes and compactions so far, as the manifest lists them
         self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes a memtable holds
         self._writes = 0  # in the memtable
-        self._loaded = 0  # of these, keys that were not there before
+        self._loaded = 0  # of these, new keys
         self._next = 1  # number of the next table
         self._cursor: dict[int, int] = {}  # level -> where in the keys its next compaction begins
         self._running: _Compaction | None = None
@@ -77,7 +84,7 @@ class LsmTree:
     @property
     def image(self) -> TreeImage:
         """What a snapshot taken now holds; the memtable is flushed before."""
-        return TreeImage(tuple(tuple(level) for level in self.levels), self.edits, self._next)
+        return TreeImage(tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places))
 
     def stand(self, image: TreeImage, now_ns: int) -> None:
         """Be as in a snapshot again; what ran and what was in memory is lost."""
@@ -85,6 +92,7 @@ class LsmTree:
         self._entries = [0] * len(self.levels)
         self._count(*range(len(self.levels)))
         self.edits, self._next = image.edits, image.next_number
+        self.keys, self._places = image.density
         self._writes = self._loaded = 0
         self.leave()
         self._cursor.clear()
@@ -95,26 +103,33 @@ class LsmTree:
         self.thread.forget(self)
         self._running = None
 
-    def loaded_anew(self) -> LsmTree:
-        """Another tree of the same keys, written from the beginning."""
-        return LsmTree(self.options, self.keys, self.entry_bytes, self.thread)
+    def loaded_anew(self, keys: int) -> LsmTree:
+        """Another tree of so many keys, written from the beginning."""
+        return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 
-    def write(self, writes: int, begin_ns: int, end_ns: int) -> None:
-        """So many updates, evenly spread over a time; the memtable is flushed whenever it is full."""
-        done = 0
+    def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0) -> None:
+        """So many updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full."""
+        done, writes, keys = 0, updates + added, self.keys
         while self._writes + writes - done >= self._full:
             done += self._full - self._writes
             self._writes = self._full
+            self._add(keys + added * done // writes - self.keys)
             self.flush(begin_ns + (end_ns - begin_ns) * done // writes)
         self._writes += writes - done
+        self._add(keys + added - self.keys)
         self.thread.advance(end_ns)
+
+    def _add(self, keys: int) -> None:
+        """So many of the writes in the memtable are new keys."""
+        self._loaded += keys
+        self.keys += keys
 
     def flush(self, now_ns: int) -> None:
         """The memtable becomes a table of level 0 (an empty one does not)."""
         self.thread.advance(now_ns)
         if self._writes:
             updated = distinct(self._writes - self._loaded, self.keys)
-            self.levels[0].append(self._table(0, self.keys, min(self.keys, self._loaded + updated), self._loaded))
+            self.levels[0].append(self._table(0, self._places, min(self.keys, self._loaded + updated), self._loaded))
             self._writes = self._loaded = 0
             self.edits += 1
         self._compact(now_ns)
@@ -147,7 +162,7 @@ class LsmTree:
         largest = max(1, self.options.table_bytes // self.entry_bytes)
         self.levels += [[] for _ in range(level + 1 - len(self.levels))]
         self.levels[level] = [
-            self._table(first, last, last - first, last - first)
+            self._table(first * self._places // self.keys, last * self._places // self.keys, last - first, last - first)
             for first, last in ((first, min(first + largest, self.keys)) for first in range(0, self.keys, largest))
         ]
         self._entries = [sum(table.entries for table in tables) for tables in self.levels]
@@ -170,7 +185,7 @@ class LsmTree:
                 self.edits += 1
                 continue
             largest = max(1, self.options.table_bytes // self.entry_bytes)
-            outputs = tuple(self._table(*piece) for piece in merged((*sources, *met), largest))
+            outputs = tuple(self._table(*piece) for piece in merged((*sources, *met), largest, Density(self.keys, self._places)))
             volume = sum(self.bytes_of(table) for table in (*sources, *met))
             ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second
             self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)

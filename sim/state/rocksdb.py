@@ -30,20 +30,30 @@ class RocksDb:
     """`shared`: the thread that compacts for every database of the task manager, used if the tree's options say so."""
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None) -> None:
-        entry_bytes = min(state.value_bytes, size_bytes)
+        grows = state.growth_bytes > 0
+        entry_bytes = state.value_bytes if grows else min(state.value_bytes, size_bytes)
         self.state = state
         self.options = options
         thread = shared if state.lsm.compaction_thread == "task-manager" else None
-        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread)
+        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread, grows=grows)
         self.increments = Increments()
         self._now_ns = 0
+        self._added = 0  # new keys since the last update
+        self._is_anew = False  # restored into a new tree, whose size nobody has said yet
 
     def update(self, writes: int, now_ns: int) -> None:
-        self.tree.write(writes, self._now_ns, now_ns)
+        self.tree.write(writes, self._now_ns, now_ns, self._added)
+        self._added = 0
         self._now_ns = now_ns
 
     def resize(self, size_bytes: int) -> None:
-        """Not modelled: the tree keeps its number of keys, and scenario files are warned of a growth."""
+        """New keys are written as updates are.  What was restored is in the tree from the beginning."""
+        keys = size_bytes // self.tree.entry_bytes
+        if self._is_anew:
+            self.tree.leave()
+            self.tree = self.tree.loaded_anew(keys)
+            self._is_anew = False
+        self._added = max(keys - self.tree.keys, 0)
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         sync_ns = self._freeze()
@@ -77,11 +87,11 @@ class RocksDb:
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
-        self._now_ns = now_ns
+        self._now_ns, self._added = now_ns, 0
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
             self.tree.leave()
-            self.tree = self.tree.loaded_anew()
+            self.tree, self._is_anew = self.tree.loaded_anew(self.tree.keys), True
             self.increments.restart(0, {})
             merge_ns = keyed_bytes(parts) * _SECOND // self.state.lsm.compaction_bytes_per_second
             if any(part.type == "canonical" for part in parts):
@@ -90,6 +100,7 @@ class RocksDb:
             reads = tuple((handle, handle.size_bytes) for part in parts for handle in part.handles)  # whole tables, whatever is needed
             return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
         self.tree.stand(only.image, now_ns)
+        self._is_anew = False
         tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
         self.increments.restart(number, tables if self.options.incremental else {})  # a native savepoint's too, if this job may reuse any
         return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)

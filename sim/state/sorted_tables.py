@@ -1,7 +1,9 @@
 """Sorted tables and what merging them leaves: expected numbers of different keys, in whole entries.
 
 Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their densities alone.
-Keys loaded at the start are different from each other wherever they lie.  Integers throughout: the same on every machine.
+Keys that are new when they are written are different from each other wherever they lie.  Integers throughout: the same on every machine.
+
+Keys lie evenly over a range of places.  While their number grows the range stays, so a table keeps its place and gets thinner.
 """
 
 from __future__ import annotations
@@ -10,27 +12,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["Piece", "Table", "distinct", "merged"]
+__all__ = ["Density", "Piece", "Table", "distinct", "merged"]
 
 _UNIT = 1 << 40  # 1 in fixed point
 
 
 class Table(NamedTuple):
-    """One file of a tree: `entries` keys, uniformly spread over the key range [first, last)."""
+    """One file of a tree: `entries` keys, uniformly spread over the places [first, last)."""
 
     number: int
     first: int
     last: int
     entries: int
-    loaded: int  # of these, keys present since the start and in no other table as such
+    loaded: int  # of these, keys that were new when they were written, and are in no other table as such
 
     @property
     def name(self) -> str:
         return f"{self.number:06d}.sst"
 
 
+class Density(NamedTuple):
+    """So many keys lie on so many places."""
+
+    keys: int = 1
+    places: int = 1
+
+    def within(self, places: int) -> int:
+        return places * self.keys // self.places
+
+
 class Piece(NamedTuple):
-    """Part of the key range of a merge result."""
+    """Part of the places of a merge result."""
 
     first: int
     last: int
@@ -51,10 +63,10 @@ def distinct(writes: int, keys: int) -> int:
     return max(1, min(writes, _rounded(keys * (_UNIT - missed))))
 
 
-def merged(tables: Sequence[Table], largest: int) -> Iterator[Piece]:
-    """The tables that result from a merge, each with at most `largest` entries."""
+def merged(tables: Sequence[Table], largest: int, density: Density = Density()) -> Iterator[Piece]:  # noqa: B008  # frozen
+    """The tables that result from a merge, each with at most `largest` entries.  By default every place has a key."""
     first = last = entries = loaded = 0
-    for piece in _pieces(tables):
+    for piece in _pieces(tables, density):
         if not entries:
             first = piece.first
         rest = piece
@@ -70,8 +82,8 @@ def merged(tables: Sequence[Table], largest: int) -> Iterator[Piece]:
         yield Piece(first, last, entries, loaded)
 
 
-def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
-    """Key ranges over which the same tables lie, in order; ranges without entries are left out."""
+def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
+    """Ranges over which the same tables lie, in order; ranges without entries are left out."""
     tables = sorted(tables, key=lambda table: table.first)
     bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
     rest = loaded_rest = 0  # what rounding left over goes to the next range, so that no key gets lost
@@ -81,7 +93,7 @@ def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
         while begun < len(tables) and tables[begun].first == first:
             covering.append(tables[begun])
             begun += 1
-        present, present_loaded = _union(covering, last - first)
+        present, present_loaded = _union(covering, last - first, density)
         entries = _rounded(present + rest)
         loaded = min(entries, _rounded(present_loaded + loaded_rest))
         rest, loaded_rest = present + rest - entries * _UNIT, present_loaded + loaded_rest - loaded * _UNIT
@@ -89,17 +101,17 @@ def _pieces(tables: Iterable[Table]) -> Iterator[Piece]:
             yield Piece(first, last, entries, loaded)
 
 
-def _union(tables: Sequence[Table], width: int) -> tuple[int, int]:
-    """(different keys, of these loaded ones) in a range that lies within all these tables, in fixed point."""
+def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int]:
+    """(different keys, of these loaded ones) on so many places that lie within all these tables, in fixed point."""
     loaded, missed = 0, _UNIT
     for table in tables:
-        span = table.last - table.first
+        span = max(density.within(table.last - table.first), table.entries)  # rounding must not make a table too full
         loaded += _UNIT * table.loaded // span
         others = span - table.loaded  # keys that are in the table only if they were updated
         missed = missed * (span - table.entries) // others if others else 0
     loaded = min(loaded, _UNIT)
     missed = (_UNIT - loaded) * missed // _UNIT
-    return width * (_UNIT - missed), width * loaded
+    return density.within(width * (_UNIT - missed)), density.within(width * loaded)
 
 
 def _rounded(fixed: int) -> int:

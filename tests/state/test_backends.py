@@ -74,6 +74,35 @@ def test_an_incremental_checkpoint_writes_what_is_new():
     assert second.full_bytes == second.written_bytes + 1_000_000
 
 
+def test_new_keys_are_in_the_increment():
+    """10 new keys of 1 kB beside 1 MB: 10 kB more are written, and a canonical savepoint has them."""
+    rocks = made(replace(ROCKS, growth_bytes=1), INCREMENTAL)
+    take(rocks, 1)
+    rocks.resize(1_010_000)
+    rocks.update(0, S)
+    frozen, _ = take(rocks, 2)
+    saved, _ = take(rocks, 3, "canonical")
+
+    assert [10_000] == [file.size_bytes for file in all_files(frozen) if file.name.endswith(".sst")]
+    assert [1_010_000] == [file.size_bytes for file in all_files(saved)]
+
+
+def test_a_restored_state_has_grown_before():
+    """In a new tree (half of the key groups come here) as in the old one: what was restored is not written once more as new."""
+    rocks = made(replace(ROCKS, growth_bytes=1), INCREMENTAL)
+    rocks.resize(2_000_000)
+    rocks.update(0, S)
+    frozen, handles = take(rocks, 1)
+    for share, size_bytes in ((Fraction(1), 2_000_000), (Fraction(1, 2), 1_000_000)):
+        other = made(replace(ROCKS, growth_bytes=1), INCREMENTAL)
+        other.restore(1, [KeyedPart("checkpoint", frozen.image, tuple(handles), share)], 2 * S)
+        other.resize(size_bytes)
+        other.update(0, 3 * S)
+
+        assert size_bytes // 1000 == other.tree.keys
+        assert other.tree.memtable_bytes in (0, size_bytes), "all in files, or a tree written from the beginning"
+
+
 def test_files_are_written_in_flinks_order():
     """The stream that lists the columns; then new tables, 4 at a time; then everything that is no table."""
     frozen, _ = take(made(ROCKS, INCREMENTAL), 1)

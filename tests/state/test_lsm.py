@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.state import Lsm
 from sim.state.lsm import LsmTree, TreeImage
-from sim.state.sorted_tables import Table, distinct, merged
+from sim.state.sorted_tables import Density, Table, distinct, merged
 
 SECOND = 1_000_000_000
 NEVER_FULL = Lsm(memtable_bytes=10**12)
@@ -97,7 +97,7 @@ def test_a_table_moves_down_without_being_rewritten():
     """Nothing below to merge with: same name, next level, no upload."""
     tree = LsmTree(Lsm(memtable_bytes=10**9, base_bytes=10_000), 1000, 100)
     upper, other, lower = Table(7, 0, 100, 90, 90), Table(8, 500, 600, 90, 90), Table(9, 300, 500, 150, 150)
-    tree.stand(TreeImage(((), (upper, other), (lower,)), 5, 10), 0)
+    tree.stand(TreeImage(((), (upper, other), (lower,)), 5, 10, Density(1000, 1000)), 0)
 
     assert [[], [other], [upper, lower]] == tree.levels
     assert 6 == tree.edits
@@ -109,6 +109,67 @@ def test_a_state_larger_than_level_1_has_long_been_there():
 
     assert [[], [], [], [400, 400, 200]] == sizes(tree)
     assert 0 == tree.memtable_bytes
+
+
+def test_new_keys_are_in_the_next_table_and_in_what_it_is_merged_into():
+    """1000 keys, then 50 new ones before each of 4 snapshots: the tables hold them, and the compaction loses none."""
+    tree = LsmTree(NEVER_FULL, 1000, 100, grows=True)
+    tree.flush(0)
+    for i in range(1, 5):
+        tree.write(0, i * SECOND, (i + 1) * SECOND, added=50)
+        tree.flush((i + 1) * SECOND)
+    tree.write(0, 6 * SECOND, 60 * SECOND)
+
+    assert 1200 == tree.keys
+    assert [[50], [1150]] == sizes(tree)
+
+
+def test_an_update_of_a_new_key_is_no_new_key():
+    """200 keys, as many new ones and 400 updates of any of these 400: 200 and 1 - (1 - 1/400)^400 of 400, together no more than 400."""
+    tree = LsmTree(Lsm(memtable_bytes=10**12, level0_files=2), 200, 100, grows=True)
+    tree.flush(0)
+    tree.write(400, 0, 1, added=200)
+    tree.flush(1)
+
+    assert [[200, 400], []] == sizes(tree)
+    tree.write(0, 1, 60 * SECOND)
+    assert [[], [400]] == sizes(tree)
+
+
+def test_a_tree_may_begin_empty():
+    """10 new keys fill a memtable: 25 of them are two tables, and 5 in memory."""
+    tree = LsmTree(Lsm(memtable_bytes=1000, level0_files=100), 0, 100, grows=True)
+    tree.write(0, 0, 25, added=25)
+
+    assert [[10, 10], []] == sizes(tree)
+    assert (25, 500) == (tree.keys, tree.memtable_bytes)
+
+
+def test_a_restored_tree_has_as_many_keys_as_the_snapshot():
+    tree = LsmTree(NEVER_FULL, 1000, 100, grows=True)
+    tree.flush(0)
+    image = tree.image
+    tree.write(0, 0, 1, added=100)
+    tree.stand(image, 1)
+
+    assert 1000 == tree.keys
+
+
+@given(st.integers(0, 400), st.integers(1, 60), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), max_size=12))
+def test_a_growing_tree_holds_every_key(keys, full, writes):
+    """Whatever is written and added when: all keys are somewhere, and no level holds more than there are."""
+    tree = LsmTree(Lsm(memtable_bytes=full, table_bytes=37, base_bytes=50, multiplier=2, level0_files=3), keys, 1, grows=True)
+    for i, (count, added) in enumerate(writes):
+        tree.write(count, i * 1000, (i + 1) * 1000, added)
+        tree.flush((i + 1) * 1000)
+    tree.flush(10**6)
+    tree.write(0, 10**6, 10**15)
+
+    assert keys + sum(added for _, added in writes) == tree.keys
+    assert all(table.loaded <= table.entries for table in tree.live)
+    assert all(lower.last <= upper.first for level in tree.levels[1:] for lower, upper in pairwise(level))
+    assert tree.keys - 2 * tree.edits <= sum(table.loaded for table in tree.live) <= tree.keys, "rounding: two keys per compaction"
+    assert all(sum(table.entries for table in level) <= tree.keys + tree.edits for level in tree.levels[1:])
 
 
 @given(st.integers(1, 400), st.integers(1, 60), st.lists(st.integers(0, 300), max_size=12), st.integers(1, 5))
@@ -185,7 +246,7 @@ def test_a_table_that_meets_no_other_goes_down_as_it_is():
     """Level 1 may hold 10 entries and holds 20: the first table goes, in no time, and both levels are counted anew."""
     above, below = (Table(0, 0, 10, 10, 10), Table(1, 10, 20, 10, 10)), Table(2, 20, 40, 20, 20)
     tree = LsmTree(Lsm(base_bytes=1000), 40, 100)
-    tree.stand(TreeImage(((), above, (below,)), 5, 3), 0)
+    tree.stand(TreeImage(((), above, (below,)), 5, 3, Density(40, 40)), 0)
 
     assert [[], [above[1]], [above[0], below]] == tree.levels
     assert [0, 10, 30] == tree._entries
@@ -228,7 +289,7 @@ def test_an_entry_larger_than_the_memtable_is_flushed_alone():
 def test_a_level_that_a_compaction_overfills_is_compacted_next():
     """Four files of level 0 become 40 entries in level 1, which may hold 10: three of its tables go down."""
     tree = LsmTree(Lsm(base_bytes=1000, table_bytes=1000), 40, 100)
-    tree.stand(TreeImage((tuple(Table(n, 0, 40, 40, 0) for n in range(4)), ()), 0, 4), 0)
+    tree.stand(TreeImage((tuple(Table(n, 0, 40, 40, 0) for n in range(4)), ()), 0, 4, Density(40, 40)), 0)
     tree.write(0, 0, 10 * SECOND)
 
     assert [[], [10], [10, 10, 10]] == sizes(tree)

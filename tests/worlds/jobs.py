@@ -224,7 +224,7 @@ def draw_windows(draw: Draw, world: Document) -> None:
 def draw_growth(draw: Draw, world: Document) -> None:
     """Some state gets new keys.  Drawn behind all else, too."""
     for vertex in world["job"].values():
-        if "state" in vertex and vertex["state"].get("backend") != "rocksdb" and draw.chance(0.3):
+        if "state" in vertex and draw.chance(0.3):
             vertex["state"]["growth"] = draw.pick("1 B", "40 B", "2 kB")
 
 

@@ -28,8 +28,6 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
         reading.warn((*here, "lsm"), f"has no effect: only {_either('lsm')} has one")
     if given.serialize is not None and "serialize" not in kind.sections:
         reading.warn((*here, "serialize"), f"has no effect: {kind.name} writes its files as they are")
-    if given.growth is not None and "growth" not in kind.sections:
-        reading.warn((*here, "growth"), f"has no effect: the trees of {kind.name} keep their number of keys here")
     return given_values(
         State(given.size), backend=given.backend, value_bytes=given.value or None, update_share=given.update,
         lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading), sync_ns=given.freeze,

@@ -90,7 +90,7 @@ class State(Section):
     serialize: Axis[ByteRate] | None = None
     """hashmap only: processor's part of writing it, per subtask."""
     growth: Axis[Size] | None = None
-    """hashmap only: every record served adds so much, on average; default: records rewrite entries that are there."""
+    """Every record served adds so much in new keys, on average; default: records rewrite entries that are there."""
 
 
 class StateKeys(Section):
