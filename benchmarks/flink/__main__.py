@@ -11,7 +11,6 @@ from pathlib import Path
 from benchmarks.flink.classes import MissingDependencyError
 from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
-from benchmarks.flink.protocols import PROTOCOLS
 from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import switch
 
@@ -28,15 +27,17 @@ def main() -> int:
     def print_line(what: str) -> None:
         print(f"{time.monotonic() - begun:6.0f} s  {what}", file=sys.stderr, flush=True)
 
+    experiment = EXPERIMENTS[chosen.experiment]
+    first = experiment.protocols[0].name
     try:
-        outcome = switch(EXPERIMENTS[chosen.experiment], PROTOCOLS, report=print_line, nice=chosen.nice)
+        outcome = switch(experiment, report=print_line, nice=chosen.nice)
     except (FlinkError, MissingDependencyError) as error:
         print(error, file=sys.stderr)
         return 5 if isinstance(error, MissingDependencyError) else 4
     print_line("done")
     print(f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n")
-    print(table_text(outcome.table, PROTOCOLS[0].name))
-    print(f"\nMeasured (predicted):\n{decision(outcome.table, PROTOCOLS[0].name)}")
+    print(table_text(outcome.table, first))
+    print(f"\nMeasured (predicted):\n{decision(outcome.table, first)}")
     if chosen.scenario:
         chosen.scenario.write_text(outcome.scenario)
     if chosen.json:

@@ -1,8 +1,9 @@
-"""Jobs worth asking about, each under back-pressure: the one that everybody has, one hot key, a slow side."""
+"""Jobs worth asking about: under back-pressure the one that everybody has, one hot key, a slow side; windows that fire; RocksDB."""
 
 from __future__ import annotations
 
 from benchmarks.flink.job import PacedJob
+from benchmarks.flink.protocols import ALIGNED, INTERRUPTIBLE, UNALIGNED
 from benchmarks.flink.switch import Experiment
 
 __all__ = ["EXPERIMENTS"]
@@ -21,6 +22,29 @@ EXPERIMENTS = {
             _OPTIONS,
             _STORAGE,
             task_managers=2,
+        ),
+        Experiment(
+            "window",
+            PacedJob("window", rate=1000, map=50, sink=100, window=8000, keys=2000, fire=2000),  # 1,000 keys of a subtask: 2 s
+            {"execution.checkpointing.interval": "3 s"},  # meets every phase of the window within 24 s
+            _STORAGE,
+            task_managers=2,
+            watch_s=72,
+            protocols=(ALIGNED, UNALIGNED, INTERRUPTIBLE),
+            answers={"firing": {"service": "50 us", "fan-out": 0.25, "window": {"tumbling": "8 s", "time": "event", "fire": "2 ms"}}},
+        ),
+        Experiment(
+            "rocksdb",
+            PacedJob(rate=3000, map=100, sink=500, state=30_000_000, update=0.5),
+            {
+                "execution.checkpointing.interval": "3 s",
+                "state.backend.type": "rocksdb",
+                "execution.checkpointing.incremental": "true",
+            },
+            {"fs.paced.bandwidth": "50000000", "fs.paced.close-ms": "10"},
+            task_managers=2,
+            watch_s=45,
+            settle_s=30,  # until nearly every key has been seen
         ),
     )
 }

@@ -12,7 +12,7 @@ __all__ = ["PacedJob"]
 class PacedJob:
     """Services are slept, not computed: two cores serve what is stated."""
 
-    shape: Literal["shuffle", "join", "chain"] = "shuffle"
+    shape: Literal["shuffle", "join", "chain", "window"] = "shuffle"
     parallelism: int = 2
     record: int = 1000  # payload bytes; about 30 more on the wire
     rate: float = 0  # records/s of all subtasks of the source; 0: as many as there is room for
@@ -25,6 +25,9 @@ class PacedJob:
     update: float = 1  # share of records that change their key's value
     hot: float = 0  # share of records that go to one subtask of the sink
     flush: int = 0  # before each of its barriers the sink waits [ms]
+    window: int = 0  # event time [ms] after which all keys of a window fire
+    keys: int = 1  # of windows
+    fire: int = 0  # time of each key that fires [us]
     placement: Literal["shared", "isolated"] = "shared"  # one slot for a subtask of each vertex, or one each
 
     def arguments(self) -> dict[str, str | int | float]:

@@ -1,4 +1,4 @@
-"""The three ways a barrier can travel, as Flink's options and as the simulator's."""
+"""The ways a barrier can travel, and pass timers that fire: as Flink's options and as the simulator's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.model.checkpoint import Barriers
 
-__all__ = ["ALIGNED", "PROTOCOLS", "TIMEOUT", "UNALIGNED", "Protocol"]
+__all__ = ["ALIGNED", "INTERRUPTIBLE", "PROTOCOLS", "TIMEOUT", "UNALIGNED", "Protocol"]
 
 _UNALIGNED = "execution.checkpointing.unaligned.enabled"
 
@@ -16,6 +16,7 @@ class Protocol:
     name: str
     options: dict[str, str]  # of Flink
     barriers: Barriers
+    interruptible_timers: bool = False
 
 
 ALIGNED = Protocol("aligned", {_UNALIGNED: "false"}, Barriers("aligned"))
@@ -24,5 +25,11 @@ TIMEOUT = Protocol(
     "aligned, 1 s timeout",
     {_UNALIGNED: "true", "execution.checkpointing.aligned-checkpoint-timeout": "1 s"},
     Barriers("aligned-timeout", 10**9),
+)
+INTERRUPTIBLE = Protocol(
+    "interruptible timers",
+    {_UNALIGNED: "true", "execution.checkpointing.unaligned.interruptible-timers.enabled": "true"},
+    Barriers("unaligned"),
+    interruptible_timers=True,
 )
 PROTOCOLS = (ALIGNED, UNALIGNED, TIMEOUT)

@@ -6,15 +6,16 @@ The prediction is made of what the job showed under its first protocol and of no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
-from benchmarks.flink.protocols import Protocol
+from benchmarks.flink.protocols import PROTOCOLS, Protocol
 from sim.model.scenario import Scenario
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.source.rest.fetching import fetch
@@ -45,6 +46,11 @@ class Experiment:
     task_managers: int
     slots: int = 1
     watch_s: float = 35
+    settle_s: float = SETTLE_S
+    protocols: Sequence[Protocol] = PROTOCOLS
+    answers: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # vertex -> keys of a scenario that REST does not tell, as its author knows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,18 @@ class Outcome:
 
 
 def switch(
-    experiment: Experiment, protocols: Sequence[Protocol], *, report: Report = print, seeds: Sequence[int] = SEEDS, nice: int = 0
+    experiment: Experiment,
+    protocols: Sequence[Protocol] | None = None,
+    *,
+    report: Report = print,
+    seeds: Sequence[int] = SEEDS,
+    nice: int = 0,
 ) -> Outcome:
-    """Run the job under each protocol, the first being the one it is imported under.  FlinkError, MissingDependencyError: one line."""
+    """Run the job under each protocol (default: those of the experiment), the first being the one it is imported under.
+
+    FlinkError, MissingDependencyError: one line.
+    """
+    protocols = protocols or experiment.protocols
     snapshots: dict[str, RestSnapshot] = {}
     observed: dict[str, pd.DataFrame] = {}
     predictions: dict[str, pd.DataFrame] = {}
@@ -68,14 +83,15 @@ def switch(
             job = flink.submit(experiment.job, experiment.options | protocol.options, restore=savepoint)
             flink.await_running(job)
             report(f"{protocol.name}: the real job runs at {flink.url}")
-            time.sleep(SETTLE_S)
+            time.sleep(experiment.settle_s)
             begun_ms = time.time_ns() // 10**6
             snapshot = snapshots[protocol.name] = fetch(flink.url, job, sample_s=experiment.watch_s)
             observed[protocol.name] = measured(RestJob(snapshot), since_ms=begun_ms)
             if number == 0:
                 report("imported; predicting")
-                text, scenario = imported(snapshot)
-                predictions = {other.name: predict(scenario, other, watch_s=experiment.watch_s, seeds=seeds) for other in protocols}
+                text, scenario = imported(snapshot, experiment.answers)
+                times = {"settle_s": experiment.settle_s, "watch_s": experiment.watch_s}
+                predictions = {other.name: predict(scenario, other, **times, seeds=seeds) for other in protocols}
             if number + 1 < len(protocols):
                 savepoint = flink.stop(job)
     tables = [
@@ -85,16 +101,20 @@ def switch(
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
 
 
-def imported(snapshot: RestSnapshot) -> tuple[str, Scenario]:
+def imported(snapshot: RestSnapshot, answers: Mapping[str, Any] | None = None) -> tuple[str, Scenario]:
     """The scenario of a live job: its file, and what it says."""
     inference = infer_scenario(snapshot)
-    text = write(inference.document, inference.question, inference.comments)
+    job = inference.document["job"]
+    document = inference.document | {"job": {vertex: keys | (answers or {}).get(vertex, {}) for vertex, keys in job.items()}}
+    text = write(document, inference.question, inference.comments)
     return text, loads(text, name="imported").scenarios[0]
 
 
-def predict(scenario: Scenario, protocol: Protocol, *, watch_s: float, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+def predict(
+    scenario: Scenario, protocol: Protocol, *, watch_s: float, settle_s: float = SETTLE_S, seeds: Iterable[int] = SEEDS
+) -> pd.DataFrame:
     """What the job would show under a protocol if it were started afresh and watched as the real one is; all seeds together."""
-    options = replace(scenario.checkpoint, barriers=protocol.barriers)
-    run = replace(scenario.run, duration_ns=round((SETTLE_S + watch_s) * 1e9))
+    options = replace(scenario.checkpoint, barriers=protocol.barriers, interruptible_timers=protocol.interruptible_timers)
+    run = replace(scenario.run, duration_ns=round((settle_s + watch_s) * 1e9))
     runs = [replace(scenario, checkpoint=options, run=replace(run, seed=seed)) for seed in seeds]
-    return pd.concat([simulated(simulate(scenario, check=False), since_ms=round(SETTLE_S * 1000)) for scenario in runs], ignore_index=True)
+    return pd.concat([simulated(simulate(scenario, check=False), since_ms=round(settle_s * 1000)) for scenario in runs], ignore_index=True)

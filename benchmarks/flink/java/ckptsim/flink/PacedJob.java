@@ -15,18 +15,19 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.graph.StreamGraph;
 
 /**
- * A job whose load is stated, in three shapes:
+ * A job whose load is stated, in four shapes:
  *
  * <pre>
  * shuffle: source -hash-> map -hash-> sink
  * join:    fast source, slow source -hash-> join -hash-> sink
  * chain:   source -> parse (chained with the source unless chaining is off) -hash-> map -hash-> sink
+ * window:  source -hash-> firing -hash-> sink
  * </pre>
  *
  * Arguments (all per subtask where that makes a difference): parallelism, record (payload bytes), rate and rate2 (records per second of
  * all subtasks of a source, 0: as many as there is room for), map, map2 and sink (microseconds of service per record), state (bytes in
  * all), value (bytes per key), update (share of records that change their key's value), hot (share of records that carry the sink's one
- * hot key), flush (milliseconds, before each barrier of the sink), placement (shared: one slot holds a subtask of each vertex; isolated:
+ * hot key), flush (milliseconds, before each barrier of the sink), window (milliseconds of event time), fire (microseconds of each timer at the end of a window), keys (of windows), placement (shared: one slot holds a subtask of each vertex; isolated:
  * each has its own).
  */
 final class PacedJob {
@@ -50,6 +51,9 @@ final class PacedJob {
         double update = arguments.take("update", 1.0);
         double hot = arguments.take("hot", 0.0);
         long flush = arguments.take("flush", 0L);
+        long window = arguments.take("window", 0L);
+        long windowKeys = arguments.take("keys", 1L);
+        long fire = arguments.take("fire", 0L);
         boolean isolated = arguments.take("placement", "shared", word -> word).equals("isolated");
         arguments.refuseTheRest();
 
@@ -69,6 +73,11 @@ final class PacedJob {
                 mapped = keyed(source(env, "fast", record, rate, group), stateKey)
                         .connect(keyed(source(env, "slow", record, rate2, group), stateKey))
                         .process(new Stage(map, map2, valueBytes, update)).name("join").uid("join");
+                break;
+            case "window":
+                DataStream<Event> marked = source(env, "source", record, rate, group).assignTimestampsAndWatermarks(
+                        WatermarkStrategy.<Event>forMonotonousTimestamps().withTimestampAssigner((event, before) -> event.createdMs));
+                mapped = keyed(marked, byKey(1, windowKeys, 0)).process(new Firing(map, window, fire)).name("firing").uid("firing");
                 break;
             default:
                 throw new IllegalArgumentException("no such shape: " + shape);
