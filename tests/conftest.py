@@ -11,6 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+pytest_plugins = ["tests.cpu_seconds"]
+
 # Shrinking is worth its time, explaining is not: it traces every line of a simulation.
 PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
 

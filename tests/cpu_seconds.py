@@ -1,0 +1,67 @@
+"""What the suite costs: CPU seconds by file and by test, with those of child processes, printed at the end of a run."""
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+ROWS = 10
+SLOW_S = 20.0
+"""A test that costs more CPU seconds than this is named while the suite runs."""
+
+START = pytest.StashKey[float]()
+COST: Counter[str] = Counter()
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of the children it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Any:
+    """Fixtures belong to the test that needs them first."""
+    item.stash[START] = cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Any:
+    """The cost travels in the report of the last phase, so that it reaches the main process of a parallel run."""
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu_seconds", round(cpu_seconds() - item.stash[START], 3)))
+
+
+class Costs:
+    """Collects the costs in the main process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        cost = dict(report.user_properties).get("cpu_seconds", 0.0) if report.when == "teardown" else 0.0
+        COST[report.nodeid] += cost
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if cost > SLOW_S and terminal is not None:
+            terminal.write_line(f"  {cost:.0f} CPU s: {report.nodeid}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Costs(config), "cpu-costs")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The total, and what most of it went into."""
+    if COST.total() < SLOW_S:
+        return
+    files: Counter[str] = Counter()
+    for test, seconds in COST.items():
+        files[test.partition("::")[0]] += seconds
+    terminalreporter.section("CPU seconds")
+    terminalreporter.write_line(f"{COST.total():.0f} in all, those of child processes included; without collection and imports")
+    for name, seconds in files.most_common(ROWS) + COST.most_common(ROWS):
+        terminalreporter.write_line(f"{seconds:7.1f}  {name}")
