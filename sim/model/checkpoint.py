@@ -31,4 +31,5 @@ class CheckpointOptions:
     lost_notifications: Fraction = Fraction(0)  # share of the notifications of a completion that never reach their task
     forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
     interruptible_timers: bool = False  # whether operators of SQL yield to mails while they fire (FLIP-443)
+    interval_during_backlog_ns: int | None = None  # while a source reads a backlog; 0: none then; None: no other one
     state: StateOptions = StateOptions()

@@ -10,7 +10,7 @@ from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["AsyncIO", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Watermark", "Window"]
+__all__ = ["AsyncIO", "Backlog", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Watermark", "Window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,21 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """When the enumerator of a source reports that it reads a backlog (FLIP-309); one of the two is given."""
+
+    records: int | None = None  # of each subtask: history that is read first (HybridSource, snapshots of change data capture)
+    lag_ns: int | None = None  # while a record that is due has waited longer; what a connector of one's own may do
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
 
     rates: tuple[Rate, ...] = ()  # per subtask; empty: unlimited
     total: int | None = None  # records per subtask; None: unbounded
     watermark: Watermark = Watermark()
+    backlog: Backlog | None = None  # None: it reports none
 
 
 @dataclass(frozen=True, slots=True)

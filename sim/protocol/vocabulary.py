@@ -106,6 +106,15 @@ class LeaderLost:
 
 
 @dataclass(frozen=True, slots=True)
+class BacklogReported:
+    """The enumerator of a source says whether it reads a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
+
+    now: int
+    source: int  # number of the vertex
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PeriodicTimerFired:
     """The wake-up of ArmPeriodicTimer."""
 
@@ -176,7 +185,7 @@ class StateDiscarded:
 
 
 CoordinatorEvent = (
-    SchedulerStarted | SchedulerStopped | LeaderLost | PeriodicTimerFired | CheckpointRequested | TriggerReady
+    SchedulerStarted | SchedulerStopped | LeaderLost | BacklogReported | PeriodicTimerFired | CheckpointRequested | TriggerReady
     | Acknowledged | Declined | CheckpointTimedOut | MetadataWritten | StateDiscarded
 )  # fmt: skip
 

@@ -332,9 +332,44 @@ COORDINATOR = (
     Rule(
         "triggers follow a grid that does not drift",
         "protocol/coordinator/timer.py",
-        "        return Grid(self.next_ns + self.interval_ns, self.interval_ns)\n",
-        "        return Grid(self.next_ns + self.interval_ns + 1, self.interval_ns)\n",
+        "self.next_ns + interval_ns)",
+        "self.next_ns + interval_ns + 1)",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_the_grid_does_not_drift",
+    ),
+    Rule(
+        "while a source reads a backlog its interval is in force",
+        "protocol/coordinator/coordinator.py",
+        "return self.backlog_interval_ns if self.backlog else self.interval_ns",
+        "return self.interval_ns",
+        f"{PROTOCOL}coordinator/test_backlog_interval.py::test_the_interval_of_the_backlog_is_in_force_while_a_source_reads_one",
+    ),
+    Rule(
+        "a longer interval does not put off the checkpoint that is due",
+        "protocol/coordinator/timer.py",
+        "Grid(min(self.next_ns, now + interval_ns))",
+        "Grid(now + interval_ns)",
+        f"{PROTOCOL}coordinator/test_backlog_interval.py::test_a_longer_interval_does_not_put_off_what_is_due",
+    ),
+    Rule(
+        "without checkpoints in a backlog the grid parks until it ends",
+        "protocol/coordinator/timer.py",
+        "NEVER if interval_ns is None else self.next_ns + interval_ns",
+        "self.next_ns + 1 if interval_ns is None else self.next_ns + interval_ns",
+        f"{PROTOCOL}coordinator/test_backlog_interval.py::test_without_checkpoints_in_a_backlog_the_point_that_was_armed_is_the_last",
+    ),
+    Rule(
+        "a source that has caught up reports no backlog",
+        "runtime/jobmanager/backlog.py",
+        "if behind != self.behind:",
+        "if behind and not self.behind:",
+        "tests/runtime/jobmanager/test_reported_backlog.py::test_no_checkpoint_is_triggered_while_history_is_read",
+    ),
+    Rule(
+        "a source that has emitted its last record is not behind",
+        "runtime/jobmanager/backlog.py",
+        "if source is None or served == source.total:",
+        "if source is None:",
+        "tests/runtime/jobmanager/test_reported_backlog.py::test_a_source_that_has_ended_is_not_behind",
     ),
 )
 

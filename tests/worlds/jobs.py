@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_edges", "draw_growth", "draw_job", "draw_windows"]
+__all__ = ["draw_backlogs", "draw_edges", "draw_growth", "draw_job", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -236,6 +236,22 @@ def draw_edges(draw: Draw, world: Document) -> None:
         for writer in [name for name in inputs if "window" not in job[name] and draw.chance(0.1)]:
             given = inputs[writer] if isinstance(inputs[writer], dict) else {"ship": inputs[writer]}
             inputs[writer] = given | {"fan-out": draw.pick(0, 0.5, 1)}
+
+
+def draw_backlogs(draw: Draw, world: Document) -> None:
+    """Some sources report a backlog, and checkpoints are rarer meanwhile, or there are none.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if "source" in vertex and draw.chance(0.2):
+            vertex["source"]["backlog"] = _backlog(draw, vertex["source"])
+            if draw.chance(0.8) and "flink" not in world:
+                world["checkpoint"]["interval-during-backlog"] = draw.pick("400 ms", "1 s", "off")
+
+
+def _backlog(draw: Draw, source: Document) -> Document:
+    unlimited = "unlimited" in (source.get("rate"), source.get("rate-per-subtask"))
+    if unlimited or draw.chance(0.5):
+        return {"records": draw.pick(1, 5, 40) if "records" not in source and "records-per-subtask" not in source else 1}
+    return {"lag": draw.pick("0 s", "20 ms", "300 ms")}
 
 
 def _window(draw: Draw) -> Document:

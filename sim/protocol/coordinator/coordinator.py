@@ -11,7 +11,7 @@ from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator.failures import FailureCounter
 from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
 from sim.protocol.coordinator.requests import Request, Requests
-from sim.protocol.coordinator.timer import Grid, effective_interval_ns
+from sim.protocol.coordinator.timer import NEVER, Grid, effective_interval_ns
 from sim.protocol.machine import InvalidTransition, changed, remember
 from sim.protocol.reasons import FailureReason
 from sim.protocol.strategies import barrier_options, strategy
@@ -19,6 +19,7 @@ from sim.protocol.vocabulary import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
+    BacklogReported,
     CancelPeriodicTimer,
     CheckpointRequested,
     CheckpointTimedOut,
@@ -73,6 +74,8 @@ class Coordinator:
     requests: Requests
     failures: FailureCounter
     next_id: int
+    backlog_interval_ns: int | None = None  # while a source reads a backlog; None: no periodic checkpoints then
+    backlog: frozenset[int] = frozenset()  # sources that read one
     grid: Grid | None = None  # None: the periodic scheduler is off
     armed_ns: int = 0  # the wake-up the timer stands on
     triggering: Triggering | None = None
@@ -89,15 +92,25 @@ class Coordinator:
         if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
             raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
         interval_ns = None if options.interval_ns is None else effective_interval_ns(options.interval_ns, options.min_pause_ns)
+        in_backlog = options.interval_during_backlog_ns
+        backlog_interval_ns = interval_ns if in_backlog is None else in_backlog or None
         requests = Requests(options.max_concurrent, options.min_pause_ns)
         failures = FailureCounter(options.tolerable_failed)
         retained = (restored,) if restored else ()
-        return cls(options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, restored + 1, retained=retained)
+        return cls(
+            options.barriers, interval_ns, options.timeout_ns, num_retained, requests, failures, restored + 1, backlog_interval_ns,
+            retained=retained,
+        )  # fmt: skip
 
     @property
     def latest_completed(self) -> int:
         """0: none."""
         return self.retained[-1] if self.retained else 0
+
+    @property
+    def interval_in_force_ns(self) -> int | None:
+        """Between two points of the grid; None: none follows (CheckpointCoordinator#getCurrentCheckpointInterval)."""
+        return self.backlog_interval_ns if self.backlog else self.interval_ns
 
     @property
     def locked(self) -> bool:
@@ -117,6 +130,8 @@ class Coordinator:
                 after, commands = self._scheduler_stopped(event)
             case LeaderLost():
                 after, commands = self._leader_lost(event)
+            case BacklogReported():
+                after, commands = self._backlog_reported(event)
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
@@ -145,7 +160,7 @@ class Coordinator:
             return self, ()
         if self.grid is not None:
             raise self._impossible(event, "it runs already")
-        return _armed(self, Grid(event.now + event.first_delay_ns, self.interval_ns), event.now)
+        return _armed(self, Grid(event.now + event.first_delay_ns), event.now)
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
         requests, dropped = self.requests.emptied()
@@ -167,10 +182,19 @@ class Coordinator:
         """Whether a message arrives that set out to this leader."""
         return leader == self.leader
 
+    def _backlog_reported(self, event: BacklogReported) -> _Answer:
+        backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}
+        after: Coordinator = changed(self, backlog=backlog)
+        if self.grid is None:
+            return after, ()
+        grid = self.grid.reported(event.now, after.interval_in_force_ns)
+        return (after, ()) if grid == self.grid else _armed(after, grid, event.now)
+
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         if self.grid is None or event.now < self.armed_ns:
             return self, ()  # cancelled or armed anew meanwhile
-        after, timer = _armed(self, self.grid.after_firing(), event.now)
+        grid = self.grid.after_firing(self.interval_in_force_ns)  # parked, it triggers once more all the same (FLINK-39108)
+        after, timer = _armed(self, grid, event.now)
         after, commands = _requested(after, RequestKind.PERIODIC, event.now)
         return after, (*timer, *commands)
 
@@ -252,14 +276,14 @@ _JOB_IS_DOWN = frozenset({
 
 def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
     at_ns = grid.wake_up_ns(now)
-    return changed(coordinator, grid=grid, armed_ns=at_ns), (ArmPeriodicTimer(at_ns),)
+    return changed(coordinator, grid=grid, armed_ns=at_ns), (() if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),))
 
 
 def _going_on(coordinator: Coordinator, now: int) -> _Answer:
     """The job was to stop and does not: periodic checkpoints begin again."""
     if coordinator.interval_ns is None or coordinator.grid is not None:
         return coordinator, ()
-    return _armed(coordinator, Grid(now + coordinator.interval_ns, coordinator.interval_ns), now)
+    return _armed(coordinator, Grid(now + coordinator.interval_ns), now)
 
 
 def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None) -> _Answer:
@@ -287,7 +311,7 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
     if after.interval_ns is None or after.grid is None:
         return after, (refused,)
-    after, timer = _armed(after, Grid(choice.until_ns, after.interval_ns), now)  # the old grid is given up
+    after, timer = _armed(after, Grid(choice.until_ns), now)  # the old grid is given up
     return after, (refused, *timer)
 
 

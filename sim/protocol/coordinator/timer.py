@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Grid", "effective_interval_ns", "first_trigger_delay"]
+__all__ = ["NEVER", "Grid", "effective_interval_ns", "first_trigger_delay"]
 
+NEVER = 1 << 62
+"""Later than any wake-up [ns]."""
 _YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
 
 
@@ -41,11 +43,15 @@ def first_trigger_delay(
 class Grid:
     """The next point in time.  A late wake-up does not move the grid: points that were missed follow at once."""
 
-    next_ns: int
-    interval_ns: int
+    next_ns: int  # NEVER: it is parked, and a source that has caught up starts it again
 
-    def after_firing(self) -> Grid:
-        return Grid(self.next_ns + self.interval_ns, self.interval_ns)
+    def after_firing(self, interval_ns: int | None) -> Grid:
+        """`interval_ns`: the one in force now; None: no point follows."""
+        return Grid(NEVER if interval_ns is None else self.next_ns + interval_ns)
+
+    def reported(self, now: int, interval_ns: int | None) -> Grid:
+        """The interval in force has changed: a shorter one begins now, a longer one does not put off what is due (FLIP-309)."""
+        return self if interval_ns is None else Grid(min(self.next_ns, now + interval_ns))
 
     def wake_up_ns(self, now: int) -> int:
         return max(now, self.next_ns)

@@ -15,6 +15,7 @@ from sim.runtime.contents import Contents
 from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.jobmanager.actions import schedule
+from sim.runtime.jobmanager.backlog import report_backlogs
 from sim.runtime.jobmanager.job_manager import JobManager
 from sim.runtime.observe.checking import Checking
 from sim.runtime.outcome import Outcome
@@ -67,6 +68,7 @@ class World:
     def start(self) -> None:
         """All tasks run: periodic checkpoints begin."""
         schedule(self.context, self.job.coordinator)
+        report_backlogs(self.context, self.job.coordinator)
         if self.beginning is not None:
             self.job.recovery.begin(self.beginning.what, self.beginning.kind)
             return

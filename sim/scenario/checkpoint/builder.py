@@ -45,6 +45,7 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications,
         interruptible_timers=switch(given.interruptible_timers),
+        interval_during_backlog_ns=_interval_during_backlog(given, job, reading, profile=profile),
         **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
     )
@@ -67,3 +68,19 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         if reader is None or upstream not in (reader.input or {}):
             reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
     return options
+
+
+def _interval_during_backlog(given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None) -> int | None:
+    """0: none meanwhile."""
+    interval_ns, here = given.interval_during_backlog, ("checkpoint", "interval-during-backlog")
+    if interval_ns is None:
+        return None
+    if interval_ns and interval_ns < given.interval:
+        usual = format_duration(given.interval)
+        reading.wrong(here, f"is {format_duration(interval_ns)}, less than the interval, {usual}: write more, or off")
+    if profile == "1.15" or given.interval == 0:
+        reading.warn(here, "has no effect " + ("without an interval" if given.interval == 0 else "with Flink 1.15: FLIP-309 came later"))
+        return None
+    if not any(vertex.source is not None and vertex.source.backlog is not None for vertex in job.values()):
+        reading.warn(here, "has no effect: no source says source: {backlog: ...}")
+    return interval_ns

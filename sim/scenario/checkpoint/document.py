@@ -5,13 +5,13 @@ Defaults live in the model: a key that is not given is None here.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Tag
 
 from sim.model.catalogs.barriers import BARRIERS
 from sim.scenario.grammar.fields import Axis, Duration, EdgeName, Interval, Natural, Positive, Share, choice, choice_of
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section
 from sim.scenario.sink.document import Staging
 from sim.scenario.state.document import StateKeys, Switch
 
@@ -38,12 +38,10 @@ BarriersField = Annotated[
 class Checkpoint(StateKeys):
     """execution.checkpointing.*"""
 
-    LATER: ClassVar[Texts] = {
-        "interval-during-backlog": "FLIP-309",
-    }
-
     interval: Axis[Interval]
     """Or `off`: no periodic checkpoints."""
+    interval_during_backlog: Axis[Interval] | None = None
+    """While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval."""
     barriers: Axis[BarriersField] | None = None
     timeout: Axis[Duration] | None = None
     min_pause: Axis[Duration] | None = None

@@ -13,6 +13,7 @@ __all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECI
 # key -> (where it goes, how Flink writes it)
 SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.interval": (("checkpoint", "interval"), "interval"),
+    "execution.checkpointing.interval-during-backlog": (("checkpoint", "interval-during-backlog"), "interval"),
     "execution.checkpointing.checkpoints-after-tasks-finish": (("checkpoint", "finish"), "finish"),
     "execution.checkpointing.timeout": (("checkpoint", "timeout"), "duration"),
     "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
@@ -109,7 +110,7 @@ execution.checkpointing.cleaner.parallel-mode
 execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
 execution.checkpointing.file-merging.pool-blocking
-execution.checkpointing.interval-during-backlog execution.checkpointing.local-backup.dirs
+execution.checkpointing.local-backup.dirs
 execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
 execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
 execution.checkpointing.unaligned.during-recovery.enabled

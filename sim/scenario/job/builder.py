@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.job import AsyncIO, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark, Window
+from sim.model.job import AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark, Window
 from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
@@ -153,7 +153,25 @@ def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Re
             reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
     if total == 0:
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
-    return Source(_rates(rate, shared, (*here, key), reading, folder, duration_ns), total, _watermark(given, here, reading))
+    rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
+    return Source(rates, total, _watermark(given, here, reading), _backlog(given, here, parallelism, total, reading))
+
+
+def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading) -> Backlog | None:
+    if given.backlog is None:
+        return None
+    here = (*here, "backlog")
+    if (given.backlog.records is None) == (given.backlog.lag is None):
+        reading.wrong(here, "write exactly one of records (history that is read first) and lag (how long due records wait)")
+        return None
+    if given.backlog.records is None:
+        if given.rate == "unlimited" or given.rate_per_subtask == "unlimited":
+            reading.wrong((*here, "lag"), "records of an unlimited source are never overdue: write records, or a rate")
+        return Backlog(lag_ns=given.backlog.lag)
+    records = -(-given.backlog.records // parallelism)
+    if total is not None and records > total:
+        reading.wrong((*here, "records"), f"is {given.backlog.records}, more than the source emits: {total * parallelism}")
+    return Backlog(records)
 
 
 def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Watermark:

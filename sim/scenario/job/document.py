@@ -29,7 +29,7 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
-__all__ = ["AsyncIO", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex"]
+__all__ = ["AsyncIO", "Backlog", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex"]
 
 Ship = Annotated[str, choice_of(lambda: SHIPPING)]
 
@@ -78,6 +78,15 @@ class Watermark(Section):
     """How far they stay behind the latest record; default: 0."""
 
 
+class Backlog(Section):
+    """When it reports a backlog, so that `checkpoint: interval-during-backlog` is in force (FLIP-309).  One of records, lag."""
+
+    records: Axis[Count] | None = None
+    """History that is read first, records of the whole vertex: as HybridSource and snapshots of change data capture report it."""
+    lag: Axis[Duration] | None = None
+    """While a record that is due has waited longer than this: what a connector of one's own may report; no connector of Flink does."""
+
+
 class Source(Section):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
@@ -97,6 +106,7 @@ class Source(Section):
     records_per_subtask: Axis[Count] | None = None
     """Bounded: records of each subtask, then end of data."""
     watermark: Watermark | None = None
+    backlog: Backlog | None = None
 
 
 class Skew(Section):

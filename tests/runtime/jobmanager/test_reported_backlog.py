@@ -1,0 +1,65 @@
+"""Sources that report a backlog: when they do, and what the coordinator makes of it."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.model.job import Backlog, Rate, Source
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import MS, SECOND, chain, scenario
+
+HISTORY = (Rate(0, Fraction(2000)), Rate(1 * SECOND, Fraction(100)))
+"""Per subtask: 2,000 records that are due at once, and then a hundred a second; the sink serves 500/s."""
+
+
+def triggers(backlog, in_backlog_ns, *, seconds=9, rates=HISTORY):
+    """When checkpoints of an interval of 200 ms are triggered [ms]."""
+    job = chain(sink_ns=2 * MS)
+    first, *others = job.vertices
+    job = replace(job, vertices=(replace(first, source=Source(rates, backlog=backlog)), *others))
+    world = World(scenario(job, seconds=seconds, interval_ms=200, interval_during_backlog_ns=in_backlog_ns), "compiled")
+    world.start()
+    world.env.run(until=seconds * SECOND)
+
+    assert () == world.violations()
+    return [stats.trigger_ns // MS for stats in world.stats.values()]
+
+
+def test_no_checkpoint_is_triggered_while_history_is_read():
+    """Its 4,000 records take the two sinks four seconds; the first trigger had been armed before anybody reported."""
+    at = triggers(Backlog(records=2000), 0)
+
+    assert 1 >= sum(ms < 3500 for ms in at)
+    assert 15 < sum(ms >= 4000 for ms in at)
+
+
+def test_checkpoints_are_rarer_while_history_is_read():
+    at = triggers(Backlog(records=2000), 1 * SECOND)
+
+    assert 5 >= sum(ms < 4000 for ms in at) >= 3
+
+
+def test_without_the_setting_a_report_changes_nothing():
+    assert 15 < sum(ms < 4000 for ms in triggers(Backlog(records=2000), None))
+
+
+def test_a_source_that_lags_reports_until_it_has_caught_up():
+    """Due records wait from about half a second on, and no longer when history and what came meanwhile is read."""
+    at = triggers(Backlog(lag_ns=500 * MS), 0)
+
+    assert not [ms for ms in at if 1500 < ms < 3500]
+    assert 10 < sum(ms >= 5000 for ms in at)
+
+
+def test_a_source_that_has_ended_is_not_behind():
+    """Its last record was due long ago."""
+    job = chain(sink_ns=1 * MS)
+    first, *others = job.vertices
+    bounded = Source((Rate(0, Fraction(2000)),), total=200, backlog=Backlog(lag_ns=10 * MS))
+    live = replace(first, name="live", source=Source((Rate(0, Fraction(10)),)))
+    reader = replace(others[0], inputs=(*others[0].inputs, replace(others[0].inputs[0], upstream="live")))
+    job = replace(job, vertices=(replace(first, source=bounded), live, reader, *others[1:]))
+    world = World(scenario(job, seconds=4, interval_ms=200, interval_during_backlog_ns=0), "compiled")
+    world.start()
+    world.env.run(until=4 * SECOND)
+
+    assert 8 < sum(stats.trigger_ns > 1 * SECOND for stats in world.stats.values())
