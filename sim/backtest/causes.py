@@ -33,14 +33,15 @@ class Evidence:
 
     growth: tuple[float, float] | None = None  # full size [bytes] of the first and last third of the history, if only that grows
     rocksdb: bool = False
-    windows: tuple[str, ...] = ()  # vertices with a window in their chain
+    windows: tuple[str, ...] = ()  # vertices with a window in their chain, and none in the scenario
     unbalanced: tuple[str, ...] = ()  # flows that do not add up, a phrase each
 
 
 def evidence_of(observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()) -> Evidence:
     """`chains`: names of the operators of each vertex."""
     rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
-    windows = tuple(name for name, chain in chains.items() if "window" in f"{name} {chain}".lower())
+    modelled = {vertex.name for vertex in scenario.job.vertices if vertex.window is not None}
+    windows = tuple(name for name, chain in chains.items() if name not in modelled and "window" in f"{name} {chain}".lower())
     grows_too = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
     return Evidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
 

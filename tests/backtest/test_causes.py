@@ -82,4 +82,6 @@ def test_evidence_is_read_off_the_history_and_the_scenario():
     assert None is evidence([100] * 9).growth
     assert None is evidence([100, 200]).growth
     assert ("sink",) == evidence([100]).windows
+    windowed = TINY.replace("BACKEND", "hashmap").replace("state:", "window: {tumbling: 7 s, time: event}, state:")
+    assert () == evidence_of(table_of([]), loads(windowed).scenarios[0], {"sink": "TumblingWindow"}).windows
     assert [False, True] == [evidence([100], backend).rocksdb for backend in ("hashmap", "rocksdb")]

@@ -58,6 +58,17 @@ class Draft:
         self.unknown.append(f"{f'{job}: ' if job else ''}{question}")
         self._remark((["job", job] if job else []) + path.split("."), f"{MARK}: {question} Assumed: {assumed}")
 
+    def drop(self, path: str, *, job: str) -> None:
+        """Take a value back that another one explains, with its comments; nothing if it was not set."""
+        steps = ["job", job, *path.split(".")]
+        last = steps.pop()
+        place = self.document
+        for step in steps:
+            place = place.get(step, {})
+        if place.pop(last, None) is not None:
+            full_path = ".".join([*steps, last])
+            self.comments = {key: text for key, text in self.comments.items() if key != full_path and not key.startswith(f"{full_path}.")}
+
     def remark(self, text: str, *, job: str) -> None:
         """Add a remark about a vertex as a whole."""
         before = self.comments.get(f"job.{job}", "")

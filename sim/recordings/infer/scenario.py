@@ -15,6 +15,7 @@ from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
+from sim.recordings.infer.windows.inferred import infer_windows, longest_run_ns
 from sim.recordings.infer.work import infer_work
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
@@ -43,6 +44,7 @@ def infer_job(job: RestJob) -> Inference:
     draft.unbalanced += unbalanced(job, flowed)
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
+    infer_windows(draft, job, flowed)
     infer_cluster(draft, job)
     infer_storage(draft, job)
     _run(draft, job)
@@ -62,4 +64,4 @@ def _run(draft: Draft, job: RestJob) -> None:
     took = [point.end_to_end_duration for point in job.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     each_ms = max(config.interval if config and 0 < config.interval < LONGEST_RUN_MS else 0, median(took) if took else 0)
     run_ms = min(max(round(CHECKPOINTS * each_ms, -3), SHORTEST_RUN_MS), LONGEST_RUN_MS)
-    draft.put("run.duration", format_duration(int(run_ms) * 10**6))
+    draft.put("run.duration", format_duration(max(int(run_ms) * 10**6, longest_run_ns(job))))

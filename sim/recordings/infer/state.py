@@ -21,7 +21,7 @@ from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share, format_size
 
-__all__ = ["infer_state", "own_bytes", "written_bytes"]
+__all__ = ["backend_of", "infer_state", "own_bytes", "written_bytes"]
 
 _LINE_POINTS = 5
 """Fewer checkpoints are no line."""
@@ -53,7 +53,7 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             draft.remark(unanswered, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
             _of_vertex(draft, job, vertex, latest, points)
-            if "state" in draft.document["job"][vertex.name] and _backend(job) == "hashmap":
+            if "state" in draft.document["job"][vertex.name] and backend_of(job) == "hashmap":
                 _growth(draft, vertex, points, flowed[vertex.name])
             if _is_written_in_parts(draft, vertex, incremental=incremental):
                 _update(draft, vertex, points, flowed[vertex.name])
@@ -67,7 +67,7 @@ def _is_written_in_parts(draft: Draft, vertex: RestVertex, *, incremental: bool)
 
 
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
-    backend, keyed = _backend(job), any(edge.ship == "HASH" for edge in vertex.inputs)
+    backend, keyed = backend_of(job), any(edge.ship == "HASH" for edge in vertex.inputs)
     if keyed and backend != "hashmap":  # files hold overwritten values, too: right after a compaction they are smallest
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
@@ -138,7 +138,8 @@ def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
     return [own_bytes(subtask) for subtask in task.subtasks if subtask.status == "completed"] if task else []
 
 
-def _backend(job: RestJob) -> str:
+def backend_of(job: RestJob) -> str:
+    """Its name here; other: it has none."""
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
     name = named or job.options.get("state.backend.type") or "hashmap"
     return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in name.lower()), "other")

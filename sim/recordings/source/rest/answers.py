@@ -94,6 +94,7 @@ class PlanInput(_Answer):
 class PlanNode(_Answer):
     id: Id
     parallelism: int = -1
+    description: str = ""
     inputs: tuple[PlanInput, ...] = ()
 
 

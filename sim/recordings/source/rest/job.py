@@ -57,6 +57,7 @@ class RestVertex:
     parallelism: int
     max_parallelism: int  # -1: unknown
     inputs: tuple[RestInput, ...]
+    description: str = ""  # of its operators, in the plan: an assigner of windows says its sizes there
 
 
 class RestJob:
@@ -130,6 +131,7 @@ class RestJob:
             raise RecordingError(f"{self.snapshot.source}: the job has a vertex twice")
         plan = self._plan()
         edges = {node.id: node.inputs for node in plan.nodes}
+        descriptions = {node.id: node.description for node in plan.nodes}
         if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:
             raise RecordingError(f"{self.snapshot.source}: the plan of the job lacks its vertex '{one_line(missing[0])}'")
         if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
@@ -141,6 +143,7 @@ class RestJob:
                     RestInput(names[edge.id], (edge.ship_strategy or "").upper(), "blocking" not in edge.exchange.lower())
                     for edge in edges[vertex.id]
                 ),
+                descriptions[vertex.id],
             )
             for vertex in self.job.vertices
         }  # fmt: skip
