@@ -13,23 +13,24 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import sim
 from benchmarks.measure import interleaved, print_table
 from sim.protocol import machine
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 SCENARIOS = ("many-small-files", "p4-severe")
 
 
 def measured(name: str, rounds: int) -> dict[str, float]:
     """Median CPU seconds with each copier."""
-    scenario = sim.load(f"scenarios/{name}.yaml").scenarios[0]
+    scenario = load(f"scenarios/{name}.yaml").scenarios[0]
     own = machine._copier  # noqa: SLF001
     copiers: dict[str, Callable[[type], Callable[..., Any]]] = {"copier": own, "replace": lambda _: replace}
 
     def prepared(copier: str) -> Callable[[], Any]:
         machine._copier = copiers[copier]  # noqa: SLF001
         machine._COPIERS.clear()  # noqa: SLF001
-        return lambda: sim.simulate(scenario)
+        return lambda: simulate(scenario)
 
     try:
         return {copier: seconds for copier, (seconds, _) in interleaved({c: partial(prepared, c) for c in copiers}, rounds).items()}

@@ -55,7 +55,7 @@ print(sweep.read_text())
 # same; on a cluster it is `--master spark://...`.
 
 # %%
-swept = sim.run_sweep(sweep, folder=mkdtemp())
+swept = sim.sweep(sweep, folder=mkdtemp())
 swept
 
 # %%

@@ -2,36 +2,63 @@
 
 >>> import sim
 >>> study = sim.load("scenarios/backpressured-shuffle.yaml")
->>> result = sim.simulate(study.scenarios[0])
->>> sim.compare("scenarios/backpressured-shuffle.yaml")
+>>> results = study.run()
+>>> results.plot.durations()
+>>> results.explain(3)
+>>> sim.compare({"today": study["aligned"], "proposed": study["unaligned"].with_({"checkpoint.interval": "10 s"})})
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from sim.api.advice import Advice, advise
+    from sim.api.compared import compare, simulate
+    from sim.api.display import Picture
+    from sim.api.explanation import Explanation
+    from sim.api.imported import ImportedJob, import_job
+    from sim.api.results import Results
+    from sim.api.study import Study, load, loads
+    from sim.api.swept import Sweep, sweep
     from sim.runtime.run.result import Result
-    from sim.runtime.run.simulate import simulate
-    from sim.scenario import load
-    from sim.sweeps.run import run_sweep
+    from sim.scenario.text.problems import ScenarioError
 
-__all__ = ["Result", "compare", "load", "run_sweep", "simulate"]
+__all__ = [
+    "Advice", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "advise", "compare",
+    "import_job", "load", "loads", "simulate", "sweep",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME = {
-    "load": "sim.scenario",
-    "simulate": "sim.runtime.run.simulate",
+    "load": "sim.api.study",
+    "loads": "sim.api.study",
+    "Study": "sim.api.study",
+    "simulate": "sim.api.compared",
+    "compare": "sim.api.compared",
+    "Results": "sim.api.results",
     "Result": "sim.runtime.run.result",
-    "compare": "sim.comparison.compare",
-    "run_sweep": "sim.sweeps.run",
+    "Picture": "sim.api.display",
+    "Explanation": "sim.api.explanation",
+    "advise": "sim.api.advice",
+    "Advice": "sim.api.advice",
+    "import_job": "sim.api.imported",
+    "ImportedJob": "sim.api.imported",
+    "sweep": "sim.api.swept",
+    "Sweep": "sim.api.swept",
+    "ScenarioError": "sim.scenario.text.problems",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Import on first use, so that `import sim` and `ckptsim --help` are quick."""
     if name not in _HOME:
         raise AttributeError(f"module 'sim' has no attribute {name!r}")
     from importlib import import_module
 
     return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names; rooms that are loaded are none of them."""
+    return [*__all__, "__version__"]

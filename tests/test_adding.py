@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import sim
 from sim.advice.settings import protocols
 from sim.envelope.features import features
 from sim.metrics import schema
@@ -17,6 +16,7 @@ from sim.model.catalogs.barriers import BARRIERS, UNALIGNED, BarrierKind
 from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
+from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.flink.keys import SIMPLE
 from sim.scenario.flink.text import flink_text
@@ -51,7 +51,7 @@ def scenario(**options):
 
 def durations(**options):
     """End-to-end durations [ms] of the completed checkpoints."""
-    table = sim.simulate(scenario(**options)).tables["checkpoints"]
+    table = simulate(scenario(**options)).tables["checkpoints"]
     return table.end_to_end_duration[table.status == "COMPLETED"].tolist()
 
 
@@ -130,7 +130,7 @@ def test_a_column(monkeypatch):
     """One line of the schema."""
     seconds = Column("x_seconds", "s", "", lambda row: row["end_to_end_duration"] / 1000)
     monkeypatch.setitem(schema.TABLES, "checkpoints", (*schema.TABLES["checkpoints"], seconds))
-    table = sim.simulate(scenario()).tables["checkpoints"]
+    table = simulate(scenario()).tables["checkpoints"]
 
     assert (table.end_to_end_duration / 1000).tolist() == table.x_seconds.tolist() != []
 

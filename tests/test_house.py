@@ -45,10 +45,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweeps"},  # how the package gets to where Spark works
+    "api": BELOW_CLI
+    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
+    | {"advice", "traces"},  # everything that the command can do
     "cli": BELOW_CLI
     | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
     | {"advice", "examples", "traces"},
-    "__init__": {"scenario", "runtime", "comparison", "sweeps"},  # the front door: load, simulate, compare
+    "__init__": {"api", "scenario", "runtime"},  # the front door
     "__main__": {"cli"},
 }
 

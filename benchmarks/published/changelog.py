@@ -26,8 +26,9 @@ from pathlib import Path
 
 import pandas as pd
 
-import sim
 from benchmarks.measure import print_table
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 __all__ = ["BARS", "compared", "published", "run"]
 
@@ -48,9 +49,9 @@ def published() -> pd.DataFrame:
 
 def run(job: str, changelog: str) -> pd.DataFrame:
     """The completed checkpoints after the warm-up; `changelog`: off or on."""
-    study = sim.load(SCENARIOS / f"changelog-{job}.yaml", _STRETCH.get((job, changelog), ()))
+    study = load(SCENARIOS / f"changelog-{job}.yaml", _STRETCH.get((job, changelog), ()))
     scenario = study.scenarios[("off", "on").index(changelog)]
-    table = sim.simulate(scenario, check=False).checkpoints
+    table = simulate(scenario, check=False).checkpoints
     return table[(table.status == "COMPLETED") & (table.trigger_timestamp >= scenario.run.warmup_ns / 1e6)]
 
 

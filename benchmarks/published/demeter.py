@@ -17,11 +17,12 @@ from statistics import fmean, median
 
 import pandas as pd
 
-import sim
 from benchmarks.measure import print_table
 from sim.model.faults import When
 from sim.model.job import Distribution, Rate
 from sim.model.scenario import Scenario
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 __all__ = ["FITTED_MS", "Law", "by_interval", "fit", "profiles", "recovery_s", "reported_s"]
 
@@ -53,7 +54,7 @@ def profiles() -> pd.DataFrame:
 
 def scenario(rate: float, capacity: float, interval_ms: int) -> Scenario:
     """One run: so many records/s offered and served at most; the failure comes after two checkpoints, before the third."""
-    base = sim.load(ROOT / "demeter.yaml").scenarios[0]
+    base = load(ROOT / "demeter.yaml").scenarios[0]
     source, reader = base.job.vertices
     assert source.source is not None
     (fault,), interval_ns = base.faults, interval_ms * 1_000_000
@@ -74,7 +75,7 @@ def scenario(rate: float, capacity: float, interval_ms: int) -> Scenario:
 
 def recovery_s(rate: float, capacity: float, interval_ms: int) -> float:
     """From the failure until the backlog is what it was [s]; the whole window if it is not by then."""
-    (first, *_) = sim.simulate(scenario(rate, capacity, interval_ms), check=False).recoveries.to_dict("records")
+    (first, *_) = simulate(scenario(rate, capacity, interval_ms), check=False).recoveries.to_dict("records")
     return _OUT_OF_WINDOW_S if first["caught_up"] < 0 else float(first["caught_up"] - first["failed"]) / 1000
 
 

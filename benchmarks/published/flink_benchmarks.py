@@ -16,9 +16,10 @@ from statistics import fmean
 
 import pandas as pd
 
-import sim
 from benchmarks.measure import print_table
 from sim.model.scenario import Scenario
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 __all__ = ["BAR", "ROOT", "Cell", "after", "cell", "cycle_ms", "disagreements", "published", "simulated"]
 
@@ -55,13 +56,13 @@ def cell(point: Cell, duration: str) -> Scenario:
     if point.mode != "ALIGNED":
         overrides += [f"checkpoint.barriers={BARRIERS[point.mode]}", f"cluster.profile={point.profile}"]
         overrides.append(f"cluster.network.overdraft={point.overdraft}")
-    (scenario,) = sim.load(ROOT / f"flink-benchmarks-{name}.yaml", overrides).scenarios
+    (scenario,) = load(ROOT / f"flink-benchmarks-{name}.yaml", overrides).scenarios
     return scenario
 
 
 def cycle_ms(scenario: Scenario, skip: int = WARM_UP) -> float:
     """Mean time from one trigger to the next, the first `skip` checkpoints left out."""
-    rows = sim.simulate(scenario, check=False).checkpoints
+    rows = simulate(scenario, check=False).checkpoints
     triggers = rows[rows.status == "COMPLETED"].trigger_timestamp
     return float(triggers.diff().iloc[skip + 1 :].mean())
 

@@ -20,10 +20,11 @@ from statistics import fmean, median
 
 import pandas as pd
 
-import sim
 from benchmarks.measure import print_table
 from sim.model.job import Distribution, Rate, Source
 from sim.model.scenario import Scenario
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 __all__ = ["FITTED", "SERVICE_NS", "by_parallelism", "fit_ns", "overloaded", "predicted", "savepoint_s", "scenario", "shares"]
 
@@ -56,7 +57,7 @@ def shares(parallelism: int, seed: int) -> tuple[Fraction, ...]:
 
 def scenario(parallelism: int, seed: int, service_ns: int = SERVICE_NS, rate: Fraction | None = None) -> Scenario:
     """`rate`: simulated records/s of each source; None: a backlog."""
-    base = sim.load(ROOT / "phoebe.yaml").scenarios[0]
+    base = load(ROOT / "phoebe.yaml").scenarios[0]
     source, reader = base.job.vertices
     log = Source() if rate is None else Source((Rate(0, rate),))
     (inlet,), service = reader.inputs, Distribution(service_ns)
@@ -69,7 +70,7 @@ def scenario(parallelism: int, seed: int, service_ns: int = SERVICE_NS, rate: Fr
 
 def savepoint_s(job: Scenario) -> float:
     """Duration of the one savepoint [s]; the rest of the run if it is not complete by then."""
-    table = sim.simulate(job, check=False).checkpoints
+    table = simulate(job, check=False).checkpoints
     (row,) = table[table.savepointFormat != ""].to_dict("records")
     at_ns, end_ns = job.actions[0].at_ns, job.run.duration_ns
     return float(row["end_to_end_duration"]) / 1000 if row["status"] == "COMPLETED" else (end_ns - at_ns) / 1e9

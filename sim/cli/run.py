@@ -96,7 +96,7 @@ def _run_file(
             sys.stdout.flush()  # drawing takes longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
-        keep(comparison, place, path, changes)
+        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes)
     if nobody_reads is not None:
         raise nobody_reads
     print_message(str(folder))

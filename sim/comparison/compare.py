@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.scenario import Study
 
-__all__ = ["compare", "compare_cells"]
+__all__ = ["compare", "compare_cells", "folder_names"]
 
 
 def compare(
@@ -49,7 +49,7 @@ def compare_cells(
     study: Study, planned: Sequence[Cell], *, engine: Engine, jobs: int | None, folder: Path | None, watch: Watch, check: bool,
 ) -> Comparison:  # fmt: skip
     """Run the cells of a study, baselines among them."""
-    runs, names, ended = distinct(planned), _folder_names(planned), {}
+    runs, names, ended = distinct(planned), folder_names(planned), {}
     warm(engine)
     outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
     with closing(outcomes):  # no worker goes on when this ends
@@ -80,7 +80,7 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
     return Comparison(question, name, results, baselines, errors)
 
 
-def _folder_names(planned: Sequence[Cell]) -> dict[str, str]:
+def folder_names(planned: Sequence[Cell]) -> dict[str, str]:
     """Cell -> a readable folder name; cells that would share one get part of their id."""
     plain = {cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned}
     names = list(plain.values())

@@ -130,11 +130,11 @@ def _of_the_world(axis: str) -> bool:
 
 
 def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
-    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name."""
+    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name, nor does an axis without one."""
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
     axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
-    return ", ".join(value if axis.endswith("barriers") else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
+    return ", ".join(value if axis.endswith("barriers") or not axis else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes)
 
 
 def _end(results: Sequence[Result]) -> str:

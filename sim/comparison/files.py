@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,14 +18,12 @@ from sim.whole_file import replace_file, replace_text
 __all__ = ["keep", "plain"]
 
 
-def keep(comparison: Comparison, folder: Path, scenario: Path, overrides: Sequence[str] = ()) -> None:
-    """Every file appears whole or not at all; the runs themselves are there already."""
-    replace_file(folder / "scenario.yaml", lambda path: shutil.copyfile(scenario, path))
+def keep(comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = ()) -> None:
+    """`text`: of the scenario in the file `source`.  Every file appears whole or not at all; the runs themselves are there already."""
+    replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    text = json.dumps(
-        {**plain(comparison), "overrides": list(overrides), "source": str(scenario.resolve()), RUNS: names}, indent=1, allow_nan=False
-    )
-    replace_text(folder / SUMMARY, text + "\n")
+    summary = {**plain(comparison), "overrides": list(overrides), "source": str(source.resolve()), RUNS: names}
+    replace_text(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False) + "\n")
     if not comparison.strategies:
         return
     replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from sim.analysis.number_texts import count_text, ms_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
 from sim.report.figures import alike, lines, phases
 from sim.report.page import Block, Page
+from sim.report.through_time import QUANTITIES, curves_of, failures_s, triggers_s
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sim.comparison.comparison import Comparison
     from sim.report.results import Results
+    from sim.report.through_time import Quantity
 
 __all__ = ["comparison_page"]
 
@@ -67,42 +69,25 @@ def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapp
 
 
 def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterator[Block]:
-    scenario = next(iter(comparison.results.values()))[0].scenario
-    readers = {inlet.upstream for vertex in scenario.job.vertices if not vertex.committer_of for inlet in vertex.inputs}
-    sinks = [vertex.name for vertex in scenario.job.vertices if vertex.name not in readers and not vertex.committer_of]
-    series = {name: tables["series"] for name, tables in runs.items() if len(tables["series"])}
-    if not series:
-        return
-    warmup_s = scenario.run.warmup_ns / 1e9
-    failures = sorted({at_ms / 1e3 for tables in runs.values() for at_ms in tables["recoveries"]["failed"]})
-    first = next(iter(runs.values()))["checkpoints"]
-    triggers = list(first["trigger_timestamp"] / 1e3) if len(first) <= 200 else []
-    pictures = (
-        ("Throughput", "records per second", "numRecordsInPerSecond", sinks, 1.0, "sum"),
-        ("Lag of the sources", "seconds behind", "lag", None, 1.0, "max"),
-        ("In-flight data", "megabytes in queues", "queued", None, 1e6, "sum"),
-    )
-    for title, unit, column, vertices, scale, how in pictures:
-        curves = {name: _curve(rows, column, vertices, scale, how) for name, rows in series.items()}
+    warmup_s = next(iter(comparison.results.values()))[0].scenario.run.warmup_ns / 1e9
+    failures, triggers = failures_s(runs), triggers_s(runs)
+    for quantity in QUANTITIES.values():
+        curves = curves_of(quantity, comparison)
         if all((curve == 0).all() for curve in curves.values()):
             continue
-        drawn = lines(curves, unit, triggers=triggers, failures=failures, warmup_s=warmup_s)
-        yield Block(title, figure=drawn, caption=_caption(title, unit, curves, len(failures), next(iter(runs))))
+        drawn = lines(curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=warmup_s)
+        yield Block(quantity.title, figure=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
 
 
-def _curve(rows: pd.DataFrame, column: str, vertices: list[str] | None, scale: float, how: str) -> pd.Series[float]:
-    rows = rows.assign(queued=rows["inputQueueSize"] + rows["outputQueueSize"])
-    if vertices is not None:
-        rows = rows[rows["vertex"].isin(vertices)]
-    curve: pd.Series[float] = rows.groupby("time")[column].agg(how) / scale
-    return curve
-
-
-def _caption(title: str, unit: str, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
+def _caption(quantity: Quantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
     means = [f"{name}: {count_text(curve.mean())} on average, {count_text(curve.max())} at most" for name, curve in curves.items()]
     same = [" and ".join(names) + " are identical" for names in alike(curves).values() if len(names) > 1]
     marked = [f"{failures} failure{'s' if failures > 1 else ''} marked"] if failures else []
-    return f"{title} through time, {unit}. " + "; ".join([*means, *same, *marked]) + f". Ticks: checkpoints triggered with {first}."
+    return (
+        f"{quantity.title} through time, {quantity.unit}. "
+        + "; ".join([*means, *same, *marked])
+        + f". Ticks: checkpoints triggered with {first}."
+    )
 
 
 def _phases_caption(comparison: Comparison) -> str:

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-import sim
 from benchmarks.published.changelog import BARS, SCENARIOS, compared, published, run
+from sim.scenario import load
 
 OFF = pd.DataFrame({
     "trigger_timestamp": [0, 7000, 14_000], "end_to_end_duration": [5500] * 3, "checkpointed_size": [3.05e9] * 3, "state_size": [37e9] * 3,
@@ -29,7 +29,7 @@ def test_a_run_without_a_completed_checkpoint_is_infinitely_wrong():
 @pytest.mark.parametrize("job", ["value-state", "windows"])
 def test_the_scenarios_differ_in_the_changelog_only(job):
     """Fifty subtasks on thirteen task managers, checkpoints without a pause, and a bar for every published quantity."""
-    off, on = sim.load(SCENARIOS / f"changelog-{job}.yaml").scenarios
+    off, on = load(SCENARIOS / f"changelog-{job}.yaml").scenarios
     states = [scenario.job.vertices[1].state for scenario in (off, on)]
 
     assert [True, False] == [state.changelog is None for state in states]

@@ -2,15 +2,16 @@
 
 import pytest
 
-import sim
 from benchmarks.published.flink_benchmarks import BAR, ROOT, Cell, after, cell, disagreements, published, simulated
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 
 def test_without_overdraft_the_flatmap_blocks_inside_a_record():
     """Five copies want up to five buffers where one is free: hard back-pressure, which overdraft buffers take away."""
 
     def hard_ms(overdraft):
-        tasks = sim.simulate(cell(Cell("UNALIGNED", "10 ms", overdraft=overdraft), "1 s"), check=False).tasks
+        tasks = simulate(cell(Cell("UNALIGNED", "10 ms", overdraft=overdraft), "1 s"), check=False).tasks
         return tasks[tasks.vertex == "flatmap"].x_hardBackPressuredTimeMs.sum()
 
     assert hard_ms(0) > 1000  # of 4000
@@ -20,7 +21,7 @@ def test_without_overdraft_the_flatmap_blocks_inside_a_record():
 def test_a_barrier_in_a_sender_queue_waits_for_the_data_before_it_until_flink_27251():
     """Four buffers of eight records per channel, and twenty records/s: seconds; overtaken at the timeout: tens of milliseconds."""
     before, since = (
-        sim.simulate(cell(Cell("UNALIGNED_1", "10 ms", profile), duration), check=False).checkpoints.end_to_end_duration[0]
+        simulate(cell(Cell("UNALIGNED_1", "10 ms", profile), duration), check=False).checkpoints.end_to_end_duration[0]
         for profile, duration in (("1.15", "8 s"), ("1.20", "500 ms"))
     )
 
@@ -30,7 +31,7 @@ def test_a_barrier_in_a_sender_queue_waits_for_the_data_before_it_until_flink_27
 
 def test_the_first_aligned_checkpoint_reads_what_was_written_before_debloating():
     """32 buffers of 8 KiB on each hop, 29 bytes a record, five records for each one on the first: a minute; the second one: two seconds."""
-    durations = sim.simulate(cell(Cell("ALIGNED", "1 ms"), "70 s"), check=False).checkpoints.end_to_end_duration
+    durations = simulate(cell(Cell("ALIGNED", "1 ms"), "70 s"), check=False).checkpoints.end_to_end_duration
 
     assert 45_000 < durations[0] < 60_000
     assert 1000 < durations[1] < 3000
@@ -40,8 +41,8 @@ def test_the_first_aligned_checkpoint_reads_what_was_written_before_debloating()
 def test_debloating_makes_a_checkpoint_last_its_target_once_per_exchange(target_ms):
     """What the benchmark's own comment expects of its first form: no fan-out, a sink that spins for 200 us, two exchanges."""
     changes = ["job.sink.service=200 us", "job.flatmap.fan-out=1", "run.duration=20 s", f"cluster.network.debloat.target={target_ms} ms"]
-    (scenario,) = sim.load(ROOT / "flink-benchmarks-aligned.yaml", changes).scenarios
-    durations = sim.simulate(scenario, check=False).checkpoints.query("status == 'COMPLETED'").end_to_end_duration
+    (scenario,) = load(ROOT / "flink-benchmarks-aligned.yaml", changes).scenarios
+    durations = simulate(scenario, check=False).checkpoints.query("status == 'COMPLETED'").end_to_end_duration
 
     assert 2 * target_ms == pytest.approx(durations[5:].mean(), rel=0.3)
 
@@ -49,7 +50,7 @@ def test_debloating_makes_a_checkpoint_last_its_target_once_per_exchange(target_
 def test_both_engines_agree_on_a_task_blocked_inside_a_record():
     """The kernel and its statement of the rules, checkpoint by checkpoint."""
     scenario = cell(Cell("UNALIGNED", "1 ms"), "300 ms")
-    seen, stated = (sim.simulate(scenario, engine=engine, check=False) for engine in ("interpreted", "reference"))
+    seen, stated = (simulate(scenario, engine=engine, check=False) for engine in ("interpreted", "reference"))
 
     assert len(stated.checkpoints) > 5
     assert stated.subtasks.equals(seen.subtasks)

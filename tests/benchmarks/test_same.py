@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-import sim
 from benchmarks.same import ROOT
+from sim.scenario import load
 
 SCENARIO = "flip-147-drain-or-not"
 LATER = """
@@ -32,7 +32,7 @@ def test_every_difference_is_named(tmp_path, change):
     command = [sys.executable, "-m", "benchmarks.same", str(tmp_path), "--worlds", "0", "--scenarios", SCENARIO, "--no-recordings"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in ran.stdout.splitlines() if " here, " in line]
-    count = len(sim.load(ROOT / "scenarios" / f"{SCENARIO}.yaml").scenarios)
+    count = len(load(ROOT / "scenarios" / f"{SCENARIO}.yaml").scenarios)
     different = [f"{SCENARIO}: {number} end" for number in range(count)] if change else []
 
     assert (bool(different), different) == (bool(ran.returncode), [line.rsplit(": ", 1)[0] for line in lines]), ran.stderr

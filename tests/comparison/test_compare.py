@@ -1,15 +1,16 @@
-"""`sim.compare`: from a study, a file, or results."""
+"""`compare` of the room: from a study, a file, or results."""
 
 import math
 
-import sim
+from sim.comparison.compare import compare
 from sim.comparison.comparison import label
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 
 
 def test_a_study_compares_itself_with_no_checkpoints(study):
     """One row per strategy; results stay at hand by its label."""
-    comparison = sim.compare(study, jobs=1)
+    comparison = compare(study, jobs=1)
 
     assert ["aligned", "unaligned"] == list(comparison.table["strategy"])
     assert (comparison.table["throughput_change"].abs() < 0.05).all()
@@ -21,7 +22,7 @@ def test_a_study_compares_itself_with_no_checkpoints(study):
 
 def test_a_notebook_shows_names_as_text(study):
     """A vertex may be called anything, and the sentence names it."""
-    comparison = sim.compare(study, jobs=1)
+    comparison = compare(study, jobs=1)
     comparison.__dict__["verdict"] = "Barriers wait at <script>alert(1)</script>."
 
     assert "<script>" not in comparison._repr_html_()
@@ -30,7 +31,7 @@ def test_a_notebook_shows_names_as_text(study):
 
 def test_results_compare_without_a_baseline(study):
     """As they are; nothing is run."""
-    comparison = sim.compare([sim.simulate(scenario) for scenario in study.scenarios])
+    comparison = compare([simulate(scenario) for scenario in study.scenarios])
 
     assert ["aligned", "unaligned"] == list(comparison.table["strategy"])
     assert all(math.isnan(change) for change in comparison.table["throughput_change"])
@@ -40,7 +41,7 @@ def test_replications_are_pooled(study):
     """Twice the checkpoints, one row."""
     text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: {exponential: 1 ms}}\n"
     once, twice = (
-        sim.compare(loads(f"{text}checkpoint: {{interval: 1 s}}\nrun: {{duration: 3 s, replications: {n}}}\n"), jobs=1) for n in (1, 2)
+        compare(loads(f"{text}checkpoint: {{interval: 1 s}}\nrun: {{duration: 3 s, replications: {n}}}\n"), jobs=1) for n in (1, 2)
     )
 
     assert [1, 1] == [len(comparison.table) for comparison in (once, twice)]

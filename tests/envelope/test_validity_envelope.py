@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import sim
 from sim.envelope.features import FEATURES
 from sim.envelope.validity import FILE, QUANTITIES, envelope, read_envelope, warning
-from sim.scenario import loads
+from sim.scenario import load, loads
 
 ROOT = Path(__file__).parents[2]
 SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
@@ -16,12 +15,12 @@ SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 @cache
 def phrases(*changes: str) -> list[str]:
-    return envelope().unvalidated(sim.load(SEVERE, list(changes)).scenarios)
+    return envelope().unvalidated(load(SEVERE, list(changes)).scenarios)
 
 
 def test_what_was_recorded_is_inside():
     assert [] == phrases()
-    assert "" == warning(sim.load(SEVERE).scenarios)
+    assert "" == warning(load(SEVERE).scenarios)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_amounts_may_be_twice_as_large_as_recorded(change):
 
 
 def test_it_is_one_line_however_much_there_is():
-    study = sim.load(ROOT / "scenarios" / "flink-37375-slow-dfs-nodes.yaml")
+    study = load(ROOT / "scenarios" / "flink-37375-slow-dfs-nodes.yaml")
     line = warning(study.scenarios)
 
     assert 1 == len(line.splitlines())
@@ -61,7 +60,7 @@ def test_it_is_one_line_however_much_there_is():
 
 
 def test_strategies_of_a_study_are_told_together():
-    study = sim.load(SEVERE, ["checkpoint.interval=[1 min, 2 min]"])
+    study = load(SEVERE, ["checkpoint.interval=[1 min, 2 min]"])
 
     assert ["checkpoint interval 1 min to 2 min (recordings: 1.5 s to 8 s)"] == envelope().unvalidated(study.scenarios)
 

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-import sim
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
+from sim.runtime.run.simulate import simulate
+from sim.scenario import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -39,7 +40,7 @@ def imported(tmp_path_factory):
 
 def test_a_running_job_is_imported_as_it_was_stated(imported):
     """Plan and configuration exactly; what had to be measured within what a busy machine does to it."""
-    scenario = sim.load(imported[0]).scenarios[0]
+    scenario = load(imported[0]).scenarios[0]
     source, stage, sink = scenario.job.vertices
 
     assert ["source", "map", "sink-writer"] == [source.name, stage.name, sink.name]
@@ -65,7 +66,7 @@ def milliseconds(text, vertex):
 
 def test_the_imported_job_runs_as_fast_as_the_real_one(imported):
     """Back-pressured by its sink, in the simulator as well."""
-    result = sim.simulate(sim.load(imported[0]).scenarios[0])
+    result = simulate(load(imported[0]).scenarios[0])
     settled = result.series[result.series["time"] > 15]
     per_second = settled[settled["vertex"] == "sink-writer"]["numRecordsInPerSecond"].mean()
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-import sim
 from sim.sweeps.run import run_sweep
 from tests.conftest import STUDY
 
@@ -24,7 +23,7 @@ def file(tmp_path):
 
 def test_a_sweep_from_python(file, tmp_path):
     """The front door's `run_sweep`: rows, answer, sentence, picture."""
-    swept = sim.run_sweep(file, tmp_path / "rows", jobs=1)
+    swept = run_sweep(file, tmp_path / "rows", jobs=1)
 
     assert ["aligned", "unaligned"] == list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique())
     assert "On the mean over all worlds, with 95 % confidence" == swept.sections[0].title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sim
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from sim.validation.predicted_ends import of_ends_and_failures
 
@@ -19,7 +19,7 @@ run: {{duration: 20 s}}
 
 
 def values(bounded="", fields=""):
-    result = sim.simulate(loads(JOB.format(bounded=bounded, more=fields), name="ends").scenarios[0])
+    result = simulate(loads(JOB.format(bounded=bounded, more=fields), name="ends").scenarios[0])
     return {(quantity, vertex): value for quantity, vertex, value in of_ends_and_failures(result)}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Result"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """One run.  Columns and units of the tables: `sim.metrics.schema`."""
 
@@ -47,6 +47,16 @@ class Result:
             "recoveries": self.recoveries, "files": self.files, "snapshots": self.snapshots, "restores": self.restores,
             "path": self.path,
         }  # fmt: skip
+
+    def __repr__(self) -> str:
+        status = self.checkpoints["status"].value_counts()
+        counts = ", ".join(f"{count} {name}" for name, count in status.items()) or "none"
+        shape = ", ".join(f"{name} {len(table)}" for name, table in self.tables.items())
+        broken = f"\n{len(self.violations)} violations of what checkpoints promise" if self.violations else ""
+        return (
+            f"Result({self.scenario.name}, {self.scenario.checkpoint.barriers}: job {self.job_status} at {self.ended_ns / 1e9:g} s)\n"
+            f"checkpoints: {counts}\nrows: {shape}{broken}"
+        )
 
     def write(self, folder: Path) -> None:
         """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""

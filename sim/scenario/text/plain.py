@@ -24,6 +24,8 @@ MAX_BYTES = 10**6
 """Ten thousand vertices fit; a long rate belongs into a trace file."""
 MAX_NODES = 100_000  # aliases expanded
 MAX_DEPTH = 40
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")
+"""How files of gzip and zip begin: recordings and saved answers are kept so."""
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -51,6 +53,8 @@ def read_text(file: Path) -> str:
         raise _refusal(file, f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
         raise _refusal(file, f"cannot be read: {error}") from None
+    if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
+        raise _refusal(file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs")
     if len(data) > MAX_BYTES:
         raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
     try:

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import sim
 from sim.model.job import Input, Job, Source, Vertex
 from sim.runtime.observe.record_latency import RecordLatency
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 
 MS = 1_000_000
@@ -61,7 +61,7 @@ run: {duration: 40 s}
 
 def test_a_full_queue_is_as_long_as_it_takes_to_serve():
     """Behind an unlimited source a record waits for all before it, 100 a second: records on the way = rate * latency."""
-    result = sim.simulate(loads(QUEUE, name="queue").scenarios[0])
+    result = simulate(loads(QUEUE, name="queue").scenarios[0])
     last = result.series[result.series["vertex"] == "sink"].iloc[-20:]
     sources = result.series[result.series["vertex"] == "src"]
     on_the_way = sources["numRecordsInPerSecond"].sum() - result.series[result.series["vertex"] == "sink"]["numRecordsInPerSecond"].sum()

@@ -1,0 +1,265 @@
+"""What a study gives: a table, a sentence, pictures, and the tables of all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.strategies.side_by_side import texts
+from sim.api.display import MOST_ROWS, paragraph, table_html, table_text
+from sim.api.plots import Plots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.api.explanation import Explanation
+    from sim.comparison.comparison import Comparison
+    from sim.runtime.run.result import Result
+
+__all__ = ["Origin", "Results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a study comes from."""
+
+    text: str  # of the scenario file
+    name: str
+    file: Path  # where it stood; of a text, where it would stand
+    changes: tuple[str, ...] = ()  # ``key=value``
+
+    @property
+    def folder(self) -> Path:
+        """Where the traces that it names are looked for."""
+        return self.file.parent
+
+    def beginning(self) -> str:
+        """The text, cut off where nobody reads on."""
+        lines = self.text.rstrip().splitlines()
+        rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
+        return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.changes)])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Results:
+    """The results of a study: a strategy is a combination, and has a run per replication.
+
+    Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes bytes.
+    """
+
+    comparison: Comparison
+    assumptions: tuple[str, ...] = ()
+    origin: Origin | None = field(default=None)  # None: of several studies
+
+    @property
+    def strategies(self) -> list[str]:
+        return list(self.comparison.results)
+
+    @property
+    def question(self) -> str:
+        return self.comparison.question
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per strategy, after the warm-up; units are in the names of columns (`end_to_end_p50_ms`, `throughput_per_second`)."""
+        return self.comparison.table
+
+    @property
+    def verdict(self) -> str:
+        """The difference that decides, and its cause."""
+        return self.comparison.verdict
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Strategy -> why it has no result."""
+        return self.comparison.errors
+
+    @property
+    def violations(self) -> dict[str, tuple[str, ...]]:
+        """Strategy -> stories of what its runs broke of what checkpoints promise."""
+        return self.comparison.violations
+
+    @property
+    def runs(self) -> dict[str, tuple[Result, ...]]:
+        """Strategy -> its runs, a replication each, with journal and manifest."""
+        return self.comparison.results
+
+    @property
+    def checkpoints(self) -> pd.DataFrame:
+        """A row per checkpoint: `id`, `status`, `end_to_end_duration` [ms], `persisted_data` [bytes], ..."""
+        return self.frame("checkpoints")
+
+    @property
+    def subtasks(self) -> pd.DataFrame:
+        """A row per checkpoint and subtask: `start_delay`, `alignment_duration`, `sync_duration`, `async_duration` [ms], ..."""
+        return self.frame("subtasks")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """A row per subtask: totals of the run."""
+        return self.frame("tasks")
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """A row per second and vertex: rates, queues, back-pressure, lag."""
+        return self.frame("series")
+
+    @property
+    def commits(self) -> pd.DataFrame:
+        """A row per commit of a transactional sink."""
+        return self.frame("commits")
+
+    @property
+    def recoveries(self) -> pd.DataFrame:
+        """A row per restart: what was lost, when the job ran again, when it had caught up."""
+        return self.frame("recoveries")
+
+    @property
+    def files(self) -> pd.DataFrame:
+        """A row per file of a snapshot."""
+        return self.frame("files")
+
+    @property
+    def snapshots(self) -> pd.DataFrame:
+        """A row per snapshot that is kept at the end: what it depends on, what breaks with it."""
+        return self.frame("snapshots")
+
+    @property
+    def restores(self) -> pd.DataFrame:
+        """A row per job instance that began from a snapshot."""
+        return self.frame("restores")
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """A row per part of the critical path of each checkpoint, times in ns."""
+        return self.frame("path")
+
+    @property
+    def consequences(self) -> pd.DataFrame:
+        """A row per strategy: when output became visible, what failures cost, how the job ended; as texts.  Empty: nothing happened."""
+        import pandas as pd
+
+        found = self.comparison.consequences_texts()
+        return pd.DataFrame() if found is None else pd.DataFrame(found[1], columns=found[0])
+
+    @property
+    def stored(self) -> dict[str, pd.DataFrame]:
+        """What lies in checkpoint storage at the end, which snapshot depends on which, what may be deleted: title -> table of texts."""
+        import pandas as pd
+
+        return {part.title: pd.DataFrame(part.rows, columns=part.header) for part in self.comparison.stored}
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: ``results.plot.durations()``, ``results.plot.timeline(7)``."""
+        return Plots(self.comparison)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """A table of all runs, by its name in `ckptsim schema --results`."""
+        import pandas as pd
+
+        parts = []
+        for strategy, runs in self.runs.items():
+            for number, run in enumerate(runs):
+                part = run.tables[name].copy()
+                part.insert(0, "strategy", strategy)
+                part.insert(1, "replication", number)
+                parts.append(part)
+        full = [part for part in parts if len(part)] or parts[:1]
+        return pd.concat(full, ignore_index=True) if full else pd.DataFrame()
+
+    def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
+        """Where the time of one checkpoint went, and why; by default of the median and the slowest, of every strategy.
+
+        `verify` simulates what each part would save.  The first replication is run again, watched closely.
+        KeyError: no such strategy.  LookupError: no such checkpoint.
+        """
+        from sim.api.explanation import explained
+
+        return explained({name: runs[0].scenario for name, runs in self.runs.items()}, checkpoint, strategy=strategy, verify=verify)
+
+    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> Path:
+        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev; returns the path.
+
+        `strategy`: the first by default.  `begin` and `end` (such as "30 s") narrow the window, `step` is the time between two looks,
+        `limit` the number of events at most.
+        """
+        from sim.api.traced import write_timeline
+
+        chosen = {name: runs[0].scenario for name, runs in self.runs.items()}
+        return write_timeline(chosen, Path(file), strategy=strategy, **window)
+
+    def report(self, file: str | PathLike[str]) -> Path:
+        """Write everything as one HTML file that needs no network; returns the path."""
+        from sim.report.comparison_page import comparison_page
+        from sim.report.page import html
+        from sim.report.results import Results as Reported
+        from sim.whole_file import replace_text
+
+        command = "" if self.origin is None else f"ckptsim run {self.origin.file}{_set_options(self.origin.changes)}"
+        first = {name: stories[0] for name, stories in self.violations.items()}
+        page = comparison_page(Reported(self.comparison, self.assumptions, command, first))
+        replace_text(Path(file), html(page))
+        return Path(file)
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Keep tables, journals, summary and picture in a folder, as `ckptsim run --out` does; returns it.
+
+        ValueError: the results are of several studies.
+        """
+        from sim.cells.plan import Cell
+        from sim.comparison.compare import folder_names
+        from sim.comparison.files import keep
+        from sim.comparison.run_folder import replacing
+        from sim.runtime.run.manifest import identity
+
+        if self.origin is None:
+            raise ValueError("results of several studies are kept one by one: save each before they are compared")
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        bare = [(0, run) for run in self.comparison.baselines.values()]
+        runs = [*bare, *(pair for own in self.runs.values() for pair in enumerate(own))]
+        cells = [Cell(run.scenario, identity(run.scenario), number) for number, run in runs]
+        names = folder_names(cells)
+        with replacing(target, lambda _: None) as place:
+            for cell, (_, run) in zip(cells, runs, strict=True):
+                run.write(place / names[cell.id])
+            keep(self.comparison, place, self.origin.text, self.origin.file, self.origin.changes)
+        return target
+
+    def __getitem__(self, strategy: str) -> Results:
+        """The results of one strategy."""
+        if strategy not in self.runs:
+            raise KeyError(f"{strategy!r}: there are {', '.join(self.strategies)}")
+        return replace(self, comparison=replace(self.comparison, results={strategy: self.runs[strategy]}, errors={}))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.strategies)
+
+    def __len__(self) -> int:
+        """Strategies."""
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        rows = table_text(*texts(self.comparison.strategies)) if self.runs else ""
+        found = self.comparison.consequences_texts() if self.runs else None
+        return "\n\n".join(filter(None, [rows, self.verdict, "" if found is None else table_text(*found), *self._stories()]))
+
+    def _repr_html_(self) -> str:
+        rows = table_html(*texts(self.comparison.strategies)) if self.runs else ""
+        found = self.comparison.consequences_texts() if self.runs else None
+        extra = "" if found is None else table_html(*found) + paragraph(self.comparison.consequences_sentence)
+        return paragraph(self.question) + rows + paragraph(self.verdict) + extra + "".join(map(paragraph, self._stories()))
+
+    def _stories(self) -> Iterator[str]:
+        """What went wrong, first lines only."""
+        broke = "a run broke what checkpoints promise"
+        yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
+        yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())
+
+
+def _set_options(changes: tuple[str, ...]) -> str:
+    return "".join(f" --set '{line}'" for line in changes)

@@ -1,0 +1,237 @@
+"""A scenario file as an object: its combinations, changes of it, and what can be asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.api.changes import Changes, lines_of
+from sim.api.display import paragraph, preformatted, table_html, table_text
+from sim.api.results import Origin, Results
+from sim.api.running import run_study
+from sim.comparison.comparison import label
+from sim.foreign import one_line
+from sim.scenario.axes import Axis
+from sim.scenario.flink.block import apply_flink
+from sim.scenario.overrides import apply
+from sim.scenario.study import Study as Read
+from sim.scenario.study import loads as read
+from sim.scenario.text.plain import compose, read_text
+from sim.scenario.text.problems import Reading
+
+if TYPE_CHECKING:
+    from sim.api.explanation import Explanation
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+__all__ = ["Study", "load", "loads", "study_of"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Study:
+    """A scenario file, with every combination of its lists.  `load` and `loads` make it; `with_` gives a changed one.
+
+    A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
+    """
+
+    origin: Origin  # the text, where it stood, and what was changed
+    chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): only combinations that have all of these
+
+    @cached_property
+    def read(self) -> Read:
+        """The study as the simulator has it: ``models`` are frozen values in ns and bytes."""
+        found = read(self.origin.text, self.origin.name, overrides=self.origin.changes, folder=self.origin.folder)
+        axes = {axis.name for axis in found.axes}
+        fixed = {(axis, value) for axis, value in self.chosen if axis in axes}
+        return replace(found, scenarios=tuple(scenario for scenario in found.scenarios if fixed <= set(scenario.axes)))
+
+    @property
+    def models(self) -> tuple[Scenario, ...]:
+        """The scenarios as frozen dataclasses, times in ns and volumes in bytes."""
+        return self.read.scenarios
+
+    @property
+    def name(self) -> str:
+        """The name of the file and, of one combination, what tells it from the others: ``p4-severe: aligned``."""
+        return f"{self.origin.name}: {self.labels[0]}" if self.chosen and len(self.models) == 1 else self.origin.name
+
+    @property
+    def question(self) -> str:
+        """The first comment of the file."""
+        return self.read.question
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """Key -> its values, of what the file lists."""
+        return {axis.name: list(dict.fromkeys(dict(model.axes)[axis.name] for model in self.models)) for axis in self.read.axes}
+
+    @property
+    def labels(self) -> list[str]:
+        """What tells the combinations apart, as in tables: ``["aligned", "unaligned"]``."""
+        return [label(model) for model in self.models]
+
+    @property
+    def scenarios(self) -> tuple[Study, ...]:
+        """Every combination as a study of its own."""
+        return tuple(replace(self, chosen=model.axes) for model in self.models)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the reader of the file found strange, and what no recording has."""
+        from sim.envelope.validity import warning
+
+        return [*map(str, self.read.warnings), *filter(None, [warning(self.models)])]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What nobody knows: values marked UNKNOWN, what no recording has, how far an import is off its own history."""
+        from sim.report.results import assumptions
+
+        return assumptions(self.read, self.origin.text)
+
+    @property
+    def text(self) -> str:
+        """The YAML of the file; changes are not in it."""
+        return self.origin.text
+
+    def with_(self, changes: Changes = (), /, **sections: Mapping[str, Any]) -> Study:
+        """The same with other values: ``study.with_({"checkpoint.interval": "10 s"})`` or ``study.with_(checkpoint={"interval": "10 s"})``.
+
+        A list of values is an axis.  Raises ScenarioError (what is wrong, with the key), TypeError (changes of another form).
+        """
+        lines = [*lines_of(changes), *lines_of({f"{name}.{key}": value for name, part in sections.items() for key, value in part.items()})]
+        keys = [line.partition("=")[0] for line in lines]
+        kept = tuple((axis, value) for axis, value in self.chosen if not any(f"{axis}.".startswith(f"{key}.") for key in keys))
+        changed = Study(replace(self.origin, changes=(*self.origin.changes, *lines)), kept)
+        _ = changed.read  # mistakes are told here, not at the first use
+        return changed
+
+    def run(
+        self, *, folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled", checks: bool = True,
+        progress: bool = True,
+    ) -> Results:  # fmt: skip
+        """Simulate every combination, and the same job without checkpoints beside them.
+
+        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, one per core by default.  `engine`:
+        "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what checkpoints promise.
+        A combination that breaks is in `errors`.
+        """
+        results = run_study(self.read, self.origin, self.assumptions, jobs=jobs, engine=engine, checks=checks, progress=progress)
+        if folder is not None:
+            results.save(folder)
+        return results
+
+    def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
+        """Why checkpoints take as long as they do, along their critical paths: `Results.explain`, without keeping the run."""
+        from sim.api.explanation import explained
+
+        return explained(self._by_label(), checkpoint, strategy=strategy, verify=verify)
+
+    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> Path:
+        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev: `Results.timeline`."""
+        from sim.api.traced import write_timeline
+
+        return write_timeline(self._by_label(), Path(file), strategy=strategy, **window)
+
+    def flink_configuration(self) -> str:
+        """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""
+        from sim.scenario.flink.text import flink_text
+
+        return flink_text(self.single("flink_configuration"))
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """``key=value``: the changes of this study, and the values of the chosen combination."""
+        reading = Reading(self.origin.name)
+        plain = apply(compose(self.origin.text, reading), self.origin.changes, reading)
+        apply_flink(plain, reading)
+        values = dict(self.chosen)
+        picked = {axis.name: _value(plain, axis, values[axis.name]) for axis in self.read.axes if axis.name in values}
+        return (*self.origin.changes, *lines_of(picked))
+
+    def single(self, what: str) -> Scenario:
+        """The model of the only combination.  ValueError: there are several."""
+        if len(self.models) != 1:
+            raise ValueError(f"{what} takes one combination, and {self.name} has {len(self.models)}: choose one, e.g. {self._choice()}")
+        return self.models[0]
+
+    def __getitem__(self, which: str | int) -> Study:
+        """One combination, by its label or its place."""
+        if isinstance(which, int):
+            return self.scenarios[which]
+        if which not in self.labels:
+            raise KeyError(f"{which!r}: there are {', '.join(self.labels)}")
+        return self.scenarios[self.labels.index(which)]
+
+    def __iter__(self) -> Iterator[Study]:
+        return iter(self.scenarios)
+
+    def __len__(self) -> int:
+        """Combinations."""
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        count = len(self)
+        return f"Study({one_line(self.name)}: {count} combination{'' if count == 1 else 's'})\n{self._texts()}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(self.question) + table_html(*self._rows()) + preformatted(self.origin.beginning())
+
+    def _texts(self) -> str:
+        return "\n".join(filter(None, [self.question, table_text(*self._rows())]))
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        from sim.units import format_duration
+
+        header = ["scenario", "vertices", "barriers", "interval", "run"]
+        rows = []
+        for name, model in zip(self.labels, self.models, strict=True):
+            interval = "no checkpoints" if model.checkpoint.interval_ns is None else format_duration(model.checkpoint.interval_ns)
+            vertices = " -> ".join(f"{vertex.name} x{vertex.parallelism}" for vertex in model.job.vertices)
+            rows.append([name, vertices, str(model.checkpoint.barriers), interval, format_duration(model.run.duration_ns)])
+        return header, rows
+
+    def _by_label(self) -> dict[str, Scenario]:
+        return dict(zip(self.labels, self.models, strict=True))
+
+    def _choice(self) -> str:
+        return f'study["{self.labels[0]}"]' if self.models else "study[0]"
+
+
+def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
+    """Read a scenario file.  `changes`: ``{"checkpoint.interval": "10 s"}``, or lines as after `--set`.
+
+    Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
+    """
+    path = Path(file)
+    return _checked(Study(Origin(read_text(path), path.name.removesuffix(path.suffix), path, tuple(lines_of(changes)))))
+
+
+def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:
+    """Read a scenario from text; traces it names are looked for in `folder`.  Raises what `load` raises."""
+    return _checked(Study(Origin(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
+
+
+def study_of(what: object, changes: Changes = ()) -> Study:
+    """A study, or the file of one.  TypeError: neither."""
+    if isinstance(what, Study):
+        return what.with_(changes) if changes else what
+    if isinstance(what, (str, PathLike)):
+        return load(what, changes)
+    raise TypeError(f"expected a study (sim.load) or the path of a scenario file, not {type(what).__name__}")
+
+
+def _value(plain: Any, axis: Axis, chosen: str) -> Any:
+    """The value of an axis as the document has it."""
+    for step in axis.path:
+        plain = plain[step]
+    return plain[axis.values.index(chosen)]
+
+
+def _checked(study: Study) -> Study:
+    _ = study.read
+    return study

@@ -1,0 +1,104 @@
+"""Many runs and the answer to a question about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.api.changes import Changes, lines_of, lists_of
+from sim.api.display import MOST_ROWS, Picture, paragraph, section_html, section_text
+from sim.api.progress import watching
+from sim.api.study import Study
+from sim.sweeps.file.definition import Definition, define
+from sim.sweeps.run import SweepResult, run_sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.analysis.section import Section
+    from sim.cells.cell import Row
+    from sim.cells.local import Watch
+    from sim.cells.plan import Cell
+    from sim.plane import Engine
+    from sim.sweeps.store import Store
+
+__all__ = ["Sweep", "sweep"]
+
+
+class Sweep:
+    """The results of a sweep; it shows its answer, or its rows if nobody asked a question."""
+
+    def __init__(self, swept: SweepResult) -> None:
+        self._swept = swept
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """A row per run, failed ones too; columns: `ckptsim schema --results`, times in ms."""
+        return self._swept.results
+
+    @property
+    def folder(self) -> Path:
+        """Where the rows are kept: the same sweep goes on there."""
+        return self._swept.folder
+
+    @property
+    def sections(self) -> list[Section]:
+        """Tables of the answer (title, header, rows of text); empty without a question."""
+        return self._swept.sections
+
+    @property
+    def sentence(self) -> str:
+        """The setting that is best, and how sure that is; empty if the file wants none."""
+        return self._swept.sentence
+
+    def picture(self) -> Picture:
+        """What the question shows, over its settings, with confidence and limits.  ValueError: no question, or no values."""
+        drawn = self._swept.picture()
+        if drawn is None:
+            raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
+        return Picture(drawn, "the answer of the sweep")
+
+    def __repr__(self) -> str:
+        if not self.sections:
+            return str(self.results.head(MOST_ROWS))
+        return "\n\n".join(filter(None, [*map(section_text, self.sections), self.sentence]))
+
+    def _repr_html_(self) -> str:
+        if not self.sections:
+            return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
+        return "".join([paragraph(self._swept.definition.text), *map(section_html, self.sections), paragraph(self.sentence)])
+
+
+def sweep(
+    what: Study | str | PathLike[str], axes: Mapping[str, Sequence[Any]] | None = None, *, changes: Changes = (),
+    folder: str | PathLike[str] | None = None, replications: int | None = None, jobs: int | None = None, engine: Engine = "compiled",
+    master: str | None = None, conf: Mapping[str, str] | None = None, checks: bool = True, max_failures: int | None = None,
+    progress: bool = True,
+) -> Sweep:  # fmt: skip
+    """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``); a row each.
+
+    Rows are kept in `folder` (``runs/<name>-<id>`` by default); a repeated call goes on there.  `jobs`: processes here;
+    `master`: a Spark cluster instead, with its settings in `conf`.  Raises ScenarioError, TooManyFailuresError (more than `max_failures`).
+    """
+    extra = [*lines_of(changes), *lists_of(axes or {}), *([] if replications is None else [f"run.replications={replications}"])]
+    definition = _of_study(what.with_(extra)) if isinstance(what, Study) else define(Path(what), extra)
+    swept = run_sweep(
+        definition, None if folder is None else Path(folder), engine=engine, jobs=jobs, master=master, conf=conf, check=checks,
+        max_failures=max_failures, watching=_watching if progress else None,
+    )  # fmt: skip
+    return Sweep(swept)
+
+
+def _of_study(study: Study) -> Definition:
+    return Definition(study.name, study.question, study.models, warnings=study.read.warnings, backtest=study.read.backtest)
+
+
+@contextmanager
+def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
+    missing = store.missing(planned)
+    total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
+    with watching(store.folder.name, total_ns, len(missing)) as watch:
+        yield watch, lambda _: None
