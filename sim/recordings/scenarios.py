@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from statistics import median
+
 from sim.recordings.infer.draft import Inference
 from sim.recordings.infer.lab import scenario as to_scenario
 from sim.recordings.infer.lab.scenario import Import
@@ -35,5 +38,12 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
 
 def _as_inferred(job: Measured, *, compare: bool) -> Import:
     inference = compared(job.inference) if compare else job.inference
-    run = {"duration": format_duration(round(job.duration_s) * 10**9)}  # as long as the job was watched
+    run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
     return Import(inference.document | {"run": run}, inference.question, inference.comments[""].splitlines(), list(inference.not_modelled))
+
+
+def _known_s(job: Measured) -> float:
+    """As long as the job was watched, or less: until the next checkpoint would have begun of those that its history lists."""
+    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
+    gaps = [after - before for before, after in pairwise(triggers)]
+    return min(job.duration_s, (triggers[-1] - triggers[0] + median(gaps)) / 1000) if gaps else job.duration_s
