@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow flink lint envelope answers mutations mutants nightly clean
+.PHONY: run test test-slow site flink lint envelope answers mutations mutants nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -31,6 +31,10 @@ test-slow: .venv/.made-slow
 # A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.
 flink: .venv/.made-flink
 	PYTHONPATH=. $(BIN)/python -m benchmarks.flink $(EXPERIMENT)
+
+# The documentation as pages to read in a browser; any web server serves them, e.g. python -m http.server -d build/site.
+site: .venv/.made-slow
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 lint: .venv/.made-test
 	$(BIN)/ruff check .
@@ -68,7 +72,7 @@ nightly: .venv/.made-slow
 	@sh .ci/venv "$(PY)" '.[test]' && touch .venv/.made-core $@
 
 .venv/.made-slow: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[test,spark,notebook]'
+	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package,viewer]'
 	@{ sh .ci/venv "$(PY)" '.[flink]' && touch .venv/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
 	@touch .venv/.made-core .venv/.made-test $@
 

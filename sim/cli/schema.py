@@ -32,17 +32,17 @@ def print_schema(
             return
         from sim.cli.console.terminal import show
 
-        tables = _tables()
+        found = tables()
         if as_json:
-            print(json.dumps({name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in tables.items()}, indent=2))
+            print(json.dumps({name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in found.items()}, indent=2))
             return
-        for name, rows in tables.items():
+        for name, rows in found.items():
             print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
             show(COLUMN, rows, text_cells=True)
             print()
 
 
-def _tables() -> dict[str, list[tuple[str, str, str]]]:
+def tables() -> dict[str, list[tuple[str, str, str]]]:
     from sim.analysis.sweeps.measure import unit
     from sim.cells.columns import MEANING, PROVENANCE
     from sim.metrics.schema import TABLES

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sim.analysis.section import Section
 
-__all__ = ["Block", "Page", "html"]
+__all__ = ["Block", "Page", "colours", "html"]
 
 _SHORT_CELL = 10  # characters
 
@@ -52,6 +52,12 @@ def html(page: Page) -> str:
     template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
     drawn = {i: Markup(svg(block.figure, f"f{i}")) for i, block in enumerate(page.blocks) if block.figure is not None}  # noqa: S704 - ours
     return template.render(page=page, figures=drawn) + "\n"
+
+
+def colours() -> str:
+    """The style sheet's colours by name, light and dark: for a figure outside of a page."""
+    sheet = (files("sim.report") / "page.html").read_text(encoding="utf-8")
+    return sheet[sheet.index(":root {") : sheet.index("* { box-sizing")].strip()
 
 
 def _tight(text: str) -> str:

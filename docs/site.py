@@ -1,0 +1,59 @@
+"""Hooks of mkdocs: what makes the site of the pages of this repository.
+
+`make site` builds it into build/site.  Pages that lie outside docs/, reference pages and the gallery are added; graphs are drawn here,
+since nothing may be fetched when somebody reads.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+__all__ = ["on_files", "on_page_markdown"]
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # mkdocs loads this file by its path
+
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+"""File of the repository -> page of the site."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are written on the way."""
+    from mkdocs.structure.files import File
+
+    from docs.reference import PAGES, gallery_pages
+
+    texts = {page: (ROOT / file).read_text(encoding="utf-8") for file, page in OUTSIDE.items()}
+    texts |= {place: write() for place, write in PAGES.items()} | gallery_pages()
+    for place, text in texts.items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links lead to pages of the site, and graphs become drawings."""
+    place = page.file.src_uri
+    up = "../" * place.count("/")
+    for file, target in OUTSIDE.items():
+        markdown = re.sub(rf"\]\((?:\.\./)*{file}(#[^)]*)?\)", lambda link, target=target: f"]({up}{target}{link[1] or ''})", markdown)
+    if place in OUTSIDE.values():
+        markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
+    return re.sub(r"```mermaid\n(.*?)```", _drawn, markdown, flags=re.DOTALL)
+
+
+def _drawn(block: re.Match[str]) -> str:
+    from docs.drawing import layers
+
+    edges: dict[str, list[str]] = {}
+    for upper, lower in re.findall(r"^ *(\w+) --> (\w+)", block[1], re.MULTILINE):
+        edges.setdefault(upper, []).append(lower)
+    return f'<figure aria-label="{escape("Who imports whom")}">\n' + layers("Who imports whom", edges).replace("\n", "") + "\n</figure>\n"

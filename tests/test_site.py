@@ -1,0 +1,112 @@
+"""The documentation as a site: it is built without a warning, nothing is fetched from elsewhere, all of it can be read."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.drawing import lanes, layers
+from docs.pictures import FOLDER, PICTURES
+from tests.browser import Sight, browser, needs_browser, served
+
+ROOT = Path(__file__).parent.parent
+SIMULATED = {"failures-lag", "first-durations"}
+GOOD = Sight(wide="", cut=[], overlaps=[], faint=[], small="")
+PAGES = (
+    "index", "tutorial", "protocols", "architecture", "truth", "your-own-job", "gallery/index", "gallery/khaos-iot",
+    "reference/scenario", "reference/command", "reference/tables", "reference/python",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Links to pages and to headings are checked while it is built: a broken one is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (0, "") == (done.returncode, done.stderr.strip())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reader():
+    with browser() as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", sorted(set(PICTURES) - SIMULATED))
+def test_a_drawing_is_the_one_that_is_kept(name):
+    """`python -m docs.pictures` was called after the last change."""
+    assert PICTURES[name]() == (FOLDER / f"{name}.svg").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SIMULATED))
+def test_a_figure_is_the_one_that_is_kept(name):
+    """What the tutorial shows is what the examples say today."""
+    assert _numbers(PICTURES[name]()) == pytest.approx(_numbers((FOLDER / f"{name}.svg").read_text()), abs=0.01)
+
+
+def test_every_picture_is_on_a_page():
+    pages = "".join(path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+    assert sorted(PICTURES) == sorted(path.stem for path in FOLDER.glob("*.svg"))
+    assert [] == [name for name in PICTURES if f"pictures/{name}.svg" not in pages]
+
+
+def test_a_label_that_does_not_fit_is_an_error():
+    """Nobody looks at every picture after every change."""
+    with pytest.raises(ValueError, match="'much too long' does not fit"):
+        lanes("Short", [("row", [(0, 1, "a", "much too long"), (1, 20, "a", "")])])
+
+
+def test_a_graph_is_drawn_from_the_top():
+    """What uses others stands above them."""
+    heights = {
+        name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}<', text)[1])
+        for text in [layers("", {"a": ["b", "c"], "b": ["c"]})]
+        for name in "abc"
+    }
+
+    assert heights["a"] < heights["b"] < heights["c"]
+
+
+@pytest.mark.slow
+def test_nothing_comes_from_elsewhere(site):
+    """No style sheet, font, script or image of another host; links that a reader follows are fine."""
+    tags = [tag for path in site.rglob("*.html") for tag in re.findall(r"<(?:link|script|img|iframe)\b[^>]*>", path.read_text())]
+    foreign = [tag for tag in tags if re.search(r"(?:src|href)=[\"']?(?:https?:)?//", tag)]
+
+    assert len(tags) > 100
+    assert [] == foreign
+    assert [] == [path for path in site.rglob("*.css") if re.search(r"url\(['\"]?https?:|@import", path.read_text())]
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize(("width", "dark", "printed"), [(1300, False, False), (390, True, False), (700, False, True)])
+def test_pages_can_be_read(site, reader, width, dark, printed):
+    """On a desk, on a phone at night and on paper."""
+    with served(site) as address:
+        seen = {page: reader.look(f"{address}/{page}.html", width=width, dark=dark, printed=printed) for page in PAGES}
+
+    assert dict.fromkeys(PAGES, GOOD) == seen
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_pictures_can_be_read(reader, dark):
+    """No two texts on each other, none cut off."""
+    names = sorted(PICTURES)
+    seen = {name: reader.look(FOLDER / f"{name}.svg", width=700, dark=dark) for name in names}
+
+    assert dict.fromkeys(names, GOOD) == seen
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
