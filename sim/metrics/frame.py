@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
+from sim.metrics.packed import PackedRows
 from sim.metrics.schema import TABLES, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["frame", "ms", "task_name"]
 
@@ -16,8 +19,10 @@ _MS = 1_000_000
 def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
     """Every column is in every row, or follows from the others."""
     columns = TABLES[table]
-    cells = [tuple(row[column.name] if column.value is None else column.value(row) for column in columns) for row in rows]
-    return pd.DataFrame.from_records(cells, columns=[column.name for column in columns])
+    packed = PackedRows([column.name for column in columns])
+    for row in rows:
+        packed.add(tuple(row[column.name] if column.value is None else column.value(row) for column in columns))
+    return packed.frame()
 
 
 def ms(ns: int) -> float:

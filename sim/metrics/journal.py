@@ -1,9 +1,11 @@
-"""What happened, in order: an append-only list of rows that every table, story and picture is made from."""
+"""What happened, in order: rows are only ever added, and every table, story and picture is made from them."""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 __all__ = ["Entry", "Happening", "Journal"]
 
@@ -63,10 +65,63 @@ class Entry(NamedTuple):
     detail: str = ""
 
 
-class Journal(list[Entry]):
+class Journal(Sequence[Entry]):
+    """Kept as columns: a run of a day has a million entries, and an entry of its own takes four times the room."""
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._happenings: list[Happening] = []
+        self._times, self._checkpoints, self._tasks, self._numbers = array("q"), array("q"), array("q"), array("q")
+        self._details: dict[int, str] = {}  # few have one
+        for entry in entries:
+            self.note(*entry)
+
     def note(self, time_ns: int, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
-        self.append(Entry(time_ns, happening, checkpoint, task, number, detail))
+        if detail:
+            self._details[len(self._times)] = detail
+        self._times.append(time_ns)
+        self._happenings.append(happening)
+        self._checkpoints.append(checkpoint)
+        self._tasks.append(task)
+        self._numbers.append(number)
 
     def story(self, checkpoint: int) -> list[Entry]:
         """Everything about one checkpoint, in order."""
-        return [row for row in self if row.checkpoint == checkpoint]
+        return [self[place] for place, number in enumerate(self._checkpoints) if number == checkpoint]
+
+    def places(self) -> dict[int, array[int]]:
+        """By checkpoint, where its entries stand."""
+        places: dict[int, array[int]] = {}
+        for place, checkpoint in enumerate(self._checkpoints):
+            if checkpoint not in places:
+                places[checkpoint] = array("q")
+            places[checkpoint].append(place)
+        return places
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __iter__(self) -> Iterator[Entry]:
+        columns = zip(self._times, self._happenings, self._checkpoints, self._tasks, self._numbers, strict=True)
+        details = self._details
+        for place, cells in enumerate(columns):
+            yield Entry(*cells, details.get(place, ""))
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Entry]: ...
+
+    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        columns = (self._times, self._happenings, self._checkpoints, self._tasks, self._numbers)
+        at = place if place >= 0 else place + len(self)
+        return Entry(*(column[place] for column in columns), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Journal):
+            return NotImplemented
+        return vars(self) == vars(other)

@@ -6,6 +6,7 @@ Curves are straight between their points.  Who counts, and when, is left to the 
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 
 __all__ = ["Latency"]
@@ -16,9 +17,8 @@ class Latency:
     sources emit, times the copies that reach it."""
 
     def __init__(self, now: int, emitted: float, served: float) -> None:
-        self._times: list[float] = [now]
-        self._emitted = [emitted]
-        self._area = [0.0]  # under the times of emission, over the records up to this point
+        self._times, self._emitted = array("d", [now]), array("d", [emitted])
+        self._area = array("d", [0.0])  # under the times of emission, over the records up to this point
         self._seen = (now, served)
         self._waited = self._served = 0.0  # since the mean was taken last
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sim.metrics.frame import frame, ms, task_name
-from sim.metrics.schema import SERIES, Row
+from sim.metrics.schema import Row
 from sim.metrics.stats import CheckpointStats, SubtaskStats
 
-__all__ = ["checkpoints_table", "series_table", "subtasks_table", "tasks_table"]
+__all__ = ["checkpoints_table", "subtasks_table", "tasks_table"]
 
 _MS = 1_000_000
 
@@ -23,19 +22,13 @@ def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
 
 def subtasks_table(stats: Iterable[CheckpointStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """`names`: (vertex, subtask index) of each task."""
-    rows = [_subtask_row(checkpoint, row, names) for checkpoint in stats for _, row in sorted(checkpoint.subtasks.items())]
-    return frame("subtasks", rows)
+    parts = ((checkpoint, row) for checkpoint in stats for _, row in sorted(checkpoint.subtasks.items()))
+    return frame("subtasks", (_subtask_row(checkpoint, row, names) for checkpoint, row in parts))
 
 
 def tasks_table(plane_tasks: np.ndarray, names: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """Totals of each task up to the end of the run."""
     return frame("tasks", (_task_row(row, names[t]) for t, row in enumerate(plane_tasks)))
-
-
-def series_table(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """`rows`: cells in the order of the schema, as they are sampled: one row per vertex and second."""
-    measured = [column.name for column in SERIES]
-    return frame("series", (dict(zip(measured, row, strict=True)) for row in rows))
 
 
 def _task_row(row: np.void, name: tuple[str, int]) -> Row:

@@ -54,3 +54,25 @@ def test_every_kind_of_entry_is_noted_by_somebody():
     hosts = "".join(path.read_text() for path in runtime.rglob("*.py") if path.parent.name != "observe")  # who observes reads them
 
     assert [] == [member.name for member in Happening if f"Happening.{member.name}" not in hosts]
+
+
+def test_entries_are_found_by_place_from_either_end():
+    """Kept in columns: a detail belongs to its own entry only."""
+    rows = journal()
+
+    assert list(rows) == [rows[i] for i in range(4)] == rows[:] == [*rows[:1], *rows[-3:]]
+    assert ["CHECKPOINT_EXPIRED", ""] == [rows[-1].detail, rows[-2].detail]
+    assert [rows[i] for i in (3, 2, 1, 0)] == list(reversed(rows))
+
+
+def test_journals_are_equal_if_all_entries_are():
+    other = journal()
+    other.note(30, Happening.COMPLETED, 2)
+
+    assert journal() == Journal(list(journal()))
+    assert journal() != other
+    assert journal() != Journal([*list(journal())[:-1], journal()[-1]._replace(detail="")])
+
+
+def test_places_say_where_the_entries_of_a_checkpoint_stand():
+    assert {1: [0, 2, 3], 2: [1]} == {checkpoint: list(places) for checkpoint, places in journal().places().items()}

@@ -6,10 +6,11 @@ import pytest
 from sim.metrics.commits import commits_table
 from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.frame import frame
+from sim.metrics.packed import PackedRows
 from sim.metrics.recoveries import RecoveryStats, recoveries_table
-from sim.metrics.schema import TABLES
+from sim.metrics.schema import SERIES, TABLES
 from sim.metrics.stats import CheckpointStats, SubtaskStats
-from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
+from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
 
 MS = 1_000_000
 NAMES = [("source", 0), ("map", 0), ("map", 1)]
@@ -58,7 +59,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "checkpoints": checkpoints_table([]),
         "subtasks": subtasks_table([], NAMES),
         "tasks": tasks_table(none, []),
-        "series": series_table([]),
+        "series": PackedRows([column.name for column in SERIES]).frame(),
         "commits": commits_table([], NAMES),
         "recoveries": recoveries_table([]),
         "files": files_table([]),

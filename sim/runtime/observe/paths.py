@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,8 @@ class Paths:
 
     def story(self, checkpoint: int) -> Sequence[Entry]:
         """The journal's entries about a checkpoint, in order."""
-        return self._stories[checkpoint]
+        journal = self.context.journal
+        return [journal[place] for place in self._places.get(checkpoint, ())]
 
     def table(self) -> pd.DataFrame:
         """All checkpoints that are over."""
@@ -71,11 +72,8 @@ class Paths:
         }
 
     @cached_property
-    def _stories(self) -> dict[int, list[Entry]]:
-        stories: dict[int, list[Entry]] = defaultdict(list)
-        for entry in self.context.journal:
-            stories[entry.checkpoint].append(entry)
-        return stories
+    def _places(self) -> Mapping[int, Sequence[int]]:
+        return self.context.journal.places()
 
     @cached_property
     def _files(self) -> dict[int, tuple[list[FileSpan], int]]:

@@ -19,9 +19,11 @@ class RecordLatency:
     """From all sources to the vertices nobody reads; `tasks`: the numbers of the tasks of each vertex."""
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
-        self._tasks = tasks
+        self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)
         self._sources = [v for v, vertex in enumerate(job.vertices) if vertex.source is not None]
-        self._copies = {v: copies for v, copies in enumerate(_copies(job)) if copies}
+        self._copies = {
+            v: [(source, float(number)) for source, number in copies.items()] for v, copies in enumerate(_copies(job)) if copies
+        }
         self._latency = {v: Latency(now, *self._curves(v, positions)) for v in self._copies}
 
     def look(self, now: int, positions: np.ndarray) -> None:
@@ -35,7 +37,7 @@ class RecordLatency:
         return mean_ns / _MS if mean_ns >= 0 else -1.0
 
     def _curves(self, v: int, positions: np.ndarray) -> tuple[float, float]:
-        emitted = sum(float(copies) * float(positions[self._tasks[source]].sum()) for source, copies in self._copies[v].items())
+        emitted = sum([copies * float(positions[self._tasks[source]].sum()) for source, copies in self._copies[v]])
         return emitted, float(positions[self._tasks[v]].sum())
 
 

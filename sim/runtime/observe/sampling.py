@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import simpy
 
+from sim.metrics.packed import PackedRows
+from sim.metrics.schema import SERIES
 from sim.runtime.observe.backlog import due_records, due_time_ns
 from sim.runtime.observe.record_latency import RecordLatency
 
@@ -33,7 +35,7 @@ class Sampler:
         self.context = context
         self.counters = counters
         self.progress = progress
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows = PackedRows([column.name for column in SERIES])
         layout = context.layout
         vertices = range(len(context.scenario.job.vertices))
         vertex = np.array(layout.vertex)
@@ -68,7 +70,7 @@ class Sampler:
         waiting = self._queues()
         for v, vertex in enumerate(self.context.scenario.job.vertices):
             done, behind = self._rates(v, {name: float(values[v]) for name, values in gained.items()}), self._behind(v, positions)
-            self.rows.append((self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)))
+            self.rows.add((self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)))
 
     def _rates(self, v: int, gained: Mapping[str, float]) -> tuple[float, ...]:
         spent = SAMPLE_NS * len(self._tasks[v])
@@ -90,9 +92,8 @@ class Sampler:
         return [tuple(map(int, of_vertex)) for of_vertex in zip(*sums, strict=True)]
 
     def _summed(self, vertex: np.ndarray, values: np.ndarray) -> np.ndarray:
-        total = np.zeros(len(self._tasks), np.int64)
-        np.add.at(total, vertex, values)
-        return total
+        """Exact below 2^53: there is less data in flight."""
+        return np.bincount(vertex, values, len(self._tasks)).astype(np.int64)
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""

@@ -13,7 +13,7 @@ from sim.metrics.commits import commits_table
 from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
-from sim.metrics.tables import checkpoints_table, series_table, subtasks_table, tasks_table
+from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.standstill import standstill
@@ -84,7 +84,7 @@ def _tables(world: World, sampler: Sampler) -> dict[str, pd.DataFrame]:
         "checkpoints": checkpoints_table(stats),
         "subtasks": subtasks_table(stats, world.names),
         "tasks": tasks_table(world.counters.rows(), world.names),
-        "series": series_table(sampler.rows),
+        "series": sampler.rows.frame(),
         "commits": commits_table(world.commits, world.names),
         "recoveries": recoveries_table(world.job.recovery.stats.values()),
         "path": Paths(world.context).table(),

@@ -1,0 +1,51 @@
+"""Packed rows are the table that pandas makes of the rows themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.metrics import packed
+from sim.metrics.packed import PackedRows
+
+COLUMNS = ["whole", "real", "mixed", "word", "fact", "nothing"]
+ROWS = [(i, i / 2, i if i % 3 else i / 2, f"w{i % 2}", i % 2 == 0, None if i % 2 else "x") for i in range(10)]
+
+
+def table(rows) -> pd.DataFrame:
+    kept = PackedRows(COLUMNS)
+    for row in rows:
+        kept.add(row)
+    return kept.frame()
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 10, 100])
+def test_values_and_types_are_those_of_the_rows(chunk, monkeypatch):
+    """A column keeps its type wherever the rows are cut, even if a piece of it looks like another type."""
+    monkeypatch.setattr(packed, "_CHUNK", chunk)
+
+    pd.testing.assert_frame_equal(pd.DataFrame.from_records(ROWS, columns=COLUMNS), table(ROWS), check_exact=True)
+
+
+def test_no_rows_make_an_empty_table():
+    pd.testing.assert_frame_equal(pd.DataFrame.from_records([], columns=COLUMNS), table([]))
+
+
+def test_the_numbers_of_the_plane_are_numbers():
+    """Its tables give numpy's own."""
+    kept = PackedRows(["whole", "real"])
+    kept.add((np.int64(3), np.float64(0.5)))
+
+    assert [("whole", "int64"), ("real", "float64")] == [(name, str(kind)) for name, kind in kept.frame().dtypes.items()]
+
+
+def test_rows_that_are_packed_are_counted(monkeypatch):
+    monkeypatch.setattr(packed, "_CHUNK", 3)
+    kept = PackedRows(COLUMNS)
+    lengths = []
+    for row in ROWS[:5]:
+        kept.add(row)
+        lengths.append(len(kept))
+
+    assert [1, 2, 3, 4, 5] == lengths
