@@ -44,6 +44,7 @@ def run_scenarios(
     jobs: JobsOption = None,
     seed: SeedOption = None,
     checks: ChecksOption = True,
+    picture: Annotated[bool, typer.Option("--picture", help="Draw comparison.png as well: checkpoints, queues, back-pressure.")] = False,
     environment: EnvironmentOption = None,
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
@@ -57,7 +58,7 @@ def run_scenarios(
         code = Code.FINE
         for path, study, expectations in zip(scenarios, studies, expected, strict=True):
             folder = _folder(out, study, several=len(studies) > 1)
-            code = max(code, _run_file(path, study, expectations, folder, as_json, engine, jobs, changes, checks))
+            code = max(code, _run_file(path, study, expectations, folder, as_json, engine, jobs, changes, checks, picture))
         raise typer.Exit(code)
 
 
@@ -71,6 +72,7 @@ def _run_file(
     jobs: int | None,
     changes: list[str],
     checks: bool,
+    picture: bool,
 ) -> Code:
     from sim.scenario.text.unknowns import assumed
 
@@ -93,10 +95,10 @@ def _run_file(
                 print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
             else:
                 _print(study, comparison, checked)
-            sys.stdout.flush()  # drawing takes longer than comparing
+            sys.stdout.flush()  # keeping and drawing take longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
-        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes)
+        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes, picture=picture)
     if nobody_reads is not None:
         raise nobody_reads
     print_message(str(folder))

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sim.analysis.strategies.picture import save, through_time
 from sim.comparison.comparison import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.sheet import write_csv
@@ -18,8 +17,11 @@ from sim.whole_file import replace_file, replace_text
 __all__ = ["keep", "plain"]
 
 
-def keep(comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = ()) -> None:
-    """`text`: of the scenario in the file `source`.  Every file appears whole or not at all; the runs themselves are there already."""
+def keep(comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = (), *, picture: bool = False) -> None:
+    """`text`: of the scenario in the file `source`.  Every file appears whole or not at all; the runs themselves are there already.
+
+    `picture`: draw one.  It takes as long as a small scenario.
+    """
     replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     summary = {**plain(comparison), "overrides": list(overrides), "source": str(source.resolve()), RUNS: names}
@@ -28,6 +30,13 @@ def keep(comparison: Comparison, folder: Path, text: str, source: Path, override
         return
     replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))
     write_csv(comparison.table, folder / SHEET)
+    if picture:
+        _draw(comparison, folder)
+
+
+def _draw(comparison: Comparison, folder: Path) -> None:
+    from sim.analysis.strategies.picture import save, through_time
+
     runs = {name: results[0] for name, results in comparison.results.items()}
     warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-__all__ = ["STORY_LENGTH", "InvalidTransition", "changed", "remember"]
+__all__ = ["STORY_LENGTH", "InvalidTransition", "changed", "heard", "remember"]
 
 _Machine = TypeVar("_Machine")
 _COPIERS: dict[type, Callable[..., Any]] = {}
@@ -27,6 +27,18 @@ class InvalidTransition(Exception):  # noqa: N818 -- a phrase, like the states
 def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
     """The story with one more event, bounded."""
     return (*story, event)[-STORY_LENGTH:]
+
+
+def heard(before: _Machine, after: _Machine, event: object) -> _Machine:
+    """What a machine has become by an event, with the event in its story.
+
+    A machine that the event has just made takes the story itself: nobody else has it yet, and another copy would cost as much as the first.
+    """
+    story = remember(before.story, event)  # type: ignore[attr-defined]  # every machine has one
+    if after is before:
+        return changed(before, story=story)
+    type(after).story.__set__(after, story)  # type: ignore[attr-defined]
+    return after
 
 
 def changed(machine: _Machine, /, **changes: Any) -> _Machine:

@@ -16,12 +16,16 @@ END_OF_PARTITION = SINGLES + 1
 WATERMARKS = SINGLES + 2
 """The marker series of watermarks; a marker's number is its event time [ns]."""
 
+_JOINED = {
+    (priority, blocking, announced): Trait(Trait.PRIORITY * priority | Trait.BLOCKING * blocking | Trait.ANNOUNCED * announced)
+    for priority in (False, True)
+    for blocking in (False, True)
+    for announced in (False, True)
+}
+"""Joined beforehand: a checkpoint asks for them once per task and edge."""
+
 
 def traits(options: BarrierOptions) -> Trait:
     """How the marker of a barrier with these options moves."""
     how = options.traits
-    return (
-        (Trait.PRIORITY if how.priority else Trait.NONE)
-        | (Trait.BLOCKING if how.blocking else Trait.NONE)
-        | (Trait.ANNOUNCED if how.announced else Trait.NONE)
-    )
+    return _JOINED[how.priority, how.blocking, how.announced]

@@ -31,13 +31,20 @@ def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
     assert folder.parent == tmp_path / "runs"
     assert folder.name.startswith("tiny-")
     assert {"aligned", "unaligned", "no-checkpoints"} == {path.name for path in folder.iterdir() if path.is_dir()}
-    assert {"scenario.yaml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.png"} == {
+    assert {"scenario.yaml", "comparison.parquet", "comparison.csv", "comparison.json"} == {
         path.name for path in folder.iterdir() if path.is_file()
     }
     assert tiny.read_text() == (folder / "scenario.yaml").read_text()
     assert ["aligned", "unaligned"] == list(pd.read_parquet(folder / "comparison.parquet")["strategy"])
-    assert (folder / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert pd.read_parquet(folder / "aligned" / "checkpoints.parquet")["status"].eq("COMPLETED").any()
+
+
+def test_a_picture_is_drawn_when_asked_for(ckptsim, tiny, tmp_path):
+    """It costs as much as the runs: whoever wants none does not wait for it, nor load what draws."""
+    done = ckptsim("run", tiny, "--picture", "--out", tmp_path / "out", "--jobs", 1)
+
+    assert 0 == done.exit_code
+    assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_is_for_machines(ckptsim, tiny, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
 from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.machine import STORY_LENGTH, InvalidTransition, remember
+from sim.protocol.machine import STORY_LENGTH, InvalidTransition, changed, heard, remember
 from sim.protocol.recovery.recovery import Recovery
 from sim.protocol.snapshots.snapshot_store import SnapshotStore
 from sim.protocol.task.checkpointing import TaskCheckpointing
@@ -40,3 +40,13 @@ def test_a_story_keeps_its_latest_events():
         story = remember(story, event)
 
     assert tuple(range(3, STORY_LENGTH + 3)) == story
+
+
+def test_a_machine_of_the_past_keeps_its_story():
+    """The copy that an event has made takes the story; the machine before it, and one that nothing changes, are left as they were."""
+    before = BarrierTracker.waiting(1)
+    unchanged = heard(before, before, "nothing")
+    after = heard(before, changed(before, latest=7), "something")
+
+    assert [(), ("nothing",), ("something",)] == [machine.story for machine in (before, unchanged, after)]
+    assert unchanged is not before

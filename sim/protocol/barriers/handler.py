@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sim.protocol.barriers.state import BarrierState, Commands, Pending, Transition
 from sim.protocol.barriers.transitions import TRANSITIONS
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
@@ -67,7 +67,7 @@ class BarrierHandler:
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
             _impossible(self, event, f"{type(after.state).__name__} may not follow")
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         if _obsolete(self, event.checkpoint):

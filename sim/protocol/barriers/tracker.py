@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import Commands, Pending
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
     AlignmentTimedOut,
@@ -57,7 +57,7 @@ class BarrierTracker:
                 after, commands = self._trigger(event)
             case BarrierAnnounced() | AlignmentTimedOut():
                 self._impossible(event, "nothing times out without alignment")
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         if event.priority or event.options.unaligned:

@@ -12,7 +12,7 @@ from sim.protocol.coordinator.failures import FailureCounter
 from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
 from sim.protocol.coordinator.requests import Request, Requests
 from sim.protocol.coordinator.timer import NEVER, Grid, effective_interval_ns
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.strategies import barrier_options, strategy
 from sim.protocol.vocabulary import (
@@ -151,7 +151,7 @@ class Coordinator:
                     raise self._impossible(event, "nothing is being deleted")
                 after, commands = changed(self, cleaning=self.cleaning - 1), ()
         after, follow_ups = _considered(after, event.now)
-        return changed(after, story=remember(self.story, event)), (*commands, *follow_ups)
+        return heard(self, after, event), (*commands, *follow_ups)
 
     # ------------------------------------------------------------------------------------------ the scheduler
 

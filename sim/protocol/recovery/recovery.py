@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sim.model.faults import Restart
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.recovery.regions import restarted_with
 from sim.protocol.recovery.restart import RestartStrategy, restart_strategy
 
@@ -203,7 +203,7 @@ class Recovery:
             case JobManagerReturned():
                 everything: frozenset[int] = frozenset().union(*self.regions)
                 after, commands = _restarting(self, everything, event.now)
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _failed(self, event: TasksFailed) -> _Answer:
         """Nothing restarts a job that has made the savepoint it stops with: its output is visible and no checkpoint holds it.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sim.model.stored import ClaimMode, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.snapshots.shared_state import SharedStateRegistry, shared_files
 
 __all__ = [
@@ -139,7 +139,7 @@ class SnapshotStore:
                 after, commands = self._discarded(event)
             case FailedOver():
                 after, commands = self._failed_over(event)
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _begun(self, event: SnapshotTriggered) -> _Answer:
         empty = StoredSnapshot(self.instance, event.checkpoint, event.type, ())

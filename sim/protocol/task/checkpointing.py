@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.phases import Phases, Requirement
 from sim.protocol.strategies import Strategy
 from sim.protocol.task.snapshot import SnapshotInProgress
@@ -61,7 +61,7 @@ class TaskCheckpointing:
             after, commands = self._about_snapshot(event)
         else:
             after, commands = self._about_barriers(event)
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(s.holds_task for s in self.snapshots):

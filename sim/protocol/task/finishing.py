@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import Ending
 
 __all__ = [
@@ -226,7 +226,7 @@ class TaskEnd:
             case CompletionHeard():
                 after, commands = changed(self, completed=max(self.completed, event.checkpoint)), ()
         after, follow_ups = _settled(after)
-        return changed(after, story=remember(self.story, event)), (*commands, *follow_ups)
+        return heard(self, after, event), (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         if self.state is not EndState.RUNNING:

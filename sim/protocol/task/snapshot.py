@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sim.protocol.machine import InvalidTransition, changed, remember
+from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.phases import Phases, Requirement
 from sim.protocol.task_vocabulary import (
@@ -123,7 +123,7 @@ class SnapshotInProgress:
                     after, commands = changed(self, aborted=True), ()
                 else:
                     after, commands = changed(self, ended=True), (CancelSnapshot(self.checkpoint),)
-        return changed(after, story=remember(self.story, event)), commands
+        return heard(self, after, event), commands
 
     def _phase_finished(self, event: PhaseFinished) -> _Answer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
