@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow site flink lint envelope answers mutations mutants nightly clean
+.PHONY: run test test-slow site flink lint envelope blind answers mutations mutants nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -44,6 +44,10 @@ lint: .venv/.made-test
 # What predictions are worth, from the recordings in tests/data: sim/envelope/envelope.json and its table in docs/truth.md.
 envelope: .venv/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
+
+# Predictions that were written down before the runs they are about, beside them: their table in docs/truth.md.
+blind: .venv/.made-core
+	PYTHONPATH=. $(BIN)/python -m benchmarks.blind --again
 
 # Runs the ready sweeps and writes their answers into the pages beside them; SWEEPS="NAME NAME" only those.
 answers: .venv/.made-core

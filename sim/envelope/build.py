@@ -96,10 +96,11 @@ def block(known: Envelope) -> str:
     return "\n".join([BEGIN, *table, "", "Recorded values of each feature:", "", *ranges, END])
 
 
-def replaced(readme: str, new: str) -> str:
-    """The text with its block replaced."""
-    before, rest = readme.split(BEGIN)
-    return before + new + rest.split(END)[1]
+def replaced(page: str, new: str) -> str:
+    """The text with its block replaced: what stands between the first line and the last line of the new one."""
+    first, *_, last = new.splitlines()
+    before, rest = page.split(first)
+    return before + new + rest.split(last)[1]
 
 
 def _cell(seen: Evidence, quantity: str) -> str:

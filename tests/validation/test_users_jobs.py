@@ -41,7 +41,9 @@ def test_bars_that_are_met_stay_met(judged, table):
 
 
 def test_runs_of_one_job_are_put_in_their_order(judged, table):
+    """Without throughput: of jobs with windows it is that of the windows which a sample meets."""
     found = orderings(table, {name: outcome.settings for name, outcome in judged.items()})
+    found = found[found["quantity"] != "numRecordsInPerSecond"]
 
     assert len(found) >= 10
     assert [] == found[~found["right"]].to_dict("records")

@@ -1,0 +1,45 @@
+"""Predictions that were written down before the run they are about, and the table that says what they were worth."""
+
+import json
+from datetime import datetime
+
+import pytest
+
+from benchmarks.blind import FOLDER, PAGE, Run, block, error, families, table
+from sim.recordings import read_any
+
+HALF_S = 0.5
+
+
+def test_the_page_has_the_table_of_the_files():
+    """`make blind` writes it."""
+    assert block() in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_prediction_is_older_than_the_runs_it_is_about(family):
+    """Only the aligned run was known."""
+    document = json.loads((FOLDER / "blind" / f"{family}.json").read_text(encoding="utf-8"))
+    written_ms = datetime.fromisoformat(document["when"]).timestamp() * 1000
+    begun_ms = {path.stem.rpartition("-")[2]: read_any(path).started_ms for path in FOLDER.glob(f"{family}-*.zip")}
+
+    assert {"aligned"} == {kind for kind, begun in begun_ms.items() if begun < written_ms}
+    assert set(begun_ms) <= set(document["kinds"])
+
+
+def test_small_differences_of_durations_are_none():
+    assert 0 == error("end to end, p50", 70, 11)
+    assert 0.5 == error("end to end, p50", 200, 100)
+    assert 0.5 == error("in flight", 2, 1)
+
+
+def test_an_error_and_an_order_are_counted_where_nobody_had_seen_the_run():
+    """Both predictions of the unaligned run are 50 % and 10 % off; blind, both runs take equally long."""
+    aligned = Run("F1", "aligned", {"end to end, p50": 1000}, {"end to end, p50": 300}, {"end to end, p50": 1000})
+    unaligned = Run("F1", "unaligned", {"end to end, p50": 200}, {"end to end, p50": 300}, {"end to end, p50": 300})
+    text = table([aligned, unaligned], "abc", "def")
+
+    assert "| F1 unaligned | 200 ms: 300 ms, 300 ms | – |" in text
+    assert "Of the 1 runs that nobody had seen" in text
+    assert "| end to end, p50 | 15% | 50% (50%) | 50% (50%) |" in text
+    assert "0 of 1 right blind, 1 of 1 right again." in text
