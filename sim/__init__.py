@@ -21,12 +21,13 @@ if _typing.TYPE_CHECKING:
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import Sweep, sweep
+    from sim.api.validated import Validation, validate
     from sim.runtime.run.result import Result
     from sim.scenario.text.problems import ScenarioError
 
 __all__ = [
-    "Advice", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "advise", "compare",
-    "import_job", "load", "loads", "simulate", "sweep",
+    "Advice", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
+    "advise", "compare", "import_job", "load", "loads", "simulate", "sweep", "validate",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -46,6 +47,8 @@ _HOME = {
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
     "Sweep": "sim.api.swept",
+    "validate": "sim.api.validated",
+    "Validation": "sim.api.validated",
     "ScenarioError": "sim.scenario.text.problems",
 }
 

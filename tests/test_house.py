@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": BELOW_RUNTIME,
     "analysis": {"condition", "foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
-    "validation": BELOW_CLI | {"recordings"},  # predicted against observed
+    "validation": BELOW_CLI | {"recordings", "cells"},  # predicted against observed
     "backtest": BELOW_CLI | {"recordings", "validation"},  # the job as it is against its own history
     "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
     "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings

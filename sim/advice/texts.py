@@ -80,7 +80,7 @@ def _sure(race: Race, choice: Choice) -> str:
     alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (
-        f"How sure: drawn again within its confidence, this setting is the choice in {_percent(choice.same_setting)} of cases, "
+        f"How sure: chosen in {_percent(choice.same_setting)} of bootstrap resamples, "
         f"its protocol in {_percent(choice.same_protocol)}{next_ones}."
     )
 
@@ -205,4 +205,7 @@ def _ms(value: float) -> str:
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"
+    """A thousand resamples show nothing closer to all, or to none, than half a per cent."""
+    if part > 0.99:
+        return "> 99 %"
+    return "< 1 %" if part < 0.01 else f"{100 * part:.0f} %"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from typing import Annotated
 
 import typer
 
@@ -53,8 +54,18 @@ app.command("calibrate", rich_help_panel=_TRUST, short_help="Estimate constants 
 app.command("schema", rich_help_panel=_LOOK, short_help="Print what files and tables may hold.")(print_schema)
 
 
+def _print_version(requested: bool) -> None:
+    if requested:
+        from sim import __version__
+
+        print(f"ckptsim {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _group() -> None:
+def _group(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="The version of ckptsim.")] = False,
+) -> None:
     """More than one verb, whatever is registered."""
 
 

@@ -44,7 +44,7 @@ def _limit(name: str, what: str) -> typer.models.OptionInfo:
 
 def advise_on(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help=WHAT, show_default=False)],
-    recovery: Annotated[str | None, _limit("--recovery", "Longest time until lost work is done again, e.g. '2 min'.")] = None,
+    recovery: Annotated[str | None, _limit("--recovery", "Maximum recovery time, e.g. '2 min'.")] = None,
     p99: Annotated[str | None, _limit("--p99", "Longest checkpoint, 99 %, e.g. '60 s'.")] = None,
     loss: Annotated[str | None, _limit("--loss", "Throughput that checkpoints may cost, e.g. '3 %'.")] = None,
     visible: Annotated[str | None, _limit("--visible", "Longest time until output of transactional sinks is visible, 99 %.")] = None,

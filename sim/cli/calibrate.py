@@ -13,7 +13,6 @@ from sim.cli.console.errors import Code, UserError, print_message, speaking, sto
 from sim.cli.console.progress import bar
 from sim.cli.console.terminal import show
 from sim.cli.options import JobsOption
-from sim.cli.recording_files import in_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,8 +52,9 @@ def calibrate_environment(
 def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
     """The recordings, and how many files were none."""
     from sim.recordings import RecordingError, read
+    from sim.validation.folder import in_folder
 
-    paths = [file for place in places for file in (in_folder(place) if place.is_dir() else [place])]
+    paths = [file for place in places for file in (in_folder(place, print_message) if place.is_dir() else [place])]
     found, skipped = [], 0
     for path in paths:
         try:

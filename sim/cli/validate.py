@@ -10,13 +10,14 @@ import typer
 from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.console.progress import bar
 from sim.cli.options import EnvironmentOption, JobsOption
-from sim.cli.recording_files import in_folder
 
 if TYPE_CHECKING:
     from sim.model.scenario import Overheads
     from sim.validation.judging import Judgement
 
 __all__ = ["validate_recordings"]
+
+_KEPT = "nothing is kept: all recordings are judged by one call"
 
 
 def validate_recordings(
@@ -30,11 +31,12 @@ def validate_recordings(
     environment: EnvironmentOption = None,
     time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")] = 600,
 ) -> None:
-    """Hold predictions to recordings: observed beside predicted, and how far off on the whole."""
+    """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
         from sim.scenario.environment import load
+        from sim.validation.folder import by_name, recordings_in
 
-        paths = [file for path in recordings for file in _files(path)]
+        paths = [file for path in recordings for file in recordings_in(path, print_message)]
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
         overheads = None if environment is None else load(environment)
@@ -44,42 +46,17 @@ def validate_recordings(
                 print_message(f"skipped: {outcome.trouble}")
             elif outcome.lost:
                 print_message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
-        judged = _by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
+        judged = by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
         _show(judged, {name: outcome for name, outcome in judged.items() if everything or not outcome.lost}, as_json)
         raise typer.Exit(Code.FINE if len(judged) == len(found) else Code.CELLS_FAILED)
 
 
-def _by_name(found: list[tuple[Path, Judgement]]) -> dict[str, Judgement]:
-    """Recordings of one name are told apart by their folders, then by their paths."""
-    names = [outcome.name for _, outcome in found]
-    paths = [path for path, _ in found]
-    foldered = [f"{path.absolute().parent.name}/{name}" if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
-    unique = [str(path) if foldered.count(name) > 1 else name for path, name in zip(paths, foldered, strict=True)]
-    return {
-        name: outcome._replace(table=None if outcome.table is None else outcome.table.assign(recording=name))
-        for name, (_, outcome) in zip(unique, found, strict=True)
-    }
-
-
-def _files(path: Path) -> list[Path]:
-    """A folder of saved REST answers is one recording."""
-    if not path.is_dir() or (path / "jobs").is_dir():
-        return [path]
-    return in_folder(path)
-
-
 def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[Judgement]:
     """In the order of the paths."""
-    from functools import partial
+    from sim.validation.folder import judge_all
 
-    from sim.cells.local import cores, run_each
-    from sim.validation.judging import judge
-
-    with bar("validate", len(paths), len(paths), what_each="recordings") as watch:
-        one_file = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
-        with stoppable("nothing is kept: all recordings are judged by one call"):
-            done = dict(run_each(one_file, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
-    return [done[i] for i in range(len(paths))]
+    with bar("validate", len(paths), len(paths), what_each="recordings") as watch, stoppable(_KEPT):
+        return judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
 
 
 def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: bool) -> None:

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from sim.analysis.section import Section
-from sim.analysis.sweeps.answers import Best, Limit, best, differences, means
+from sim.analysis.sweeps.answers import Best, Limit, best, differences, means, worlds
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
 from sim.sweeps.file.question import Question
 
-__all__ = ["groups", "sections", "sentence"]
+__all__ = ["FEW", "groups", "sections", "sentence"]
+
+FEW = 5
+"""Fewer windows x seeds tell no setting from another: resampled, four rows give no more than 35 different sets."""
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[Section]:
@@ -52,15 +55,16 @@ def _best(question: Question, results: pd.DataFrame) -> str:
     found: Best = best(results, question.settings, question.least, question.limits)
     limits = " and ".join(_limit(limit) for limit in question.limits)
     if found.setting is None:
-        return f"None of {found.settings} settings keeps {limits or 'a value at all'} on the mean over all worlds."
+        return f"None of {found.settings} settings keeps {limits or 'a value at all'} as a mean over windows x seeds."
     chosen = ", ".join(f"{key} {value}" for key, value in found.setting.items())
     among = f" of {found.settings} settings"
     if limits:
         among = f" among the {found.within_limits} of {found.settings} settings that keep {limits}"
-    return (
-        f"Least {question.least}, {text(question.least, found.value)} on the mean{among}: {chosen}. "
-        f"In {100 * found.confidence:.0f} % of resampled sets of worlds it is the best as well."
-    )
+    least = f"Least {question.least}, {text(question.least, found.value)} on the mean{among}: {chosen}."
+    if found.settings > 1 and (count := len(worlds(results, question.settings, question.least))) < FEW:
+        rows = "one window x seed is" if count == 1 else f"{count} windows x seeds are"
+        return f"{least} But {rows} too few to tell: {FEW} or more are needed, by more windows or replications."
+    return f"{least} Chosen in {_share(found.confidence)} of bootstrap resamples."
 
 
 def _means(question: Question, results: pd.DataFrame) -> Section:
@@ -69,7 +73,7 @@ def _means(question: Question, results: pd.DataFrame) -> Section:
         for value, group in groups(question, results)
         for index, row in means(group, question.settings, question.show).iterrows()
     ]
-    return Section("On the mean over all worlds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
+    return Section("Mean over windows x seeds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
 
 
 def _mean(column: str, row: pd.Series[float]) -> str:
@@ -126,6 +130,10 @@ def _signed(column: str, value: float) -> str:
 
 def _spread(column: str, value: float) -> str:
     return text(column, value).lstrip("+±")
+
+
+def _share(confidence: float) -> str:
+    return "> 99 %" if confidence > 0.99 else f"{100 * confidence:.0f} %"
 
 
 def _percent(share: float) -> str:

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import sim
 from sim.cli import app
 
 HEAVY = ("pandas", "numpy", "numba", "pyarrow", "simpy", "matplotlib", "pyspark", "ruamel")  # typer itself brings pydantic
@@ -28,6 +29,10 @@ def test_help_imports_nothing_heavy(arguments):
 
     assert "" == done.stderr.strip()
     assert "Usage: ckptsim" in done.stdout
+
+
+def test_the_version_is_told(ckptsim):
+    assert f"ckptsim {sim.__version__}\n" == ckptsim("--version").stdout
 
 
 def test_no_words_is_help(ckptsim):

@@ -52,7 +52,15 @@ def test_the_sentence(results):
 
     among = "among the 1 of 2 settings that keep throughput_change of at least -5.0 %"
     assert answer.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
-    assert answer.endswith("interval 30 s. In 100 % of resampled sets of worlds it is the best as well.")
+    assert answer.endswith("interval 30 s. Chosen in > 99 % of bootstrap resamples.")
+
+
+def test_few_worlds_tell_nothing(results):
+    """Four windows gave a best setting, and an interval that held all settings."""
+    few = results[results["window"].isin(sorted(results["window"].unique())[:1])]
+
+    assert sentence(QUESTION, few).endswith("too few to tell: 5 or more are needed, by more windows or replications.")
+    assert "bootstrap" not in sentence(QUESTION, few)
 
 
 def test_an_answer_for_each_value(results):
@@ -84,7 +92,7 @@ def test_when_nothing_will_do(results):
     limit = Limit("end_to_end_p99_ms", at_most=1.0)
     question = Question(("interval",), ("end_to_end_p99_ms",), ("interval",), "end_to_end_p99_ms", (limit,))
 
-    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms on the mean over all worlds." == sentence(question, results)
+    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms as a mean over windows x seeds." == sentence(question, results)
 
 
 def test_no_results_no_tables(results):

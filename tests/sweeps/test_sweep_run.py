@@ -26,7 +26,7 @@ def test_a_sweep_from_python(file, tmp_path):
     swept = run_sweep(file, tmp_path / "rows", jobs=1)
 
     assert ["aligned", "unaligned"] == list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique())
-    assert "On the mean over all worlds, with 95 % confidence" == swept.sections[0].title
+    assert "Mean over windows x seeds, with 95 % confidence" == swept.sections[0].title
     assert swept.sentence.startswith("Least end_to_end_p50_ms")
     assert swept.sentence in swept._repr_html_()
     assert swept.sentence in str(swept)

@@ -98,10 +98,19 @@ def _equal(slow: StrategyRow, fast: StrategyRow, count: int) -> str:
         text = _cause(slow)
     if count == 1:
         change = slow.throughput_change
-        return text if math.isnan(change) else f"{text}; throughput is {change_text(change)} against no checkpoints"
+        return text if math.isnan(change) else f"{text}; {_cost(change)}"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
     span = low if low == high else f"{low} to {high}"
     return _joined(text, f"the strategies differ by less than noise ({span})", _throughput(fast, slow))
+
+
+def _cost(change: float) -> str:
+    """What checkpoints cost, from the change against no checkpoints."""
+    if abs(change) < NOISE_THROUGHPUT:
+        return "checkpoints cost no throughput"
+    if change < 0:
+        return f"checkpoints cost {change_text(change).lstrip('-')} of throughput"
+    return f"throughput is {change_text(change)} with checkpoints"
 
 
 def _tails(late: StrategyRow, early: StrategyRow) -> str:

@@ -70,6 +70,8 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     given = validate_as(Sweep, plain, reading)
     reading.stop_if_wrong()
     assert given is not None  # noqa: S101 - else there are problems
+    given, overrides = _with_axes(given, overrides, reading)
+    reading.stop_if_wrong()
     if given.precision and given.precision.of not in MEASURED:
         hint = did_you_mean(given.precision.of, MEASURED)
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
@@ -89,6 +91,22 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     named = tuple(replace(scenario, name=name) for scenario in scenarios)
     backtest = found[0][1].backtest if found else None
     return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest)
+
+
+def _with_axes(given: Sweep, overrides: tuple[str, ...], reading: Reading) -> tuple[Sweep, tuple[str, ...]]:
+    """What varies in the file and is given another value varies over that; the other overrides stay."""
+    fixed = {key for group in given.together or () for key in group} | set(given.sample.of if given.sample else ())
+    varied, left = dict(given.vary or {}), []
+    for line in overrides:
+        key, _, value = line.partition("=")
+        if key in fixed:
+            reading.wrong((), f"'{key}' changes in the file together with others, or is sampled: change it there, not on the command line")
+        elif key in varied:
+            values = compose(value, reading)
+            varied[key] = values if isinstance(values, list) else [values]
+        else:
+            left.append(line)
+    return given.model_copy(update={"vary": varied or None}), tuple(left)
 
 
 def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.verdict import verdict
@@ -183,7 +185,12 @@ def test_one_strategy_is_held_against_none(saturated, edges):
     """Nothing to compare with but the job without checkpoints."""
     text = verdict([line("aligned", saturated(5700, 3100), edges, baseline=110.0)])
 
-    assert text.endswith("; throughput is -9.1 % against no checkpoints.")
+    assert text.endswith("; checkpoints cost 9.1 % of throughput.")
+
+
+@pytest.mark.parametrize(("baseline", "cost"), [(100.0, "checkpoints cost no throughput"), (90.0, "throughput is +11 % with checkpoints")])
+def test_a_cost_that_is_none_is_no_number(saturated, edges, baseline, cost):
+    assert verdict([line("aligned", saturated(5700, 3100), edges, baseline=baseline)]).endswith(f"; {cost}.")
 
 
 def test_the_workload_where_the_choice_matters_is_named(saturated, edges):

@@ -25,6 +25,21 @@ def defined(tmp_path):
     return read
 
 
+def test_an_axis_given_from_outside_takes_the_place_of_the_one_in_the_file(defined):
+    """`sweep --axis` over a value of `vary` ended in a KeyError when all cells had run."""
+    found = defined("vary: {checkpoint.interval: [1 s, 2 s]}\nset: {checkpoint.barriers: aligned}", "checkpoint.interval=[3 s, 4 s]")
+
+    assert ["3 s", "4 s"] == [dict(scenario.axes)["checkpoint.interval"] for scenario in found.scenarios]
+    with pytest.raises(ScenarioError, match="'2 s' is not among the values of"):
+        defined(
+            "vary: {checkpoint.interval: [1 s, 2 s]}\nset: {checkpoint.barriers: aligned}\n"
+            "answer: {show: [completed], against: {checkpoint.interval: 2 s}}",
+            "checkpoint.interval=3 s",
+        )
+    with pytest.raises(ScenarioError, match="changes in the file together with others"):
+        defined("together: [{checkpoint.interval: [1 s], checkpoint.timeout: [1 min]}]", "checkpoint.interval=3 s")
+
+
 def axes(defined, name):
     return [dict(scenario.axes)[name] for scenario in defined.scenarios]
 

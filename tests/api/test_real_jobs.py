@@ -1,0 +1,55 @@
+"""Real jobs from Python: imported, advised on, held against predictions."""
+
+import pytest
+
+import sim
+from docs.house import ROOT
+
+RECORDING = ROOT / "tests/data/recordings/p2-severe-aligned.json.gz"
+
+
+def test_a_recording_becomes_a_study(tmp_path):
+    job = sim.import_job(RECORDING, backtest=False)
+
+    assert ["aligned"] == job.study.labels
+    assert job.text == job.save(tmp_path / "job.yaml").read_text()
+    assert "p2-severe" in repr(job)
+    assert ["aligned", "unaligned"] == sim.import_job(RECORDING, backtest=False, compare=True).study.labels[:2]
+
+
+def test_an_import_says_what_it_needs():
+    with pytest.raises(TypeError, match="needs an address"):
+        sim.import_job()
+    with pytest.raises(ValueError, match="one address at a time"):
+        sim.import_job("http://a:8081", "http://b:8081")
+
+
+def test_advice_has_a_setting_its_reasons_and_the_study_with_it(study, tmp_path):
+    advice = sim.advise(
+        study["aligned"], p99="5 s", folder=tmp_path, replications=1, budget="1 ms", jobs=1, unknowns=False,
+        changes={"run.duration": "4 s"},
+    )  # fmt: skip
+
+    interval, protocol = advice.setting
+    assert advice.verdict.startswith(("Use ", "Stay: "))
+    assert interval in advice.verdict
+    assert protocol in advice.verdict
+    assert f"execution.checkpointing.interval: {interval}" in advice.configuration
+    assert advice.data["advised"]["interval"] == interval
+    assert 1 == len(advice.study)
+    assert "<table" in advice._repr_html_()
+
+
+def test_several_combinations_get_no_advice(study):
+    with pytest.raises(ValueError, match="advise takes one combination"):
+        sim.advise(study)
+
+
+def test_predictions_stand_beside_a_recording():
+    validation = sim.validate(RECORDING, seeds=1, jobs=1)
+
+    assert {"observed_p50", "predicted_p50", "relative_error"} <= set(validation.table.columns)
+    assert "end_to_end_duration" in set(validation.summary["quantity"])
+    assert "1 recordings" in repr(validation)
+    with pytest.raises(ValueError, match="no recordings"):
+        sim.validate()
