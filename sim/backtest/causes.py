@@ -108,7 +108,9 @@ def _of_durations(row: Compared, rows: Sequence[Compared], evidence: Evidence) -
 
 
 def _tail(row: Compared, evidence: Evidence) -> str:
-    """Empty: the history is spread no wider than the prediction."""
+    """Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
+    if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
+        return ""
     own, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
     if own < TAIL * simulated:
         return ""

@@ -16,7 +16,7 @@ from sim.cli.console.errors import Code, UserError, output_folder, print_message
 from sim.cli.console.progress import bar
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
 from sim.cli.reports.backtesting import with_backtest
-from sim.cli.reports.validity import print_backtest, warn_outside
+from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,6 +107,7 @@ def _advised(
     warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
     if text is None:  # else it was printed just now
         print_backtest(bench.load(bench.common).name, bench.backtest)
+    print_tails(bench.load(bench.common).name, [bench.load(bench.common)])
     return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, exhausted=runner.exhausted, vary=unknowns)
 
 

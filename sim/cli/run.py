@@ -25,7 +25,7 @@ from sim.cli.options import (
     SetOption,
     in_environment,
 )
-from sim.cli.reports.validity import print_backtest, warn_outside
+from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -82,6 +82,7 @@ def _run_file(
         print_message(f"warning: {path}: {assumptions}")
     warn_outside(study.name, study.scenarios)
     print_backtest(study.name, study.backtest)
+    print_tails(study.name, study.scenarios)
     from sim.comparison.files import keep, plain
     from sim.comparison.run_folder import replacing
 

@@ -17,7 +17,7 @@ from sim.cli.console.errors import Code, Stopped, UserError, output_folder, prin
 from sim.cli.console.progress import bar
 from sim.cli.console.terminal import put, show
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
-from sim.cli.reports.validity import print_backtest, warn_outside
+from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +77,7 @@ def run_sweep(
             print_message(f"warning: {warning}")
         warn_outside(definition.name, definition.scenarios)
         print_backtest(definition.name, definition.backtest)
+        print_tails(definition.name, definition.scenarios)
         folder = output_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if out is None else out)
         most = 0 if fail_fast else max_failures
         swept = sweep(

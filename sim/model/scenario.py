@@ -11,6 +11,7 @@ from sim.model.directories import Directories
 from sim.model.faults import Fault, Rescale, Restart
 from sim.model.instances import Instances
 from sim.model.job import Job
+from sim.model.residuals import Residuals
 
 __all__ = ["Overheads", "Run", "Scenario"]
 
@@ -61,5 +62,6 @@ class Scenario:
     rescale: tuple[Rescale, ...] = ()  # in the order of time
     instances: Instances = Instances()
     directories: Directories = Directories()  # of checkpoint storage
+    residuals: Residuals = Residuals()  # of a history: what the model does not explain
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values

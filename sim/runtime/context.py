@@ -13,6 +13,8 @@ import numpy as np
 from sim.metrics.commits import CommitStats
 from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
+from sim.model.randomness.residual_draws import drawn_ns
+from sim.model.residuals import Part
 from sim.model.scenario import Scenario
 from sim.plane.seam.interface import DataPlane
 from sim.plane.seam.layout import Layout
@@ -62,6 +64,10 @@ class Context:
         """(edge, whether it forces barriers to be aligned) of each output of a task."""
         edges = [self.layout.partitions[p][1] for p in self.layout.task_partitions[task]]
         return [(edge, edge in self.forced) for edge in edges]
+
+    def residual_ns(self, part: Part, task: int, checkpoint: int) -> int:
+        """What this part of a checkpoint takes beyond the model."""
+        return drawn_ns(self.scenario.residuals, part, *self.names[task], checkpoint, self.scenario.run.seed)
 
     @property
     def periodic(self) -> bool:

@@ -19,6 +19,7 @@ from sim.scenario.grammar.given import given_values
 from sim.scenario.instances.builder import build_directories, build_instances
 from sim.scenario.job.builder import build_job
 from sim.scenario.plausible import check
+from sim.scenario.residuals.builder import build_residuals
 from sim.scenario.storage.builder import build_storage
 from sim.scenario.storage.document import Storage
 from sim.scenario.text.problems import Reading
@@ -70,6 +71,7 @@ def build(
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
         directories=build_directories(document.directories),
+        residuals=build_residuals(document.residuals, job.vertices, reading),
     )
 
 

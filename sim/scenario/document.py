@@ -26,6 +26,7 @@ from sim.scenario.grammar.fields import (
 from sim.scenario.grammar.section import Section, Texts
 from sim.scenario.instances.document import Directories, Instances
 from sim.scenario.job.document import Vertex
+from sim.scenario.residuals.document import Residuals
 from sim.scenario.storage.document import Storage
 
 __all__ = ["Document", "Overheads", "Run"]
@@ -108,4 +109,5 @@ class Document(Section):
     """How checkpoint storage is laid out."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""
+    residuals: Residuals | None = None
     backtest: Backtest | None = None

@@ -44,6 +44,8 @@ GROWTH = (10e6, 100e6)
         (compared("throughput", (8000, 8000), (100, 100)), {}, "does not serve what the real one does, cause unknown"),
         (compared("throughput", (8000, 8000), (7000, 7000)), {}, UNKNOWN),
         (compared("end-to-end", (800, 820), (400, 420)), {}, UNKNOWN),
+        (compared("async", (40, 90), (100, 150), ("p50", "p90")), {}, UNKNOWN),
+        (compared("async", (40, 900), (100, 150)), {}, UNKNOWN),
         (compared("in-flight-persisted", (8e6, 8e6), (4e6, 4e6)), {}, UNKNOWN),
     ],
 )  # fmt: skip

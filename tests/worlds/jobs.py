@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_backlogs", "draw_edges", "draw_growth", "draw_job", "draw_windows"]
+__all__ = ["draw_backlogs", "draw_edges", "draw_growth", "draw_job", "draw_residuals", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -252,6 +252,23 @@ def _backlog(draw: Draw, source: Document) -> Document:
     if unlimited or draw.chance(0.5):
         return {"records": draw.pick(1, 5, 40) if "records" not in source and "records-per-subtask" not in source else 1}
     return {"lag": draw.pick("0 s", "20 ms", "300 ms")}
+
+
+def draw_residuals(draw: Draw, world: Document) -> None:
+    """Some jobs have a history with residuals.  Drawn behind all else, too."""
+    if not draw.chance(0.1):
+        return
+    checkpoints = draw.pick(1, 2, 5)
+    parts = ("scheduling", "sync", "async", "acknowledgement")
+    of = {
+        name: {
+            part: [[draw.pick(0, 0, 1, 7, 60) for _ in range(checkpoints)] for _ in range(draw.pick(1, 2))]
+            for part in parts[0 if "source" in vertex else 1 :]
+            if draw.chance(0.6)
+        }
+        for name, vertex in world["job"].items()
+    }
+    world["residuals"] = {"checkpoints": checkpoints, "unit": draw.pick("1 ms", "400 us"), "of": of}
 
 
 def _window(draw: Draw) -> Document:

@@ -1,4 +1,4 @@
-"""Before anything runs: a line on stderr if a scenario is unlike all that predictions were held to, and what its own backtest says."""
+"""Before anything runs: lines on stderr about what predictions were held to, what the backtest says, and what tails rest on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-__all__ = ["print_backtest", "warn_outside"]
+__all__ = ["print_backtest", "print_tails", "warn_outside"]
 
 
 def warn_outside(name: str, scenarios: Iterable[Scenario]) -> None:
@@ -28,3 +28,12 @@ def print_backtest(name: str, backtest: Backtest | None) -> None:
 
     if backtest is not None:
         print_message(f"{'warning: ' if backtest.off else ''}{name}: {verdict(backtest)}")
+
+
+def print_tails(name: str, scenarios: Iterable[Scenario]) -> None:
+    """Nothing, where no residuals are drawn."""
+    from sim.scenario.residuals.sentence import tail_sentence
+
+    for sentence in dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios):
+        if sentence:
+            print_message(f"{name}: {sentence}")

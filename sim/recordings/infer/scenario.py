@@ -13,6 +13,7 @@ from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges import edge_flows, unbalanced
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
+from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
 from sim.recordings.infer.windows.inferred import infer_windows, longest_run_ns
@@ -47,6 +48,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_windows(draft, job, flowed)
     infer_cluster(draft, job)
     infer_storage(draft, job)
+    infer_residuals(draft, job)
     _run(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     return draft.inference(f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it otherwise?")

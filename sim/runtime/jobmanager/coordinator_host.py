@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import assert_never
 
 import simpy
@@ -13,6 +14,7 @@ from sim.metrics.stats import CheckpointStats
 from sim.model.randomness.streams import chance, stream
 from sim.protocol import vocabulary
 from sim.protocol.coordinator.coordinator import Coordinator
+from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan
 from sim.runtime.background import begin
@@ -50,6 +52,7 @@ class CoordinatorHost:
         self._timer: simpy.Event | None = None
         self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
         self._at_work = False  # somebody goes through those that wait
+        self._triggered_ns: dict[int, int] = {}  # task -> when the latest call reaches it
 
     @property
     def machine(self) -> Coordinator:
@@ -98,15 +101,15 @@ class CoordinatorHost:
             self._note(Happening.ACKNOWLEDGED, checkpoint, task)
             self.tell(vocabulary.Acknowledged(self.env.now, task, checkpoint))
 
-        self._message(task, arrive)
+        self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
 
     def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
         """A task's decline sets out."""
         self._message(task, lambda: self.tell(vocabulary.Declined(self.env.now, task, checkpoint, reason)))
 
-    def _message(self, task: int, arrive: Callable[[], None]) -> None:
+    def _message(self, task: int, arrive: Callable[[], None], residual_ns: int = 0) -> None:
         leader = self.machine.leader
-        delay_ns = self.overheads.acknowledge_ns + self.reachability.delay_ns(task)
+        delay_ns = self.overheads.acknowledge_ns + self.reachability.delay_ns(task) + residual_ns
         self.env.call_in(delay_ns, lambda: self._in_turn(lambda: arrive() if self.machine.hears(leader) else None))
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
@@ -124,7 +127,7 @@ class CoordinatorHost:
                 self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
                 for task in sorted(command.tasks):
-                    self.tasks[task].trigger(command.checkpoint, options)
+                    self._trigger(task, command.checkpoint, options)
             case vocabulary.ArmCheckpointTimeout():
                 expire = lambda: self.tell(vocabulary.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
                 self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(expire))
@@ -150,6 +153,15 @@ class CoordinatorHost:
                 self._record_failed(command)
             case _:
                 assert_never(command)
+
+    def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
+        """Calls to a task come in the order in which they set out."""
+        at_ns = max(self.env.now + self.context.residual_ns("scheduling", task, checkpoint), self._triggered_ns.get(task, 0))
+        self._triggered_ns[task] = at_ns
+        if at_ns == self.env.now:
+            self.tasks[task].trigger(checkpoint, options)
+        else:
+            self.env.call_in(at_ns - self.env.now, partial(self.tasks[task].trigger, checkpoint, options))
 
     def _note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
         self.context.journal.note(self.env.now, happening, checkpoint, task, number, detail)

@@ -312,7 +312,8 @@ class TaskHost:
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.job.fail_task(self.task, f"snapshot: {reason}")
             return
-        self._occupy(self._thread_ns(command.work, "sync", command.checkpoint) + frozen_ns, command.checkpoint, Phase.SYNC)
+        own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns("sync", self.task, command.checkpoint)
+        self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
 
     def _finish_channel_state(self, checkpoint: int) -> None:
         def written() -> None:
@@ -360,6 +361,8 @@ class TaskHost:
                     yield from self.operator.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
+        if residual_ns := self.context.residual_ns("async", self.task, command.checkpoint):
+            yield self.env.timeout(residual_ns)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
     def _acknowledge(self, command: vocabulary.Acknowledge) -> None:
@@ -389,8 +392,7 @@ class TaskHost:
 
     def _thread_ns(self, work: tuple[Work, ...], phase: Literal["pre_barrier", "sync"], checkpoint: int) -> int:
         """What the task thread spends in a phase [ns]."""
-        own = {Work.OPERATOR_FLUSH, Work.OPERATOR_SYNC}
-        return self.state.work_ns(phase, checkpoint) if own & set(work) else 0
+        return self.state.work_ns(phase, checkpoint) if {Work.OPERATOR_FLUSH, Work.OPERATOR_SYNC} & set(work) else 0
 
     def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
         if cost_ns:
