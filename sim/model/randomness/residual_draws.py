@@ -1,6 +1,11 @@
-"""Which checkpoint of a history a simulated one is like: drawn by its number, and the same for all its subtasks and parts."""
+"""Which checkpoint of a history a simulated one is like: drawn by its number, and the same for all its subtasks and parts.
+
+Each is drawn once before any is drawn again: a run of as many checkpoints as the history has shows its longest one, too.
+"""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from sim.model.randomness.streams import draw, stream
 from sim.model.residuals import Part, Residuals
@@ -13,5 +18,12 @@ def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkp
     own = next((residual.subtasks for residual in residuals.of if residual.part == part and residual.vertex == vertex), ())
     if not own:
         return 0
-    row = draw(stream(seed, "residuals"), checkpoint) * residuals.checkpoints >> 32
-    return own[subtask % len(own)][row]
+    cycle, place = divmod(checkpoint, residuals.checkpoints)
+    return own[subtask % len(own)][_order(seed, cycle, residuals.checkpoints)[place]]
+
+
+@lru_cache(maxsize=8)
+def _order(seed: int, cycle: int, checkpoints: int) -> tuple[int, ...]:
+    """The checkpoints of the history in the order in which a cycle draws them."""
+    key = stream(seed, "residuals", cycle)
+    return tuple(sorted(range(checkpoints), key=lambda row: (draw(key, row), row)))

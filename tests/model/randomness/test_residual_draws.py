@@ -25,10 +25,11 @@ def test_further_subtasks_take_those_of_the_history_in_turn():
     assert [row(7), 10 + row(7), row(7)] == [drawn_ns(RESIDUALS, "sync", "map", subtask, 7, 1) for subtask in (2, 3, 4)]
 
 
-def test_every_checkpoint_of_the_history_is_drawn_about_as_often():
+def test_each_checkpoint_of_the_history_is_drawn_once_before_any_is_drawn_again():
     drawn = [row(checkpoint) for checkpoint in range(4000)]
 
-    assert all(900 < drawn.count(value) < 1100 for value in range(4))
+    assert all({0, 1, 2, 3} == set(drawn[begin : begin + 4]) for begin in range(0, 4000, 4))
+    assert all(900 < drawn[::4].count(value) * 4 < 1100 for value in range(4)), "in any order"
 
 
 def test_another_seed_draws_others_and_the_same_seed_the_same():
