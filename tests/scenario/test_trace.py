@@ -1,6 +1,7 @@
 """CSV files of others: what cannot be read is told with the file's line, whoever reads it."""
 
 import gzip
+import os
 from fractions import Fraction
 
 import pandas as pd
@@ -67,13 +68,23 @@ def test_a_run_sees_its_window_of_a_trace(tmp_path, begin, duration, expected):
     assert expected == [(rate.start_ns / 1e9, rate.per_second * 2) for rate in scenario.job.vertices[0].source.rates]
 
 
-def test_a_file_that_changed_is_read_again(tmp_path):
-    (tmp_path / "t.csv").write_text(TEN_SECONDS)
-    text = BASE % "{trace: t.csv, column: v}"
-    before = loads(text, "s", folder=tmp_path).scenarios[0]
-    (tmp_path / "t.csv").write_text("t,v\n0,7\n")
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_changed_is_read_again(tmp_path, reader):
+    before = read("t,v\n0,1\n5,2\n9,3\n", tmp_path, reader)
 
-    assert before != loads(text, "s", folder=tmp_path).scenarios[0]
+    assert before != read("t,v\n0,7\n5,2\n9,3\n7000,9\n", tmp_path, reader)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_cells_of_a_sweep_read_a_file_once(tmp_path, reader):
+    """The file loses its rows, but keeps its size and time: a second reading would fail."""
+    file = tmp_path / "t.csv"
+    first = read("t,v\n0,1\n5,2\n9,3\n", tmp_path, reader)
+    stat = file.stat()
+    file.write_text("no rows".ljust(stat.st_size))
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    assert first == loads(READERS[reader], "s", folder=tmp_path).scenarios[0]
 
 
 def test_a_window_behind_the_end_is_refused(tmp_path):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
 from sim.scenario.faults.document import Fault
-from sim.scenario.job.trace import TraceError, columns_and_rows, moment
+from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, parse_number
 
@@ -23,23 +24,40 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count from so long after
     the earliest one, and there may be none.  Times between faults count from the start.
     """
-    file, column, unit_ns = folder / (fault.trace or ""), fault.column or "", fault.unit or _SECOND
-    begin_ns, rows = Fraction(fault.at or 0), list[tuple[Fraction, Fraction]]()
-    sum_ns = Fraction(0)
-    for line, row in _rows(file, [column, *([fault.lasts_column] if fault.lasts_column else []), *(fault.where or {})]):
-        if any(not _same(row[name], value) for name, value in (fault.where or {}).items()) or _blank(row[column]):
-            continue
-        if fault.between == "true":
-            sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if fault.between == "true" else _time(row[column], file, line, unit_ns)
-        lasts = _number(row[fault.lasts_column], file, line) if fault.lasts_column else Fraction(0)
-        rows.append((at_ns, lasts * unit_ns))
-    if not rows:
-        raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if fault.where else ''}")
-    rows.sort()
-    earliest_ns = Fraction(0) if fault.between == "true" else rows[0][0]
+    file, unit_ns, between = folder / (fault.trace or ""), fault.unit or _SECOND, fault.between == "true"
+    where = tuple((fault.where or {}).items())
+    rows = _selected(file, file_stamp(file), fault.column or "", fault.lasts_column, where, unit_ns, between)
+    begin_ns, earliest_ns = Fraction(fault.at or 0), Fraction(0) if between else rows[0][0]
     since_ns = [(round(at_ns - earliest_ns + begin_ns) - (fault.from_ or 0), round(lasts_ns)) for at_ns, lasts_ns in rows]
     return [(at_ns, lasts_ns) for at_ns, lasts_ns in since_ns if at_ns >= 0]
+
+
+@lru_cache(maxsize=8)
+def _selected(
+    file: FilePath,
+    stamp: tuple[int, int],  # noqa: ARG001
+    column: str,
+    lasts_column: str | None,
+    where: tuple[tuple[str, Any], ...],
+    unit_ns: int,
+    between: bool,
+) -> tuple[tuple[Fraction, Fraction], ...]:
+    """(time, duration) [ns] of the rows that `where` selects, in order, read once for the many cells of a sweep.
+
+    `stamp` is not used here: another one is another file.
+    """
+    rows, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
+    for line, row in _rows(file, [column, *([lasts_column] if lasts_column else []), *dict(where)]):
+        if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):
+            continue
+        if between:
+            sum_ns += _number(row[column], file, line) * unit_ns
+        at_ns = sum_ns if between else _time(row[column], file, line, unit_ns)
+        lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
+        rows.append((at_ns, lasts * unit_ns))
+    if not rows:
+        raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if where else ''}")
+    return tuple(sorted(rows))
 
 
 def _rows(file: FilePath, required: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

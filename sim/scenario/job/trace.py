@@ -18,7 +18,7 @@ from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["TraceError", "columns_and_rows", "length_ns", "moment", "read_trace"]
+__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
 TIME = "t_s"
@@ -32,7 +32,7 @@ class TraceError(Readable, ValueError):
 def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
     """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
     file = folder / trace.trace
-    steps, length_ns = _all_steps(file, _stamp(file), trace.column, trace.time, trace.every)
+    steps, length_ns = _all_steps(file, file_stamp(file), trace.column, trace.time, trace.every)
     begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
     if begin_ns > length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
@@ -43,7 +43,7 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
 
 def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:
     """From the first row to the last."""
-    return _all_steps(file, _stamp(file), column, time, every_ns)[1]
+    return _all_steps(file, file_stamp(file), column, time, every_ns)[1]
 
 
 @lru_cache(maxsize=8)
@@ -89,10 +89,11 @@ def _all_steps(
     return steps, start_ns
 
 
-def _stamp(file: FilePath) -> tuple[int, int]:
+def file_stamp(file: FilePath) -> tuple[int, int]:
+    """(time of the last change [ns], bytes): another pair is another file.  Zeros if there is none: reading it says why."""
     try:
         stat = file.stat()
-    except (OSError, ValueError):  # reading it says why
+    except (OSError, ValueError):
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path as FilePath
 
@@ -11,7 +12,7 @@ from pydantic import Field
 from sim.model.storage import SlowTrace
 from sim.scenario.grammar.fields import Axis, Duration
 from sim.scenario.grammar.section import Section
-from sim.scenario.job.trace import TraceError, columns_and_rows, moment
+from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
@@ -41,27 +42,43 @@ def read_slowness(series: SlowSeries, folder: FilePath) -> SlowTrace:
     The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
     """
     file = folder / series.trace
+    nodes, length_ns = _all_series(file, file_stamp(file), series.column, series.time, series.machine)
+    begin_ns = series.from_
+    if begin_ns is not None and begin_ns >= length_ns:
+        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
+    return SlowTrace(nodes, length_ns, begin_ns)
+
+
+@lru_cache(maxsize=8)
+def _all_series(
+    file: FilePath,
+    stamp: tuple[int, int],  # noqa: ARG001
+    column: str,
+    time: str | None,
+    machine: str | None,
+) -> tuple[tuple[tuple[tuple[int, Fraction], ...], ...], int]:
+    """The factors of every machine and the longest of their times, read once for the many cells of a sweep.
+
+    `stamp` is not used here: another one is another file.
+    """
     columns, rows = columns_and_rows(file)
-    time = series.time or (columns[0] if columns else "")
-    for column in (time, series.column, *([series.machine] if series.machine else [])):
-        if column not in columns:
-            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}")
+    time = time or (columns[0] if columns else "")
+    for name in (time, column, *([machine] if machine else [])):
+        if name not in columns:
+            raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
     for line, row in rows:
-        if (text := (row[series.column] or "").strip()) != "":
-            speeds = machines.setdefault((row[series.machine] or "") if series.machine else "", [])
+        if (text := (row[column] or "").strip()) != "":
+            speeds = machines.setdefault((row[machine] or "") if machine else "", [])
             at = moment(row[time], file, line)
             if speeds and at <= speeds[-1][0]:
                 raise TraceError(f"{file}:{line}: time does not increase")
             speeds.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
-        raise TraceError(f"{file} has fewer than two speeds of a machine in column '{series.column}'")
+        raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")
     usual = _median([(speed, after - at) for speeds in machines.values() for (at, speed), (after, _) in pairwise(speeds)])
     length = max(speeds[-1][0] - speeds[0][0] for speeds in machines.values())
-    length_ns, begin_ns = round(length * _SECOND), series.from_
-    if begin_ns is not None and begin_ns >= length_ns:
-        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
-    return SlowTrace(tuple(_steps(speeds, usual) for speeds in machines.values()), length_ns, begin_ns)
+    return tuple(_steps(speeds, usual) for speeds in machines.values()), round(length * _SECOND)
 
 
 def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
