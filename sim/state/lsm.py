@@ -127,11 +127,11 @@ class LsmTree:
     def flush(self, now_ns: int) -> None:
         """The memtable becomes a table of level 0 (an empty one does not)."""
         self.thread.advance(now_ns)
-        if self._writes:
-            updated = distinct(self._writes - self._loaded, self.keys)
-            self.levels[0].append(self._table(0, self._places, min(self.keys, self._loaded + updated), self._loaded))
-            self._writes = self._loaded = 0
+        updated = distinct(self._writes - self._loaded, self.keys)
+        if entries := min(self.keys, self._loaded + updated):  # none: updates before the first key was there
+            self.levels[0].append(self._table(0, self._places, entries, self._loaded))
             self.edits += 1
+        self._writes = self._loaded = 0
         self._compact(now_ns)
 
     def _load(self) -> None:

@@ -145,6 +145,14 @@ def test_a_tree_may_begin_empty():
     assert (25, 500) == (tree.keys, tree.memtable_bytes)
 
 
+def test_updates_before_the_first_key_leave_no_table():
+    tree = LsmTree(NEVER_FULL, 0, 100, grows=True)
+    tree.write(5, 0, 1)
+    tree.flush(1)
+
+    assert [[], []] == sizes(tree)
+
+
 def test_a_restored_tree_has_as_many_keys_as_the_snapshot():
     tree = LsmTree(NEVER_FULL, 1000, 100, grows=True)
     tree.flush(0)
