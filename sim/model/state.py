@@ -28,6 +28,7 @@ class Lsm:
     compaction_bytes_per_second: int = 100_000_000  # merged by the background thread
     link_ns: int = 100_000  # one hard link of a snapshot, in the synchronous part
     compaction_thread: Literal["subtask", "task-manager"] = "subtask"  # whose it is: RocksDB's databases of one process share theirs
+    wait: Fraction = Fraction(0)  # of the rest of a compaction under way, by which a snapshot is held up: both use one disk
 
     @property
     def memtable_limit_bytes(self) -> int:
@@ -46,13 +47,13 @@ class Changelog:
     """State changes are logged and uploaded as they happen (FLIP-158, state.changelog.*)."""
 
     materialize_ns: int = 600 * _SECOND  # between two snapshots of the backend below, which truncate the log
-    preemptive_bytes: int = 5_000_000  # so much log is uploaded without being asked
+    preemptive_bytes: int = 5 * _MIB  # so much log is uploaded without being asked
     batch_delay_ns: int = 10_000_000  # waited for more, of this and the other subtasks of a task manager, before an upload
-    batch_bytes: int = 10_000_000  # so much is not waited with
+    batch_bytes: int = 10 * _MIB  # so much is not waited with
     upload_threads: int = 5  # of a task manager
     upload_timeout_ns: int | None = _SECOND  # then another attempt begins beside the one that hangs; None: it has all the time
     upload_attempts: int = 3
-    reports_materialized: bool = True  # whether a checkpoint counts the one it is the first to refer to (Flink 1.15: no)
+    reports_materialized: bool = False  # whether a checkpoint counts the one it is the first to refer to
 
 
 @dataclass(frozen=True, slots=True)

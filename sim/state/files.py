@@ -51,6 +51,7 @@ class FrozenState:
     awaited: tuple[File, ...] = ()  # being written beside the snapshots, whatever becomes of them; waited for
     ahead_bytes: int = 0  # of these two, written since the last snapshot
     image: Hashable = None  # what the backend has to know to stand here again
+    held_ns: int = 0  # by which a busy disk holds up this snapshot, in the synchronous part or in the asynchronous one
 
     @property
     def written_bytes(self) -> int:

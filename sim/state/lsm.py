@@ -86,6 +86,10 @@ class LsmTree:
         """What a snapshot taken now holds; the memtable is flushed before."""
         return TreeImage(tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places))
 
+    def busy_ns(self, now_ns: int) -> int:
+        """What is left of the compaction under way."""
+        return 0 if self._running is None else max(self._running.ends_ns - now_ns, 0)
+
     def stand(self, image: TreeImage, now_ns: int) -> None:
         """Be as in a snapshot again; what ran and what was in memory is lost."""
         self.levels = [list(level) for level in image.levels]

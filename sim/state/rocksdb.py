@@ -71,7 +71,9 @@ class RocksDb:
             WriteStep(new, self.options.transfer_threads),
             WriteStep(self._other_files(scope), self.options.transfer_threads),
         )
-        return FrozenState(sync_ns, steps, tuple(base[name] for name, _ in live if name in base), image=self.tree.image)
+        held_ns = int(self.tree.busy_ns(self._now_ns) * self.state.lsm.wait)
+        reused = tuple(base[name] for name, _ in live if name in base)
+        return FrozenState(sync_ns, steps, reused, image=self.tree.image, held_ns=held_ns)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         if self.options.incremental and type_ in ("checkpoint", "full"):

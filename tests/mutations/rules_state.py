@@ -61,8 +61,8 @@ STATE = (
     Rule(
         "a key written twice is one entry",
         "state/lsm.py",
-        "            updated = distinct(self._writes - self._loaded, self.keys)\n",
-        "            updated = self._writes - self._loaded\n",
+        "        updated = distinct(self._writes - self._loaded, self.keys)\n",
+        "        updated = self._writes - self._loaded\n",
         f"{TESTS}lsm.py::test_a_flush_holds_each_key_once",
     ),
     Rule(

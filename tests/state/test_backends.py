@@ -103,6 +103,20 @@ def test_a_restored_state_has_grown_before():
         assert other.tree.memtable_bytes in (0, size_bytes), "all in files, or a tree written from the beginning"
 
 
+@pytest.mark.parametrize(("wait", "held"), [(Fraction(0), 0), (Fraction(1, 2), 5 * S)])
+def test_a_snapshot_that_starts_a_compaction_waits_for_the_disk(wait, held):
+    """Four times 250 kB of level 0 are merged at 100 kB/s: 10 s, half of which the fourth snapshot waits beside its own work."""
+    lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=100_000, wait=wait)
+    rocks = made(State(250_000, "rocksdb", Fraction(1), 1000, lsm, growth_bytes=1), INCREMENTAL)
+    waits = []
+    for number in range(1, 5):
+        waits.append(take(rocks, number)[0].held_ns)
+        rocks.resize(250_000 * (number + 1))
+        rocks.update(0, number * S)
+
+    assert [0, 0, 0, held] == waits
+
+
 def test_files_are_written_in_flinks_order():
     """The stream that lists the columns; then new tables, 4 at a time; then everything that is no table."""
     frozen, _ = take(made(ROCKS, INCREMENTAL), 1)
@@ -353,8 +367,8 @@ def materialise(backend, number, now_ns):
 
 
 def test_materialisation_truncates_the_log():
-    """Only what was logged after it is referred to; its files count as written by the first checkpoint that has them."""
-    backend = made(LOGGED, INCREMENTAL)
+    """Only what was logged after it is referred to; if reported, its files count as written by the first checkpoint that has them."""
+    backend = made(replace(LOGGED, changelog=Changelog(reports_materialized=True)), INCREMENTAL)
     logged(backend, backend.cut(), 1)
     frozen = materialise(backend, 1, S)
     backend.update(2, 2 * S)

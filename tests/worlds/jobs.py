@@ -188,7 +188,7 @@ def _state(draw: Draw) -> Document:
             0.6, memtable=lambda: draw.pick("4 kB", "30 kB"), managed_memory=lambda: "100 kB", level0_files=lambda: draw.pick(1, 2, 4),
             base=lambda: "40 kB", multiplier=lambda: draw.pick(2, 4), table=lambda: "8 kB", flush=lambda: "5 MB/s",
             compaction=lambda: draw.pick("500 kB/s", "5 MB/s"), compaction_thread=lambda: draw.pick("subtask", "task-manager"),
-            link=lambda: "1 ms",
+            link=lambda: "1 ms", wait=lambda: draw.pick("10 %", "100 %"),
         )  # fmt: skip
     if draw.chance(0.3):
         state["changelog"] = "on" if draw.chance(0.15) else _changelog(draw)

@@ -18,8 +18,8 @@ from sim.units import format_duration, format_share
 __all__ = ["busy_in_snapshots_ms", "infer_pauses"]
 
 
-def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
-    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise."""
+def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
+    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
     pauses = [_work_ms(rest, works=works_before_barrier(job, vertex.name)) for rest in rests(job)[vertex.name]]
     if long := [pause for pause in pauses if pause]:
         found = f"in {len(long)} of {len(pauses)} snapshots"
@@ -31,7 +31,7 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
             draft.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}", job=vertex.name)
     syncs = [rest.subtask.checkpoint.sync for rest in rests(job)[vertex.name] if rest.subtask.checkpoint.sync >= 0]
-    if syncs and median(syncs) > NOISE_MS and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {}):
+    if with_sync and syncs and median(syncs) > NOISE_MS and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {}):
         origin = f"median sync duration of {len(syncs)} snapshots"
         draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
 

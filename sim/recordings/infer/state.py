@@ -15,7 +15,9 @@ from statistics import correlation, linear_regression, median
 from sim.model.catalogs.backends import BACKENDS
 from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import MARK, Draft
+from sim.recordings.infer.file_history import Point, below_log, files_of, rewritten_bytes
 from sim.recordings.infer.flows import Flows
+from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
@@ -29,6 +31,7 @@ _RISE = 1.1
 """A state that is not so many times as large in the end does not grow."""
 _ON_A_LINE = 0.95
 """Correlation of sizes with time from which they lie on a line: new keys come evenly."""
+_LATEST_FALLS = 4
 
 
 def own_bytes(subtask: Subtask) -> int:
@@ -45,7 +48,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
     points, incremental = settled(job), _is_incremental(job)
     for vertex in job.vertices:
-        infer_pauses(draft, job, vertex)
+        in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _logs(job)
+        infer_pauses(draft, job, vertex, with_sync=not in_files)
         latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
         if latest is None:
             draft.unknown.append(f"{vertex.name}: How much state does it keep?")
@@ -53,21 +57,17 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             draft.remark(unanswered, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
             _of_vertex(draft, job, vertex, latest, points)
-            if "state" in draft.document["job"][vertex.name] and backend_of(job) == "hashmap":
+            state = draft.document["job"][vertex.name].get("state", {})
+            if "backend" in state or "changelog" in state:
+                _files(draft, vertex, points, flowed[vertex.name])
+            elif state:
                 _growth(draft, vertex, points, flowed[vertex.name])
-            if _is_written_in_parts(draft, vertex, incremental=incremental):
-                _update(draft, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put("checkpoint.incremental", True, "from the configuration of the cluster, or because less is written than referred to")
 
 
-def _is_written_in_parts(draft: Draft, vertex: RestVertex, *, incremental: bool) -> bool:
-    state = draft.document["job"][vertex.name].get("state", {})
-    return "changelog" in state or (incremental and "backend" in state)
-
-
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
-    backend, keyed = backend_of(job), any(edge.ship == "HASH" for edge in vertex.inputs)
+    backend, keyed = backend_of(job), _is_keyed(vertex)
     if keyed and backend != "hashmap":  # files hold overwritten values, too: right after a compaction they are smallest
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
@@ -85,8 +85,7 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         draft.put("state.backend", "rocksdb", f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
     if backend == "other":
         draft.not_modelled.append(f"the state backend of '{vertex.name}': taken as rocksdb")
-    changelog = job.checkpoint_config is not None and bool(job.checkpoint_config.state_changelog_enabled)
-    if changelog:
+    if _logs(job):
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
@@ -106,36 +105,101 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
     if added < 1:
         return
     first, size = sizes[0]
+    begins = max(size - slope * _seconds_between(points), 0)
     (last, largest), line = sizes[-1], f"{len(sizes)} checkpoints on a line"
-    draft.put("state.size", format_size(size), f"state of checkpoint {first.id}, the first known: it grows from there", job=vertex.name)
+    draft.put("state.size", format_size(round(begins)), (
+        f"one interval before checkpoint {first.id}, the first known with {size:,} bytes: it grows from there"
+    ), job=vertex.name)  # fmt: skip
     draft.put("state.growth", format_size(added), (
         f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"
     ), job=vertex.name)  # fmt: skip
 
 
-def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+    """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
+    told = {index: files_of(_points(points, vertex, index)) for index in range(vertex.parallelism)}
+    found = [files for files in told.values() if files is not None]
+    per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
+    if len(found) < vertex.parallelism:
+        draft.comments[f"job.{vertex.name}.state.size"] += "; no files were merged: some of it may be overwritten"
+        written = [sum(written_bytes(subtask) for subtask in point.tasks[vertex.name].subtasks) for point in _known(points, vertex)]
+        _update(draft, vertex, points, flow, median(written), f"median of {median(written):,.0f} bytes written per checkpoint")
+        return
+    size, slope = (sum(getattr(files, name) for files in found) for name in ("size_bytes", "bytes_per_second"))
+    increment, added, last = sum(files.increment_bytes for files in found), 0, max(files.falls[-1].checkpoint for files in found)
+    why = "after a materialisation, without its log" if logs else "after files were merged, without what was written since"
+    every = median(files.every for files in found)
+    origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
+    if logs:
+        slope, cycles = 0.0, every if every >= 1 else 1.0
+        if "backend" in draft.document["job"][vertex.name]["state"]:
+            size = sum(below_log(files, cycles * files.increment_bytes) for files in found)
+            origin += ", and without what RocksDB had not merged"
+    if slope > 0 and per_second > 0 and (added := round(slope / per_second)):
+        begins = points[0].trigger_timestamp / 1000 - _seconds_between(points)
+        origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
+        size = sum(files.size_at(begins) for files in found)
+        draft.put("state.growth", format_size(added), (
+            f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s"
+        ), job=vertex.name)  # fmt: skip
+    draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
+    if not logs:
+        infer_flushes(draft, vertex.name, points, [(index, files) for index, files in told.items() if files is not None])
+    why = f"files grow by {increment:,.0f} bytes from one checkpoint to the next (median)"
+    if added:
+        why += ", less new keys"
+    increment = max(increment - slope * _seconds_between(points), 0.0)
+    _update(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
+
+
+def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows, rewritten: float, told: str) -> None:
     """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
-    tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
-    written = [sum(written_bytes(subtask) for subtask in task.subtasks) for task in tasks]
-    gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
-    per_second = flow.per_second("records_in")
+    per_second, between = flow.per_second("records_in"), _seconds_between(points)
     in_bytes, in_records = flow.total("bytes_in"), flow.total("records_in")
-    value = round(in_bytes / in_records) if in_records > 0 and in_bytes > 0 else 0
-    if not (written and gaps and per_second > 0 and value):
+    read = round(in_bytes / in_records) if in_records > 0 and in_bytes > 0 else 0
+    if not (rewritten and between and per_second > 0 and read):
         draft.ask("state.update", "10 %", "Which share of the records rewrites an entry?", "one in ten.", job=vertex.name)
         return
-    records = per_second * median(gaps) / 1000
-    share = min(1.0, median(written) / (records * value))
-    draft.put("state.update", format_share(Fraction(f"{share:.3f}")), (
-        f"median of {median(written):,.0f} bytes written per checkpoint / ({records:,.0f} records between two x {value} bytes)"
-    ), job=vertex.name)  # fmt: skip
-    question = "How large is an entry of its state?"
-    draft.ask("state.value", format_size(value), question, "as large as the records it reads.", job=vertex.name)
+    records = per_second * between
+    least = rewritten / records  # if every record rewrites an entry
+    value = max(read, math.ceil(least))
+    share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
+    draft.put("state.update", format_share(share), f"{told} / ({records:,.0f} records between two x {value} bytes)", job=vertex.name)
+    assumed = "as large as the records it reads." if value == read else "as small as it can be: every record rewrites one."
+    draft.ask("state.value", format_size(value), "How large is an entry of its state?", assumed, job=vertex.name)
+
+
+def _seconds_between(points: list[Checkpoint]) -> float:
+    """From one checkpoint to the next; 0: there is one."""
+    gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
+    return median(gaps) / 1000 if gaps else 0.0
+
+
+def _points(points: list[Checkpoint], vertex: RestVertex, index: int) -> list[Point]:
+    """The history of one subtask."""
+    return [
+        Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask))
+        for point in _known(points, vertex)
+        for subtask in point.tasks[vertex.name].subtasks
+        if subtask.index == index and subtask.status == "completed"
+    ]
+
+
+def _known(points: list[Checkpoint], vertex: RestVertex) -> list[Checkpoint]:
+    return [point for point in points if vertex.name in point.tasks]
 
 
 def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
     task = point.tasks.get(vertex.name)
     return [own_bytes(subtask) for subtask in task.subtasks if subtask.status == "completed"] if task else []
+
+
+def _is_keyed(vertex: RestVertex) -> bool:
+    return any(edge.ship == "HASH" for edge in vertex.inputs)
+
+
+def _logs(job: RestJob) -> bool:
+    return job.checkpoint_config is not None and bool(job.checkpoint_config.state_changelog_enabled)
 
 
 def backend_of(job: RestJob) -> str:

@@ -15,7 +15,7 @@ import simpy
 from sim.checkers.state import Brought, Kind
 from sim.model.job import Snapshot, Vertex
 from sim.model.key_groups import key_groups
-from sim.model.randomness.streams import chance, stream
+from sim.model.randomness.streams import chance, draw, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
@@ -144,7 +144,7 @@ class SubtaskState:
         window_bytes = 0 if window is None else waiting.in_windows * window.record_bytes
         self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, window_bytes)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
-        return keyed.sync_ns
+        return keyed.sync_ns + self._held_ns(keyed, checkpoint)
 
     def count(self, served: int, now_ns: int) -> None:
         """The task has served so many records in all."""
@@ -252,6 +252,8 @@ class SubtaskState:
 
     def _write_keyed(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
         name = ("keyed", self.vertex.name, self.index, checkpoint)
+        if rest_ns := snapshot.keyed.held_ns - self._held_ns(snapshot.keyed, checkpoint):
+            yield storage.env.timeout(rest_ns)
         alone = len(snapshot.keyed.steps) == 1 and len(snapshot.keyed.steps[0].files) == 1
         for step in snapshot.keyed.steps:
             yield from self.write_step(storage, snapshot.handles, step, name, self._merge(snapshot, checkpoint), alone=alone)
@@ -306,6 +308,12 @@ class SubtaskState:
             owner = f"{self.vertex.name}/{self.index}" if file.scope == "shared" else ""
             written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge, owner=owner)
         handles.append(Handle(file.name, file.size_bytes, file.scope, written))
+
+    def _held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
+        """The part of a wait for the disk that falls into the synchronous part: any is as likely."""
+        if not keyed.held_ns:
+            return 0
+        return keyed.held_ns * draw(stream(self.seed, "disk-wait", self.vertex.name, self.index), checkpoint) >> 32
 
     def _merge(self, snapshot: StateSnapshot, checkpoint: int) -> int | None:
         """Savepoints never share physical files."""

@@ -67,7 +67,7 @@ def _lsm(given: doc.Lsm, here: DocumentPath, reading: Reading) -> Lsm:
     return given_values(
         Lsm(), memtable_bytes=given.memtable, managed_bytes=given.managed_memory, level0_files=given.level0_files, base_bytes=given.base,
         multiplier=given.multiplier, table_bytes=given.table, flush_bytes_per_second=given.flush,
-        compaction_bytes_per_second=given.compaction, compaction_thread=given.compaction_thread, link_ns=given.link,
+        compaction_bytes_per_second=given.compaction, compaction_thread=given.compaction_thread, link_ns=given.link, wait=given.wait,
     )  # fmt: skip
 
 

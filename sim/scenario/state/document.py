@@ -43,6 +43,8 @@ class Lsm(Section):
     """Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB."""
     link: Axis[Duration] | None = None
     """Hard link of one file, on the task thread."""
+    wait: Axis[Share] | None = None
+    """Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %)."""
 
 
 class Changelog(Section):
@@ -62,7 +64,7 @@ class Changelog(Section):
     """Then another attempt begins beside the one that hangs; 0 s: it has all the time."""
     upload_attempts: Axis[Positive] | None = None
     reports_materialized: Axis[Switch] | None = None
-    """Whether a checkpoint's size counts the materialisation it is the first to refer to; false in Flink 1.15."""
+    """Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3)."""
 
 
 ChangelogField = Annotated[

@@ -45,6 +45,27 @@ def snapshot(task, files, number, type_="checkpoint", served=0):
     return spent, task.close(number)
 
 
+def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
+    """Four times 2.5 MB are merged at 1 MB/s: the fourth snapshot takes 10 s longer, some of it on the task thread."""
+
+    def spent(wait, index):
+        files = storage()
+        lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=MB, wait=wait)
+        state = State(5 * MB, "rocksdb", growth_bytes=MB, lsm=lsm)
+        task = SubtaskState(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True))
+        for number in range(1, 4):
+            snapshot(task, files, number, served=(number - 1) * 5 // 2)
+        task.begin(4, "checkpoint")
+        sync_ns = task.take(4, 7, int(files.env.now))
+        return sync_ns, took(files, task.write(files, "keyed", 4))
+
+    for index in (0, 1):
+        plain, held = spent(Fraction(0), index), spent(Fraction(1), index)
+        assert sum(held) - sum(plain) == pytest.approx(9_500_000_000, rel=0.1)
+        assert all(after > before for before, after in zip(plain, held, strict=True)), "drawn: none of both parts is spared here"
+    assert spent(Fraction(1), 0)[0] != spent(Fraction(1), 1)[0]
+
+
 @pytest.mark.parametrize("changelog", [None, Changelog()])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_state_grows_with_the_records_served(backend, changelog):

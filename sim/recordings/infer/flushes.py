@@ -1,0 +1,79 @@
+"""What snapshots of RocksDB cost beside their bytes: the synchronous part, and the wait for a disk on which files are being merged.
+
+The flush that makes one file too many starts a compaction, whose result is in the next checkpoint.  The snapshot that flushed shares its
+disk with it, so it takes longer than others: in its synchronous part, its asynchronous one, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from statistics import median
+from typing import NamedTuple
+
+from sim.model.state import Lsm
+from sim.recordings.infer.before_barrier import NOISE_MS
+from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.file_history import Files
+from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.units import format_byte_rate, format_duration, format_share
+
+__all__ = ["infer_flushes"]
+
+_FEWEST = 3
+"""Fewer snapshots beside a compaction tell nothing about it."""
+
+
+class _Snapshot(NamedTuple):
+    sync_ms: int
+    async_ms: int
+    merged_bytes: float  # by the compaction that it starts; 0: none
+    brings_merged: bool  # whether it writes what a compaction left
+
+
+def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found: Iterable[tuple[int, Files]]) -> None:
+    """Set `state: {freeze, lsm: {flush, wait}}`.  `found`: what files tell of subtasks, by their index."""
+    found = list(found)
+    snapshots = [snapshot for index, files in found for snapshot in _snapshots(points, vertex, index, files)]
+    quiet = [snapshot for snapshot in snapshots if not snapshot.merged_bytes]
+    if not quiet:
+        return
+    sync_ms, flushed = median(snapshot.sync_ms for snapshot in quiet), median(files.increment_bytes for _, files in found)
+    flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
+    origin = f"median of {len(quiet)} synchronous phases: {sync_ms:g} ms"
+    if sync_ms >= flush_ms:
+        rest_ms = round(sync_ms - flush_ms)
+        draft.put("state.freeze", format_duration(rest_ms * 10**6), f"{origin}, less the flush of {flushed:,.0f} bytes", job=vertex)
+    else:
+        rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
+        draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
+    plain = [snapshot.async_ms for snapshot in quiet if not snapshot.brings_merged]
+    held = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
+    if not plain or len(held) < _FEWEST:
+        return
+    usual_ms = sync_ms + median(plain)
+    longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in held]
+    if median(longer_ms) <= NOISE_MS:
+        return
+    shares = [ms / snapshot.merged_bytes * Lsm().compaction_bytes_per_second / 1000 for ms, snapshot in zip(longer_ms, held, strict=True)]
+    share = Fraction(round(100 * min(median(shares), 1.0)), 100)
+    draft.put("state.lsm.wait", format_share(share), (
+        f"{len(held)} snapshots that start a compaction take {median(longer_ms):,.0f} ms longer than others (median)"
+    ), job=vertex)  # fmt: skip
+
+
+def _snapshots(points: Sequence[Checkpoint], vertex: str, index: int, files: Files) -> Iterator[_Snapshot]:
+    falls = {point.checkpoint for point in files.falls}
+    known = [(point, subtask) for point in points if (subtask := _subtask(point, vertex, index)) is not None]
+    after = [point.id in falls for point, _ in known[1:]]
+    for (point, subtask), starts in zip(known, [*after, False], strict=True):
+        level_0, below = Lsm().level0_files * files.increment_bytes, Lsm().base_bytes
+        merged = min(float(max(subtask.state_size, 0)), level_0 + below) if starts else 0.0
+        yield _Snapshot(subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)
+
+
+def _subtask(point: Checkpoint, vertex: str, index: int) -> Subtask | None:
+    for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
+        if subtask.index == index and min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0:
+            return subtask
+    return None
