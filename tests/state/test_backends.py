@@ -103,8 +103,8 @@ def test_a_restored_state_has_grown_before():
         assert other.tree.memtable_bytes in (0, size_bytes), "all in files, or a tree written from the beginning"
 
 
-@pytest.mark.parametrize(("wait", "held"), [(Fraction(0), 0), (Fraction(1, 2), 5 * S)])
-def test_a_snapshot_that_starts_a_compaction_waits_for_the_disk(wait, held):
+@pytest.mark.parametrize(("wait", "held_ns"), [(Fraction(0), 0), (Fraction(1, 2), 5 * S)])
+def test_a_snapshot_that_starts_a_compaction_waits_for_the_disk(wait, held_ns):
     """Four times 250 kB of level 0 are merged at 100 kB/s: 10 s, half of which the fourth snapshot waits beside its own work."""
     lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=100_000, wait=wait)
     rocks = made(State(250_000, "rocksdb", Fraction(1), 1000, lsm, growth_bytes=1), INCREMENTAL)
@@ -114,7 +114,7 @@ def test_a_snapshot_that_starts_a_compaction_waits_for_the_disk(wait, held):
         rocks.resize(250_000 * (number + 1))
         rocks.update(0, number * S)
 
-    assert [0, 0, 0, held] == waits
+    assert [0, 0, 0, held_ns] == waits
 
 
 def test_files_are_written_in_flinks_order():

@@ -72,10 +72,10 @@ def below_log(files: Files, flushed_bytes: float) -> float:
     Between two materialisations so many bytes are rewritten.  The smallest of the latest has one increment x beside the state s:
     s + s (1 - exp(-x / s)).
     """
-    held = min(point.full_bytes for point in files.falls[-_FEWEST_FALLS:]) - files.increment_bytes
-    size = held
+    first_bytes = min(point.full_bytes for point in files.falls[-_FEWEST_FALLS:]) - files.increment_bytes
+    size = first_bytes
     for _ in range(50):  # the right side grows with s, and less than s: the iteration falls to where both are equal
-        size = held / (2 - math.exp(-flushed_bytes / max(size, 1.0)))
+        size = first_bytes / (2 - math.exp(-flushed_bytes / max(size, 1.0)))
     return max(size, 0.0)
 
 

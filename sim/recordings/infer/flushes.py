@@ -48,17 +48,18 @@ def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
         draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
     plain = [snapshot.async_ms for snapshot in quiet if not snapshot.brings_merged]
-    held = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
-    if not plain or len(held) < _FEWEST:
+    delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
+    if not plain or len(delayed) < _FEWEST:
         return
     usual_ms = sync_ms + median(plain)
-    longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in held]
+    longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in delayed]
     if median(longer_ms) <= NOISE_MS:
         return
-    shares = [ms / snapshot.merged_bytes * Lsm().compaction_bytes_per_second / 1000 for ms, snapshot in zip(longer_ms, held, strict=True)]
+    per_ms = Lsm().compaction_bytes_per_second / 1000
+    shares = [ms * per_ms / snapshot.merged_bytes for ms, snapshot in zip(longer_ms, delayed, strict=True)]
     share = Fraction(round(100 * min(median(shares), 1.0)), 100)
     draft.put("state.lsm.wait", format_share(share), (
-        f"{len(held)} snapshots that start a compaction take {median(longer_ms):,.0f} ms longer than others (median)"
+        f"{len(delayed)} snapshots that start a compaction take {median(longer_ms):,.0f} ms longer than others (median)"
     ), job=vertex)  # fmt: skip
 
 

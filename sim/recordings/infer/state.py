@@ -117,8 +117,8 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
 
 def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
     """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
-    told = {index: files_of(_points(points, vertex, index)) for index in range(vertex.parallelism)}
-    found = [files for files in told.values() if files is not None]
+    by_subtask = {index: files_of(_points(points, vertex, index)) for index in range(vertex.parallelism)}
+    found = [files for files in by_subtask.values() if files is not None]
     per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
     if len(found) < vertex.parallelism:
         draft.comments[f"job.{vertex.name}.state.size"] += "; no files were merged: some of it may be overwritten"
@@ -144,7 +144,7 @@ def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flo
         ), job=vertex.name)  # fmt: skip
     draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
     if not logs:
-        infer_flushes(draft, vertex.name, points, [(index, files) for index, files in told.items() if files is not None])
+        infer_flushes(draft, vertex.name, points, [(index, files) for index, files in by_subtask.items() if files is not None])
     why = f"files grow by {increment:,.0f} bytes from one checkpoint to the next (median)"
     if added:
         why += ", less new keys"
@@ -152,7 +152,7 @@ def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flo
     _update(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
 
 
-def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows, rewritten: float, told: str) -> None:
+def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows, rewritten: float, why: str) -> None:
     """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
     per_second, between = flow.per_second("records_in"), _seconds_between(points)
     in_bytes, in_records = flow.total("bytes_in"), flow.total("records_in")
@@ -164,7 +164,7 @@ def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
     least = rewritten / records  # if every record rewrites an entry
     value = max(read, math.ceil(least))
     share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
-    draft.put("state.update", format_share(share), f"{told} / ({records:,.0f} records between two x {value} bytes)", job=vertex.name)
+    draft.put("state.update", format_share(share), f"{why} / ({records:,.0f} records between two x {value} bytes)", job=vertex.name)
     assumed = "as large as the records it reads." if value == read else "as small as it can be: every record rewrites one."
     draft.ask("state.value", format_size(value), "How large is an entry of its state?", assumed, job=vertex.name)
 

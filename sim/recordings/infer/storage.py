@@ -53,13 +53,13 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
             draft.put("storage.metadata-latency", latency, gaps)
         return
     line = line_through(phases)
-    latency_ms = _told(draft, phases, line) if line is not None and line.is_told else _alike(draft, job, phases, metadata_ms)
+    latency_ms = _from_line(draft, phases, line) if line is not None and line.is_told else _from_sums(draft, job, phases, metadata_ms)
     if metadata_ms is None:
         metadata_ms, gaps = round(latency_ms), "as for any file: only late checkpoints show it"
     draft.put("storage.metadata-latency", format_duration(metadata_ms * 10**6), gaps)
 
 
-def _told(draft: Draft, phases: list[Phase], line: Line) -> float:
+def _from_line(draft: Draft, phases: list[Phase], line: Line) -> float:
     """Set what a line tells; the latency [ms]."""
     low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
     draft.put("storage.bandwidth", _rate(line.bytes_per_ms), (
@@ -70,7 +70,7 @@ def _told(draft: Draft, phases: list[Phase], line: Line) -> float:
     return line.latency_ms
 
 
-def _alike(draft: Draft, job: RestJob, phases: list[Phase], metadata_ms: int | None) -> float:
+def _from_sums(draft: Draft, job: RestJob, phases: list[Phase], metadata_ms: int | None) -> float:
     """Set what sums of latency and transfer tell; the latency [ms]."""
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
@@ -95,7 +95,7 @@ def _rate(bytes_per_ms: float) -> str:
 
 
 def _phases(draft: Draft, job: RestJob) -> list[Phase]:
-    """Of all subtasks that write files, in all checkpoints."""
+    """Phases of all subtasks that write files, in all checkpoints."""
     if not _is_unaligned(job):
         return [phase for vertex in job.vertices for phase in _of_vertex(draft, job, vertex, lambda _: True)]
     ends = [vertex for vertex in job.vertices if not job.readers(vertex.name)]

@@ -51,9 +51,9 @@ def test_no_latency_is_negative():
 
 def test_many_phases_are_thinned_out():
     """A hundred thousand pairs of pairs would not fit into memory."""
-    many = [Phase(size * 1e4, 20 + size * 0.05) for size in range(1, 60 * MOST)]
+    phases = [Phase(size * 1e4, 20 + size * 0.05) for size in range(1, 60 * MOST)]
 
-    assert 200_000 == pytest.approx(line_through(many).bytes_per_ms, rel=0.01)
+    assert 200_000 == pytest.approx(line_through(phases).bytes_per_ms, rel=0.01)
 
 
 def test_tables_go_side_by_side():

@@ -60,9 +60,9 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
         return sync_ns, took(files, task.write(files, "keyed", 4))
 
     for index in (0, 1):
-        plain, held = spent(Fraction(0), index), spent(Fraction(1), index)
-        assert sum(held) - sum(plain) == pytest.approx(9_500_000_000, rel=0.1)
-        assert all(after > before for before, after in zip(plain, held, strict=True)), "drawn: none of both parts is spared here"
+        plain, delayed = spent(Fraction(0), index), spent(Fraction(1), index)
+        assert sum(delayed) - sum(plain) == pytest.approx(9_500_000_000, rel=0.1)
+        assert all(after > before for before, after in zip(plain, delayed, strict=True)), "drawn: none of both parts is spared here"
     assert spent(Fraction(1), 0)[0] != spent(Fraction(1), 1)[0]
 
 
