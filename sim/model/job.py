@@ -97,14 +97,32 @@ class AsyncIO:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Records are held in keyed state until their window ends; then the task thread fires what they give."""
+    """Records are held in keyed state until their window ends; then the task thread fires what they give.
+
+    A sliding window ends every `every_ns`, and a record leaves at the first end, for all of its windows; its state stays for `size_ns`.
+    A record of a session waits for `hold_ns`, and sessions end at every watermark.
+    """
 
     size_ns: int
     time: Literal["processing", "event"] = "processing"
     fire_ns: int = 0  # of the task thread, for each record that leaves
-    phase_ns: int = 0  # a window ends here, and every `size_ns` before and after
+    phase_ns: int = 0  # a window ends here, and every `step_ns` before and after
     record_bytes: int = 0  # of keyed state, for each record held
     api: Literal["sql", "datastream"] = "sql"  # operators of SQL yield to mails while they fire, if the job lets them
+    every_ns: int = 0  # from one end to the next one; 0: the size
+    hold_ns: int = 0
+    flush_ns: int = 0  # of the task thread, for each record read since the last flush: before each barrier, and before it fires
+    early: bool = False  # what is held leaves before each barrier, too
+
+    @property
+    def step_ns(self) -> int:
+        """From one end to the next one."""
+        return self.every_ns or self.size_ns
+
+    @property
+    def overlapping(self) -> int:
+        """How many windows a record belongs to."""
+        return -(-self.size_ns // self.step_ns) if self.hold_ns == 0 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +149,7 @@ class Vertex:
     @property
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
-        return self.async_io is not None or (self.window is not None and self.window.time == "event")
+        return self.async_io is not None or (self.window is not None and (self.window.time == "event" or self.window.early))
 
 
 @dataclass(frozen=True, slots=True)

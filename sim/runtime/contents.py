@@ -85,6 +85,7 @@ class TaskSnapshot:
     finished: bool = False  # its operators have finished
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
     timers: tuple[Timer, ...] = ()  # of its windows
+    slices: tuple[int, ...] = ()  # of sliding windows: records that had left at each of the last ends
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
     inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
@@ -111,12 +112,12 @@ class Contents:
 
     def cut(
         self, checkpoint: int, task: int, committables: Uncommitted | None = None, *,
-        finished: bool = False, held_back: tuple[int, ...] = (), timers: tuple[Timer, ...] = (),
+        finished: bool = False, held_back: tuple[int, ...] = (), timers: tuple[Timer, ...] = (), slices: tuple[int, ...] = (),
     ) -> TaskSnapshot:  # fmt: skip
         """The task stands at its cut now: its barrier has just been forwarded."""
         here = self.plane.position(task)
         nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back, timers=timers)
+        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back, timers=timers, slices=slices)
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
         return part

@@ -32,6 +32,18 @@ def windowed(window: Window, *, rate: int = 200, total: int | None = None, fan_o
 
 
 @st.composite
+def windows_of_all_kinds(draw: st.DrawFn, time: str = "") -> Window:
+    """Tumbling ones, and those that slide, wait for a gap, or let everything go before a barrier."""
+    window = draw(windows(time))
+    kind = draw(st.sampled_from(["tumbling", "sliding", "session", "early"]))
+    if kind == "sliding":
+        return replace(window, every_ns=window.size_ns // draw(st.sampled_from([2, 4])), phase_ns=0)
+    if kind == "session" and window.time == "event":
+        return replace(window, every_ns=1, hold_ns=window.size_ns, phase_ns=0)
+    return replace(window, early=kind == "early", flush_ns=draw(st.sampled_from([0, MS])))
+
+
+@st.composite
 def windows(draw: st.DrawFn, time: str = "") -> Window:
     return Window(
         draw(st.sampled_from([200 * MS, SIZE])),
@@ -73,7 +85,7 @@ def late(world: World, vertex: str) -> list[int]:
 def test_law_65_what_windows_hold_leaves_once(engine, data):
     """Whatever fails on the way: at the end of data the last watermark has fired all of it."""
     fan_out = data.draw(st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(2)]))
-    job = windowed(data.draw(windows("event")), total=150, fan_out=fan_out)
+    job = windowed(data.draw(windows_of_all_kinds("event")), total=150, fan_out=fan_out)
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
     base = interruptible(base) if data.draw(st.booleans()) else base

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.event_time import Valve, WindowContents, last_end, next_end
+from sim.protocol.event_time import Slices, Valve, WindowContents, last_end, next_end
 
 
 @pytest.mark.parametrize(("time", "last", "following"), [(0, 0, 3), (2, 0, 3), (3, 3, 13), (12, 3, 13), (13, 13, 23)])
@@ -55,3 +55,46 @@ def test_a_watermark_between_two_ends_fires_nothing_again():
     contents.note(0, 17, 8)
 
     assert contents.fire(17, {0: 8}) is None
+
+
+def test_a_session_waits_for_its_gap_behind_each_watermark():
+    """Gap 5: at 17 those leave that came before the watermark of 12."""
+    contents = WindowContents(1, 0, [0], hold_ns=5)
+    for time, records in ((10, 4), (12, 7), (14, 8), (17, 9)):
+        contents.note(0, time, records)
+
+    assert 3 == contents.fire(17, {0: 10})
+
+
+def test_what_was_restored_waits_for_a_whole_gap():
+    """Nobody knows since when: nothing leaves before the first watermark is a gap old."""
+    contents = WindowContents(1, 0, [0, 1], hold_ns=5)
+    contents.note(0, 10, 4)
+    contents.note(1, 11, 4)
+    contents.note(0, 15, 6)
+    contents.note(1, 15, 6)
+    assert contents.fire(15, {0: 6, 1: 6}) is None
+    contents.note(0, 16, 6)
+    contents.note(1, 16, 6)
+
+    assert 2 + 2 == contents.fire(16, {0: 6, 1: 6})
+
+
+@pytest.mark.parametrize(("copies", "held"), [(False, [10, 14, 15, 18]), (True, [30, 38, 32, 37])])
+def test_slices_stay_until_their_last_window_ends(copies, held):
+    """Windows of three slides; the records that left at the ends: 4, 9, 16, 22."""
+    slices, seen = Slices(3, copies=copies), []
+    for left, open_records in ((0, 10), (4, 10), (9, 6), (16, 6)):
+        if left:
+            slices.end(left)
+        seen.append(slices.held(open_records))
+
+    assert held == seen
+
+
+def test_slices_are_restored_with_their_ends():
+    slices = Slices(2, copies=True)
+    for left in (4, 9, 16):
+        slices.end(left)
+
+    assert slices.held(3) == Slices(2, copies=True, ends=tuple(slices.ends)).held(3) == 2 * 3 + 7

@@ -40,6 +40,18 @@ def test_windows_have_a_size_and_what_they_cost():
     assert read("service: 1 ms").window is None
 
 
+def test_windows_slide_wait_for_a_gap_or_leave_early():
+    second = 10**9
+
+    assert Window(10 * second, "event", every_ns=2 * second) == read("window: {sliding: 10 s, every: 2 s, time: event}").window
+    session = read("window: {session: 5 s, lasts: 8 s, time: event}").window
+    assert Window(5 * second, "event", every_ns=1, hold_ns=9 * second) == session
+    assert (5, 1, 1) == (read("window: {sliding: 10 s, every: 2 s, time: event}").window.overlapping, session.overlapping, session.step_ns)
+    assert Window(2 * second, early=True) == read("window: {mini-batch: 2 s, time: processing}").window
+    local = "window: {tumbling: 7 s, time: event, stage: local, flush: 3 us}"
+    assert Window(7 * second, "event", flush_ns=3000, early=True) == read(local).window
+
+
 def test_a_commit_says_when_records_go_on():
     assert "at-once" == read("commit: two-phase").commit.emits
     assert "on-commit" == read("commit: {emits: on-commit}").commit.emits
@@ -60,6 +72,17 @@ def test_part_of_a_service_may_be_constant():
     ("window: {tumbling: 500 us, time: processing}", "1 ms or more"),
     ("window: {tumbling: 7 s, time: processing, phase: 7 s}", "is 7 s, but a window of 7 s ends within 7 s"),
     ("window: {tumbling: 7 s, time: wall}", "expected"),
+    ("window: {time: event}", "a window is tumbling, sliding, session or mini-batch: none of them stands there"),
+    ("window: {tumbling: 7 s, mini-batch: 1 s, time: event}", "there are tumbling and mini-batch"),
+    ("window: {sliding: 7 s, time: event}", "windows that slide begin one every so often, write every: 1 s"),
+    ("window: {sliding: 7 s, every: 8 s, time: event}", "no more than the size, 7 s"),
+    ("window: {tumbling: 7 s, every: 1 s, time: event}", "stands with sliding"),
+    ("window: {sliding: 7 s, every: 2 s, phase: 3 s, time: event}", "is 3 s, but a window of 2 s ends within 2 s"),
+    ("window: {tumbling: 7 s, lasts: 1 s, time: event}", "stands with session"),
+    ("window: {session: 7 s, phase: 1 s, time: event}", "not at fixed times: leave it out"),
+    ("window: {session: 7 s, time: processing}", "sessions of processing time end key by key"),
+    ("window: {mini-batch: 1 s, time: event}", "the latency of a mini-batch is by the clock"),
+    ("window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}", "the WindowOperator buffers nothing"),
     ("commit: {emits: on-commit, committer: global}", "only a chained one"),
     ("commit: {emits: later}", "expected at-once or on-commit"),
     ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),

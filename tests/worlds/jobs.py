@@ -273,7 +273,24 @@ def draw_residuals(draw: Draw, world: Document) -> None:
 
 def _window(draw: Draw) -> Document:
     window: Document = {"tumbling": draw.pick("40 ms", "150 ms", "600 ms"), "time": draw.pick("processing", "event", "event")}
-    return window | draw.section(
+    window |= draw.section(
         0.6, fire=lambda: draw.pick("100 us", "1 ms"), phase=lambda: draw.pick("7 ms", "39 ms"),
         state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"), api=lambda: draw.pick("sql", "sql", "datastream"),
     )  # fmt: skip
+    return _of_another_kind(draw, window) if draw.chance(0.5) else window
+
+
+def _of_another_kind(draw: Draw, window: Document) -> Document:
+    """A window that slides, waits for a gap or leaves before barriers; in the tumbling one it is made of only the kind is another."""
+    size = window.pop("tumbling")
+    kind = draw.pick("sliding", "session", "mini-batch", "local", "flush")
+    if kind == "sliding":
+        window.pop("phase", "")
+        return {"sliding": size, "every": draw.pick("10 ms", "40 ms")} | window
+    if kind in ("session", "mini-batch"):
+        window.pop("phase", "")
+        window["time"] = "event" if kind == "session" else "processing"
+        return {kind: size} | ({"lasts": draw.pick("20 ms", "300 ms")} if kind == "session" and draw.chance(0.5) else {}) | window
+    if kind == "flush":
+        window["api"], window["flush"] = "sql", draw.pick("20 us", "500 us")
+    return {"tumbling": size} | window | ({"stage": "local"} if kind == "local" else {})

@@ -72,7 +72,7 @@ def _yields(vertex: Vertex, scenario: Scenario) -> bool:
     """Whether it looks at its mails while it fires (AbstractStreamOperator#open): never at timers of processing time."""
     options, window = scenario.checkpoint, vertex.window
     may = options.interruptible_timers and options.barriers.record.overtakes
-    return may and window is not None and window.time == "event" and window.api == "sql"
+    return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:

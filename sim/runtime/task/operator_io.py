@@ -51,6 +51,7 @@ class OperatorIO:
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
         self._makes_requests = vertex.async_io is not None
         self._when_answered: Callable[[], None] = lambda: None
+        self._when_written: Callable[[], None] | None = None  # what windows let go before a barrier is written
         self._bytes_at_cut = 0
         self._holds_back = 0
         self._last_checkpoint = 0
@@ -79,6 +80,8 @@ class OperatorIO:
         If storage gives up, the task fails.
         """
         checkpoint = command.checkpoint
+        if self.windows is not None:
+            own_ns, done = own_ns + self.windows.held.flush_ns(), self._behind_windows(done)
         if self._ends_epochs:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
@@ -93,6 +96,21 @@ class OperatorIO:
         else:
             self._work_on_thread(self._flush(self.files, command.work, own_ns, checkpoint), done)
 
+    def _behind_windows(self, done: Callable[[], None]) -> Callable[[], None]:
+        """What windows let go before each barrier is written first (LocalSlicingWindowAggOperator, AbstractMapBundleOperator)."""
+        windows = self.windows
+        if windows is None or not windows.window.early:
+            return done
+
+        def worked() -> None:
+            if self.slot.thread.stopped or not windows.held.leave():
+                done()
+                return
+            self._when_written = done
+            self.slot.thread.vacate()
+
+        return worked
+
     def cut(self, checkpoint: int, *, finished: bool) -> None:
         """The barrier has just been forwarded: what the snapshot keeps of the committer, and the records the writer holds back."""
         uncommitted = None if self.committer is None else Uncommitted(checkpoint, self.committer.machine.committables)
@@ -100,8 +118,10 @@ class OperatorIO:
         if self.writer is not None:
             read = self.plane.position(self.slot.task).records_out.tolist()
             held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
-        timers = () if self.windows is None else self.windows.cut()
-        self.slot.contents.cut(checkpoint, self.slot.task, uncommitted, finished=finished, held_back=held_back, timers=timers)
+        timers, slices = ((), ()) if self.windows is None else (self.windows.cut(), tuple(self.windows.held.slices.ends))
+        self.slot.contents.cut(
+            checkpoint, self.slot.task, uncommitted, finished=finished, held_back=held_back, timers=timers, slices=slices
+        )
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
@@ -126,7 +146,7 @@ class OperatorIO:
 
     def waiting(self) -> Waiting:
         """Records that are state now, because their outputs wait."""
-        return Waiting(self.requests(), 0 if self.windows is None else self.windows.records())
+        return Waiting(self.requests(), 0 if self.windows is None else self.windows.held.records())
 
     def _emit(self, epoch: int) -> None:
         """Epochs up to this one are committed: the outputs of their records leave."""
@@ -176,6 +196,9 @@ class OperatorIO:
         """A watermark arrives, or outputs are written."""
         if notice.kind is Kind.NONE_LATE:
             self.answered()
+        elif notice.kind is Kind.WRITTEN and self._when_written is not None:
+            written, self._when_written = self._when_written, None
+            written()
         elif self.event_time is not None and notice.kind is Kind.WRITTEN:
             self.event_time.forward()
         elif self.event_time is not None:
@@ -206,6 +229,7 @@ class OperatorIO:
     def restored(self, part: TaskSnapshot) -> None:
         """Timers and epochs go on behind the checkpoint restored: output before the next one belongs to neither it nor an older one."""
         if self.windows is not None:
+            self.windows.held.restored(part.slices)
             self.windows.restored(part.timers)
         if not self._ends_epochs and self.committer is None:
             return

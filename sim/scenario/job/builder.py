@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.job import AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark, Window
+from sim.model.job import AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
 from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
@@ -14,16 +14,15 @@ from sim.scenario.grammar.given import given_values
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, read_trace
+from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
 from sim.scenario.text.problems import DocumentPath, Reading
-from sim.units import format_duration
 
 __all__ = ["build_job"]
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
-SHORTEST_WINDOW_NS = 1_000_000
 LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
@@ -57,7 +56,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         async_io=_async_io(given, name, reading),
-        window=_window(given, name, reading),
+        window=build_window(given, name, reading),
         state=build_state(given.state, name, reading),
         union_state=given.union_state == "true",
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
@@ -212,32 +211,6 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
         reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
     latency = law(given.async_io.latency, DEFAULT_SERVICE, (*here, "latency"), reading)
     return AsyncIO(latency) if given.async_io.capacity is None else AsyncIO(latency, given.async_io.capacity)
-
-
-def _window(given: doc.Vertex, name: str, reading: Reading) -> Window | None:
-    if given.window is None:
-        return None
-    here: DocumentPath = ("job", name, "window")
-    if given.source is not None:
-        reading.wrong(here, "a source holds no records: windows stand in a vertex with an input")
-    if given.async_io is not None:
-        reading.wrong(here, "windows and requests are two vertices: write async-io in another one")
-    if given.commit not in (None, "none"):
-        reading.wrong(here, "windows and transactions are two vertices: write commit in the next one")
-    if given.window.tumbling < SHORTEST_WINDOW_NS:
-        reading.wrong(
-            (*here, "tumbling"), f"is {format_duration(given.window.tumbling)}: Flink's windows have whole milliseconds, 1 ms or more"
-        )
-    if given.window.phase is not None and given.window.phase >= given.window.tumbling:
-        size = format_duration(given.window.tumbling)
-        reading.wrong((*here, "phase"), f"is {format_duration(given.window.phase)}, but a window of {size} ends within {size}")
-    return given_values(
-        Window(max(1, given.window.tumbling), "event" if given.window.time == "event" else "processing"),
-        fire_ns=given.window.fire,
-        phase_ns=given.window.phase,
-        record_bytes=given.window.state_per_record,
-        api=given.window.api,
-    )
 
 
 def _snapshot(given: doc.Snapshot) -> Snapshot:

@@ -158,20 +158,37 @@ class AsyncIO(Section):
 
 
 class Window(Section):
-    """Tumbling windows: records are held as keyed state, and what they give leaves when their window ends."""
+    """Records are held as keyed state, and what they give leaves when their window ends.  One of tumbling, sliding, session, mini-batch."""
 
-    tumbling: Axis[Duration]
+    tumbling: Axis[Duration] | None = None
     """Size of a window; all subtasks end theirs together."""
+    sliding: Axis[Duration] | None = None
+    """Size of a window that overlaps others: one begins every `every`.  A record leaves for all of its windows at the first end."""
+    every: Axis[Duration] | None = None
+    """sliding only: from one end to the next one."""
+    session: Axis[Duration] | None = None
+    """Gap without a record of a key that ends its session; event time only.  Sessions end at every watermark."""
+    lasts: Axis[Duration] | None = None
+    """session only: from its first record to its last, on average; default: 0."""
+    mini_batch: Axis[Duration] | None = None
+    """table.exec.mini-batch.allow-latency: records wait so long, or until the next barrier; processing time only."""
     time: Axis[Annotated[str, choice("processing", "event")]]
     """Whose time ends a window: the clock's, or that of the records, by watermarks."""
     fire: Axis[Duration] | None = None
     """Time of the task thread for each record that leaves; default: none."""
     phase: Axis[Duration] | None = None
-    """When the first window ends, if not at a multiple of its size."""
+    """When the first window ends, if not at a multiple of its size (sliding: of `every`)."""
     state_per_record: Axis[Size] | None = None
     """Keyed state per record held; default: none."""
     api: Axis[Annotated[str, choice("sql", "datastream")]] | None = None
-    """Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never."""
+    """Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.
+    Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows."""
+    flush: Axis[Duration] | None = None
+    """Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.
+    Default: none."""
+    stage: Axis[Annotated[str, choice("global", "local")]] | None = None
+    """local: the first of two stages (table.optimizer.agg-phase-strategy); what it holds leaves before each barrier, too.
+    Default: global."""
 
 
 class Vertex(Section):

@@ -13,6 +13,7 @@ from sim.protocol.event_time import Valve, WindowContents
 from sim.runtime.contents import Timer
 from sim.runtime.markers import WATERMARKS
 from sim.runtime.task.slot import Slot
+from sim.runtime.task.windows.held import HeldRecords
 
 __all__ = ["EventTime", "EventTimeWindows"]
 
@@ -22,8 +23,10 @@ class EventTimeWindows:
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
+        self.window = window
+        self.held = HeldRecords(slot, window)
         self.channels = _inputs(slot)
-        self.contents = WindowContents(window.size_ns, window.phase_ns, self.channels)
+        self.contents = WindowContents(window.step_ns, window.phase_ns, self.channels, window.hold_ns)
 
     def begin(self) -> None:
         """No window ends before a watermark comes."""
@@ -35,10 +38,6 @@ class EventTimeWindows:
         """No timers: watermarks are no state."""
         return ()
 
-    def records(self) -> int:
-        """That windows hold now."""
-        return self.slot.context.plane.position(self.slot.task).late
-
     def note(self, channel: int, time_ns: int) -> None:
         """A watermark arrives."""
         self.contents.note(channel, time_ns, self._read()[channel])
@@ -47,10 +46,18 @@ class EventTimeWindows:
         """Let the records of windows go that have ended; True: there are some, and the plane reports when they are written."""
         later = self.contents.fire(time_ns, self._read())
         position = self.slot.context.plane.position(self.slot.task)
-        if later is None or position.late <= later:
+        if later is None:
             return False
-        self.slot.thread.let_go(position.served - later)
-        self.slot.context.plane.report_written(self.slot.task)
+        until = position.served - later
+        self.held.end(until)
+        if position.late <= later:
+            return False
+
+        def flushed() -> None:
+            self.slot.thread.let_go(until)
+            self.slot.context.plane.report_written(self.slot.task)
+
+        self.held.work(self.held.flush_ns(), flushed)
         return True
 
     def end_input(self) -> None:

@@ -44,11 +44,11 @@ class WatermarkGenerator:
         if self.slot.thread.mails_only:
             return  # its data ends here
         reached_ns = self._event_time() - self.watermark.lateness_ns
-        end_ns = max(last_end(window.size_ns, window.phase_ns, reached_ns) for window in self.windows)
+        end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
             self.slot.context.plane.forward(self.slot.task, Marker(end_ns, series=WATERMARKS))
-        ahead_ns = min(next_end(window.size_ns, window.phase_ns, reached_ns) for window in self.windows)
+        ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
 
     def _event_time(self) -> int:

@@ -10,6 +10,7 @@ from sim.model.job import Window
 from sim.protocol.event_time import next_end
 from sim.runtime.contents import Timer
 from sim.runtime.task.slot import Slot
+from sim.runtime.task.windows.held import HeldRecords
 
 __all__ = ["ProcessingTimeWindows"]
 
@@ -20,6 +21,7 @@ class ProcessingTimeWindows:
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
+        self.held = HeldRecords(slot, window)
         self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
         self._quiet = False  # its operator has finished: no timer fires any more
 
@@ -33,23 +35,21 @@ class ProcessingTimeWindows:
         """Timers are state; those of the future are armed with the windows that go on."""
         self._due = [timer for timer in timers if timer.at_ns <= self.slot.now]
 
-    def records(self) -> int:
-        """That windows hold now."""
-        return self.slot.context.plane.position(self.slot.task).late
-
     def cut(self) -> tuple[Timer, ...]:
         """The timers of a snapshot taken now."""
-        return (*self._due, Timer(self._served(), self._next_end()))
+        return (*self._due, Timer(self.held.served(), self._next_end()))
 
     def end_input(self) -> None:
-        """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647)."""
-        self._quiet = True
+        """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647).
 
-    def _served(self) -> int:
-        return self.slot.context.plane.position(self.slot.task).served
+        Bundles are finished.
+        """
+        self._quiet = True
+        if self.window.early:
+            self.slot.thread.let_go(self.held.served())
 
     def _next_end(self) -> int:
-        return next_end(self.window.size_ns, self.window.phase_ns, self.slot.now)
+        return next_end(self.window.step_ns, self.window.phase_ns, self.slot.now)
 
     def _arm(self) -> None:
         self.slot.context.env.call_in(self._next_end() - self.slot.now, self._end_window)
@@ -58,7 +58,7 @@ class ProcessingTimeWindows:
         """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
         if self._quiet or self.slot.thread.stopped:
             return
-        timer = Timer(self._served(), self.slot.now)
+        timer = Timer(self.held.served(), self.slot.now)
         self._due.append(timer)
         self._post(timer)
         self._arm()
@@ -67,6 +67,8 @@ class ProcessingTimeWindows:
         self.slot.thread.post(lambda: self._fire(timer))
 
     def _fire(self, timer: Timer) -> None:
-        if not self._quiet:
-            self._due.remove(timer)
-            self.slot.thread.let_go(timer.records)
+        if self._quiet:
+            return
+        self._due.remove(timer)
+        self.held.end(timer.records)
+        self.held.work(self.held.flush_ns(), lambda: self.slot.thread.let_go(timer.records))

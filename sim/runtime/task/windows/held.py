@@ -1,0 +1,75 @@
+"""What windows of either time have in common: records that are state, rows that are buffered, and all of it leaving before a barrier.
+
+Flink: SlicingWindowOperator, RecordsWindowBuffer, AbstractMapBundleOperator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.model.job import Window
+from sim.protocol.event_time import Slices
+from sim.runtime.task.slot import Slot
+
+__all__ = ["HeldRecords"]
+
+
+class HeldRecords:
+    """Of one task."""
+
+    def __init__(self, slot: Slot, window: Window) -> None:
+        self.slot = slot
+        self.window = window
+        self.slices = self._slices(())
+        self._flushed = self.served()  # records whose rows are in state
+
+    def restored(self, slices: tuple[int, ...]) -> None:
+        """State that was kept for windows that go on."""
+        self.slices = self._slices(slices)
+        self._flushed = self.served()
+
+    def records(self) -> int:
+        """In state now, by copy."""
+        late = self.slot.context.plane.position(self.slot.task).late
+        return self.slices.held(late) if self.window.overlapping > 1 else late
+
+    def end(self, records: int) -> None:
+        """A window has ended: so many records have left since the job began."""
+        if self.window.overlapping > 1:
+            self.slices.end(records)
+
+    def flush_ns(self) -> int:
+        """What it takes to merge the rows that are buffered into state; they are buffered no more."""
+        served = self.served()
+        rows, self._flushed = served - self._flushed, served
+        return rows * self.window.flush_ns
+
+    def leave(self) -> bool:
+        """Everything leaves now; True: there is something, and the plane reports when it is written."""
+        position = self.slot.context.plane.position(self.slot.task)
+        if not position.late:
+            return False
+        self.slot.thread.let_go(position.served)
+        self.slot.context.plane.report_written(self.slot.task)
+        return True
+
+    def work(self, ns: int, done: Callable[[], None]) -> None:
+        """Keep the thread for so long, then go on.  Call at a safe point only."""
+        if ns == 0:
+            done()
+            return
+
+        def worked() -> None:
+            if not self.slot.thread.stopped:
+                done()
+            self.slot.thread.vacate()
+
+        self.slot.thread.occupy()
+        self.slot.context.env.call_in(ns, worked)
+
+    def served(self) -> int:
+        """Records, since the job began."""
+        return self.slot.context.plane.position(self.slot.task).served
+
+    def _slices(self, ends: tuple[int, ...]) -> Slices:
+        return Slices(self.window.overlapping, copies=self.window.api == "datastream", ends=ends)

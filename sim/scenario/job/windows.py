@@ -1,0 +1,85 @@
+"""`window:` of a vertex -> the model's window, with the mistakes that its kinds allow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sim.model.job import Window
+from sim.scenario.grammar.given import given_values
+from sim.scenario.job import document as doc
+from sim.scenario.text.problems import DocumentPath, Reading
+from sim.units import format_duration
+
+__all__ = ["build_window"]
+
+SHORTEST_NS = 1_000_000
+KINDS = ("tumbling", "sliding", "session", "mini_batch")
+
+
+def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | None:
+    """None: the vertex has none."""
+    if given.window is None:
+        return None
+    here: DocumentPath = ("job", name, "window")
+    if given.source is not None:
+        reading.wrong(here, "a source holds no records: windows stand in a vertex with an input")
+    if given.async_io is not None:
+        reading.wrong(here, "windows and requests are two vertices: write async-io in another one")
+    if given.commit not in (None, "none"):
+        reading.wrong(here, "windows and transactions are two vertices: write commit in the next one")
+    window = given.window
+    kinds = [kind for kind in KINDS if getattr(window, kind) is not None]
+    if len(kinds) != 1:
+        which = "none of them stands there" if not kinds else f"there are {' and '.join(_key(kind) for kind in kinds)}"
+        reading.wrong(here, f"a window is tumbling, sliding, session or mini-batch: {which}")
+        return Window(SHORTEST_NS)
+    (kind,) = kinds
+    size_ns: int = getattr(window, kind)
+    _judge(window, kind, size_ns, here, reading)
+    built = given_values(
+        Window(max(1, size_ns), "event" if window.time == "event" else "processing"),
+        fire_ns=window.fire,
+        phase_ns=window.phase,
+        record_bytes=window.state_per_record,
+        api=window.api,
+        flush_ns=window.flush,
+        every_ns=window.every,
+    )
+    if kind == "session":  # every watermark ends the sessions whose gap it passes; their records have waited so long on average
+        built = replace(built, every_ns=1, hold_ns=size_ns + (window.lasts or 0) // 2)
+    return replace(built, early=kind == "mini_batch" or window.stage == "local")
+
+
+def _judge(window: doc.Window, kind: str, size_ns: int, here: DocumentPath, reading: Reading) -> None:
+    """Keys that contradict each other."""
+    if size_ns < SHORTEST_NS:
+        reading.wrong((*here, _key(kind)), f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more")
+    if kind == "sliding":
+        _judge_slide(window.every, size_ns, (*here, "every"), reading)
+    elif window.every is not None:
+        reading.wrong((*here, "every"), f"stands with sliding: {_key(kind)} windows follow one another")
+    if window.lasts is not None and kind != "session":
+        reading.wrong((*here, "lasts"), "stands with session: other windows last for their size")
+    step_ns = window.every or size_ns
+    if window.phase is not None and kind == "session":
+        reading.wrong((*here, "phase"), "sessions end when their keys are silent, not at fixed times: leave it out")
+    elif window.phase is not None and window.phase >= step_ns:
+        step = format_duration(step_ns)
+        reading.wrong((*here, "phase"), f"is {format_duration(window.phase)}, but a window of {step} ends within {step}")
+    if kind == "session" and window.time != "event":
+        reading.wrong((*here, "time"), "sessions of processing time end key by key, and are not modelled: write event")
+    if kind == "mini_batch" and window.time == "event":
+        reading.wrong((*here, "time"), "the latency of a mini-batch is by the clock: write processing")
+    if window.flush is not None and window.api == "datastream":
+        reading.wrong((*here, "flush"), "the WindowOperator buffers nothing: flush stands with api: sql")
+
+
+def _judge_slide(every_ns: int | None, size_ns: int, here: DocumentPath, reading: Reading) -> None:
+    if every_ns is None:
+        reading.wrong(here, "is missing: windows that slide begin one every so often, write every: 1 s")
+    elif not SHORTEST_NS <= every_ns <= size_ns:
+        reading.wrong(here, f"is {format_duration(every_ns)}: write 1 ms or more, and no more than the size, {format_duration(size_ns)}")
+
+
+def _key(kind: str) -> str:
+    return kind.replace("_", "-")

@@ -1,0 +1,75 @@
+"""Laws 71 to 73 on kinds of windows: what leaves before a barrier, what slides stays in state, and nobody's session ends before its gap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.model.job import Window
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, run, scenario
+from tests.laws.test_laws_windows import ENGINES, interruptible, late, served, tasks, windowed
+
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+RATE = 400  # records/s of the vertex
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from(["event", "processing"]), barriers(), st.booleans(), st.sampled_from([0, MS, 4 * MS]))
+def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kind, yields, fire_ns):
+    """All rows are written before the barrier, under every protocol: no snapshot holds any."""
+    window = Window(500 * MS, "event" if time == "event" else "processing", fire_ns, record_bytes=7, early=True)
+    base = scenario(windowed(window), kind, interval_ms=130)
+    world = run(interruptible(base) if yields else base, engine=engine)
+    parts = [world.contents.checkpoints.get(number, {}) for number in completed(world)]
+    held = [part[task].position.late for part in parts for task in tasks(world, "stage0") if task in part]
+
+    assert held
+    assert {0} == set(held)
+    assert () == world.violations()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([1, 2, 4]), barriers(), st.sampled_from(["sql", "datastream"]))
+def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, overlapping, kind, api):
+    """Between an end and the next one the slices of the last `size` are there, once or once for each of their windows."""
+    size_ns = 400 * MS
+    step_ns = size_ns // overlapping
+    window = Window(size_ns, "processing", record_bytes=1, api=api, every_ns=step_ns)
+    world = run(scenario(windowed(window), kind, interval_ms=170, seconds=3), engine=engine)
+    seen = []
+    for number in completed(world):
+        parts = world.contents.checkpoints.get(number, {})
+        trigger_ns = world.stats[number].trigger_ns
+        if trigger_ns > size_ns + step_ns and all(task in parts for task in tasks(world, "stage0")):
+            held = sum(snapshot.window_bytes for task in tasks(world, "stage0") for snapshot, _ in parts[task].parts)
+            open_s = trigger_ns % step_ns / SECOND
+            copies = overlapping if api == "datastream" else 1
+            older = sum(overlapping - age if api == "datastream" else 1 for age in range(1, overlapping))
+            seen.append((held, RATE * (open_s * copies + older * step_ns / SECOND)))
+
+    assert seen
+    for held, expected in seen:
+        assert expected == pytest.approx(held, abs=0.06 * RATE * overlapping)  # records in buffers, and in line with the barrier
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([300 * MS, 700 * MS]), st.integers(0, 9))
+def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
+    """Nothing leaves before it, everything older than gap, watermark and line has left."""
+    window = replace(Window(gap_ns, "event"), every_ns=1, hold_ns=gap_ns)
+    world = World(scenario(windowed(window), ALIGNED, seconds=3), engine)
+    world.start()
+    world.env.run(until=gap_ns - 1)
+    assert 0 == sum(served(world, "sink"))
+    at_ns = 2 * SECOND + tenth * 20 * MS
+    world.env.run(until=at_ns)
+
+    waiting = sum(late(world, "stage0"))
+    assert RATE * gap_ns / SECOND * 0.85 <= waiting <= RATE * (gap_ns + 200 * MS) / SECOND

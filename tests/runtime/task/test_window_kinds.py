@@ -1,0 +1,145 @@
+"""Windows that slide, sessions, buffers of SQL, its first stage, mini-batches: when records leave, what is state, why a barrier waits."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+JOB = """# When do records of windows leave?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: 100/s, record: 500 B{bound}}}, parallelism: 2}}
+  win:
+    input: {{src: hash}}
+    service: 10 us
+    parallelism: 2
+    fan-out: {fan_out}
+    window: {{{window}}}
+  sink: {{input: {{win: hash}}, service: 10 us, parallelism: 2}}
+checkpoint: {{interval: {interval}, barriers: {barriers}}}
+run: {{duration: {duration}}}
+"""
+
+
+def run(window, *, bound="", fan_out="1", interval="3 s", barriers="aligned", duration="24 s", sections=""):
+    text = JOB.format(window=window, bound=bound, fan_out=fan_out, interval=interval, barriers=barriers, duration=duration)
+    result = simulate(loads(text + sections, name="win").scenarios[0])
+
+    assert () == result.violations
+    return result
+
+
+def read(result, vertex="sink", until=22):
+    """Records the subtasks of a vertex have read in each second up to a time."""
+    rows = result.series[(result.series["vertex"] == vertex) & (result.series["time"] <= until)]
+    return rows.groupby("time")["numRecordsInPerSecond"].sum()
+
+
+def sizes(result):
+    """Bytes of the windows' state, by checkpoint."""
+    rows = result.subtasks[result.subtasks["vertex"] == "win"]
+    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
+
+
+def pre_barrier_ms(result):
+    """Work before the barrier, by checkpoint: what is left of its parts."""
+    rows = result.subtasks[result.subtasks["vertex"] == "win"]
+    return rows["x_pre_barrier"].groupby(rows["id"]).max()
+
+
+@pytest.mark.parametrize("time", ["processing", "event"])
+def test_windows_that_slide_end_at_each_slide(time):
+    """Windows of 10 s every 5 s: a record is in two of them, so a fan-out of 2 lets 2,000 records leave every 5 s."""
+    at = read(run(f"sliding: 10 s, every: 5 s, time: {time}", fan_out="2"))
+    firings = [(second, rate) for second, rate in at.items() if rate > 100]
+
+    assert [6.0, 11.0, 16.0, 21.0] == [second for second, _ in firings]
+    assert [2000] * 4 == pytest.approx([rate for _, rate in firings], abs=100)
+
+
+@pytest.mark.parametrize(("api", "most"), [("sql", 2000), ("datastream", 3000)])
+def test_what_slides_stays_in_state_until_its_last_window_ends(api, most):
+    """Before an end: SQL keeps the records of the last 10 s once; the WindowOperator keeps those of 5 s twice, and those of 10 s once."""
+    state_bytes = sizes(run(f"sliding: 10 s, every: 5 s, time: processing, state-per-record: 1 B, api: {api}", interval="4.9 s"))
+
+    assert most == pytest.approx(state_bytes.max(), rel=0.1)
+    assert state_bytes[4] > 0.8 * most, "at 14.7 s"
+
+
+def test_sliding_state_is_back_after_a_failure():
+    """The records that have left stay in state: the restored task writes as much as the other runs do."""
+    window = "sliding: 10 s, every: 2 s, time: event, state-per-record: 10 B"
+    calm = sizes(run(window))
+    killed = sizes(run(window, sections="faults: [{kill: 'win[0]', at: 12500 ms}]\n"))
+
+    assert calm[calm.index[3]] == pytest.approx(killed[killed.index[-1]], rel=0.2)
+
+
+def test_a_session_waits_for_its_gap():
+    """Gap 3 s, no longer than one record: each record leaves 3 s later, at the next watermark."""
+    result = run("session: 3 s, time: event, state-per-record: 1 B", interval="1 s")
+    at = read(result)
+
+    assert 0 == at[at.index <= 3].sum()
+    assert [200] * 10 == pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60)
+    assert 600 == pytest.approx(sizes(result).iloc[10], abs=80)
+
+
+def test_a_session_that_lasts_keeps_its_records_longer():
+    """Its records have waited for the gap and half of its length, on average."""
+    state_bytes = sizes(run("session: 3 s, lasts: 4 s, time: event, state-per-record: 1 B", interval="1 s"))
+
+    assert 1000 == pytest.approx(state_bytes.iloc[12], abs=80)
+
+
+def test_sessions_go_on_after_a_failure():
+    """What is restored has waited since nobody knows when: it waits again, and leaves once."""
+    result = run(
+        "session: 3 s, time: event, state-per-record: 1 B", bound=", records-per-subtask: 1500", duration="40 s",
+        sections="faults: [{kill: 'win[0]', at: 8 s}]\n",
+    )  # fmt: skip
+
+    assert "FINISHED" == result.job_status
+
+
+def test_rows_are_flushed_before_the_barrier_and_before_firing():
+    """Three seconds of 100 rows/s and 2 ms each: 600 ms before each barrier, in each subtask; and 400 ms at 5 s, before anything leaves."""
+    result = run("tumbling: 5 s, time: event, flush: 2 ms", duration="12 s")
+    busy = result.series[(result.series["vertex"] == "win") & (result.series["time"] == 6.0)]["busy"].mean()
+
+    assert 600 == pytest.approx(pre_barrier_ms(result).loc[2], abs=60)
+    assert 200 == pytest.approx(pre_barrier_ms(result).loc[3], abs=60), "since the firing at 5 s"
+    assert busy > 0.3
+
+
+def test_the_first_stage_lets_everything_go_before_a_barrier():
+    """Windows of 10 s, a checkpoint every 3 s: rows leave at each of them, and the snapshot holds none."""
+    result = run("tumbling: 10 s, time: event, stage: local, state-per-record: 1 B")
+    at = read(result)
+
+    assert {4.0, 7.0, 10.0, 11.0} <= {second for second, rate in at.items() if rate > 30}
+    assert {0} == set(sizes(result))
+
+
+def test_an_output_that_is_full_holds_the_barrier_back_in_the_first_stage():
+    """Its rows are written before the barrier, in unaligned mode too: 300 of 5 ms each."""
+    result = run("tumbling: 10 s, time: event, stage: local, fire: 5 ms", barriers="unaligned")
+
+    assert 1500 == pytest.approx(pre_barrier_ms(result).max(), rel=0.15)
+
+
+def test_a_mini_batch_leaves_after_its_latency_or_before_a_barrier():
+    result = run("mini-batch: 2 s, time: processing", bound=", records-per-subtask: 1000", duration="30 s")
+    at = read(result, until=9)
+
+    assert {3.0, 4.0, 5.0, 7.0} <= {second for second, rate in at.items() if rate > 30}
+    assert "FINISHED" == result.job_status
+    assert [2000] * 2 == [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")]
+
+
+def test_a_task_that_fails_while_it_flushes_is_back():
+    window = "tumbling: 10 s, time: event, stage: local, fire: 5 ms"
+    result = run(window, bound=", records-per-subtask: 700", duration="60 s", sections="faults: [{kill: 'win[0]', at: 3500 ms}]\n")
+
+    assert "FINISHED" == result.job_status
+    assert 1 == len(result.recoveries)
