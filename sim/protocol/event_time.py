@@ -89,11 +89,11 @@ class Slices:
         """At the end of a window so many records have left, since the job began."""
         self.ends.append(records)
 
-    def held(self, open_records: int) -> int:
+    def records(self, open_records: int) -> int:
         """Records in state, by copy; `open_records`: those that have not left at any end."""
         windows = self.ends.maxlen or 1
         begins = [*(() if len(self.ends) == windows else (0,)), *self.ends]
-        held = open_records * (windows if self.copies else 1)
+        kept = open_records * (windows if self.copies else 1)
         for age, (before, after) in enumerate(reversed([*pairwise(begins)]), 1):
-            held += (after - before) * (windows - age if self.copies else 1)
-        return held
+            kept += (after - before) * (windows - age if self.copies else 1)
+        return kept

@@ -26,10 +26,10 @@ def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kin
     base = scenario(windowed(window), kind, interval_ms=130)
     world = run(interruptible(base) if yields else base, engine=engine)
     parts = [world.contents.checkpoints.get(number, {}) for number in completed(world)]
-    held = [part[task].position.late for part in parts for task in tasks(world, "stage0") if task in part]
+    late_counts = [part[task].position.late for part in parts for task in tasks(world, "stage0") if task in part]
 
-    assert held
-    assert {0} == set(held)
+    assert late_counts
+    assert {0} == set(late_counts)
     assert () == world.violations()
 
 
@@ -47,15 +47,15 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
         parts = world.contents.checkpoints.get(number, {})
         trigger_ns = world.stats[number].trigger_ns
         if trigger_ns > size_ns + step_ns and all(task in parts for task in tasks(world, "stage0")):
-            held = sum(snapshot.window_bytes for task in tasks(world, "stage0") for snapshot, _ in parts[task].parts)
+            kept_bytes = sum(snapshot.window_bytes for task in tasks(world, "stage0") for snapshot, _ in parts[task].parts)
             open_s = trigger_ns % step_ns / SECOND
             copies = overlapping if api == "datastream" else 1
             older = sum(overlapping - age if api == "datastream" else 1 for age in range(1, overlapping))
-            seen.append((held, RATE * (open_s * copies + older * step_ns / SECOND)))
+            seen.append((kept_bytes, RATE * (open_s * copies + older * step_ns / SECOND)))
 
     assert seen
-    for held, expected in seen:
-        assert expected == pytest.approx(held, abs=0.06 * RATE * overlapping)  # records in buffers, and in line with the barrier
+    for kept_bytes, expected in seen:
+        assert expected == pytest.approx(kept_bytes, abs=0.06 * RATE * overlapping)  # records in buffers, and in line with the barrier
 
 
 @pytest.mark.parametrize("engine", ENGINES)

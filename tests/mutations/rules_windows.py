@@ -9,6 +9,8 @@ __all__ = ["WINDOWS"]
 _WINDOW = "tests/runtime/task/test_window.py::test_"
 _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
+_KINDS = "tests/runtime/task/test_window_kinds.py::test_"
+_IMPORT = "tests/recordings/infer/test_windows.py::test_"
 
 WINDOWS = (
     Rule(
@@ -49,8 +51,8 @@ WINDOWS = (
     Rule(
         "a channel that is ahead waits with its later windows",
         "protocol/event_time.py",
-        "            while ends[0][0] < end_ns:\n                del ends[0]\n",
-        "            del ends[:-1]\n",
+        "                del ends[0]\n",
+        "                del ends[:-1]\n",
         f"{_TIME}a_channel_that_is_ahead_keeps_the_ends_it_has_passed",
     ),
     Rule(
@@ -84,8 +86,78 @@ WINDOWS = (
     Rule(
         "the WindowOperator never yields",
         "runtime/setup/lowering.py",
-        ' and window.api == "sql"\n',
-        "\n",
+        ' and window.api == "sql" and not',
+        " and not",
         f"{_WINDOW}only_operators_of_sql_yield",
+    ),
+    Rule(
+        "a sliding window ends at each slide",
+        "model/job.py",
+        "        return self.every_ns or self.size_ns\n",
+        "        return self.size_ns\n",
+        f"{_KINDS}windows_that_slide_end_at_each_slide[event]",
+    ),
+    Rule(
+        "what slides stays in state",
+        "protocol/event_time.py",
+        "            kept += (after - before) * (windows - age if self.copies else 1)\n",
+        "            kept += 0\n",
+        f"{_TIME}slices_stay_until_their_last_window_ends[False-kept0]",
+    ),
+    Rule(
+        "slices of a sliding window are restored",
+        "runtime/task/operator_io.py",
+        "            self.windows.content.restored(part.slices)\n",
+        "            self.windows.content.restored(())\n",
+        f"{_KINDS}sliding_state_is_back_after_a_failure",
+    ),
+    Rule(
+        "a session waits for its gap",
+        "protocol/event_time.py",
+        "last_end(self.size_ns, self.phase_ns, time_ns - self.hold_ns)",
+        "last_end(self.size_ns, self.phase_ns, time_ns)",
+        f"{_TIME}a_session_waits_for_its_gap_behind_each_watermark",
+    ),
+    Rule(
+        "rows of SQL are flushed before the barrier",
+        "runtime/task/operator_io.py",
+        "own_ns + self.windows.content.flush_ns()",
+        "own_ns",
+        f"{_KINDS}rows_are_flushed_before_the_barrier_and_before_firing",
+    ),
+    Rule(
+        "the first stage holds nothing behind a barrier",
+        "runtime/task/operator_io.py",
+        "if windows is None or not windows.window.early:",
+        "if windows is None or windows.window.time != 'none':",
+        f"{_KINDS}the_first_stage_lets_everything_go_before_a_barrier",
+    ),
+    Rule(
+        "a barrier waits until all rows are written",
+        "runtime/task/operator_io.py",
+        "            self._when_written = done\n",
+        "            done()\n",
+        f"{_KINDS}an_output_that_is_full_holds_the_barrier_back_in_the_first_stage",
+    ),
+    Rule(
+        "the end of data finishes bundles",
+        "runtime/task/windows/processing_time.py",
+        "            self.slot.thread.let_go(self.content.served())\n",
+        "            return\n",
+        f"{_KINDS}a_mini_batch_leaves_after_its_latency_or_before_a_barrier",
+    ),
+    Rule(
+        "files of RocksDB rise and fall without windows",
+        "recordings/infer/windows/inferred.py",
+        "sizes = _sizes(job, vertex) if on_heap else []",
+        "sizes = _sizes(job, vertex)",
+        f"{_IMPORT}files_of_rocksdb_rise_and_fall_without_windows",
+    ),
+    Rule(
+        "records of a window are counted by whole windows",
+        "recordings/infer/windows/firing.py",
+        "    if best is None or best[0] > len(steps) * (UNEVEN * best[1]) ** 2:\n",
+        "    if best is None:\n",
+        f"{_IMPORT}records_that_leave_over_seconds_are_not_counted_by_windows",
     ),
 )

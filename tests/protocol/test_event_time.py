@@ -80,16 +80,16 @@ def test_what_was_restored_waits_for_a_whole_gap():
     assert 2 + 2 == contents.fire(16, {0: 6, 1: 6})
 
 
-@pytest.mark.parametrize(("copies", "held"), [(False, [10, 14, 15, 18]), (True, [30, 38, 32, 37])])
-def test_slices_stay_until_their_last_window_ends(copies, held):
+@pytest.mark.parametrize(("copies", "kept"), [(False, [10, 14, 15, 18]), (True, [30, 38, 32, 37])])
+def test_slices_stay_until_their_last_window_ends(copies, kept):
     """Windows of three slides; the records that left at the ends: 4, 9, 16, 22."""
     slices, seen = Slices(3, copies=copies), []
     for left, open_records in ((0, 10), (4, 10), (9, 6), (16, 6)):
         if left:
             slices.end(left)
-        seen.append(slices.held(open_records))
+        seen.append(slices.records(open_records))
 
-    assert held == seen
+    assert kept == seen
 
 
 def test_slices_are_restored_with_their_ends():
@@ -97,4 +97,4 @@ def test_slices_are_restored_with_their_ends():
     for left in (4, 9, 16):
         slices.end(left)
 
-    assert slices.held(3) == Slices(2, copies=True, ends=tuple(slices.ends)).held(3) == 2 * 3 + 7
+    assert slices.records(3) == Slices(2, copies=True, ends=tuple(slices.ends)).records(3) == 2 * 3 + 7

@@ -81,7 +81,7 @@ class OperatorIO:
         """
         checkpoint = command.checkpoint
         if self.windows is not None:
-            own_ns, done = own_ns + self.windows.held.flush_ns(), self._behind_windows(done)
+            own_ns, done = own_ns + self.windows.content.flush_ns(), self._behind_windows(done)
         if self._ends_epochs:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
@@ -103,7 +103,7 @@ class OperatorIO:
             return done
 
         def worked() -> None:
-            if self.slot.thread.stopped or not windows.held.leave():
+            if self.slot.thread.stopped or not windows.content.leave():
                 done()
                 return
             self._when_written = done
@@ -118,7 +118,7 @@ class OperatorIO:
         if self.writer is not None:
             read = self.plane.position(self.slot.task).records_out.tolist()
             held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
-        timers, slices = ((), ()) if self.windows is None else (self.windows.cut(), tuple(self.windows.held.slices.ends))
+        timers, slices = ((), ()) if self.windows is None else (self.windows.cut(), tuple(self.windows.content.slices.ends))
         self.slot.contents.cut(
             checkpoint, self.slot.task, uncommitted, finished=finished, held_back=held_back, timers=timers, slices=slices
         )
@@ -146,7 +146,7 @@ class OperatorIO:
 
     def waiting(self) -> Waiting:
         """Records that are state now, because their outputs wait."""
-        return Waiting(self.requests(), 0 if self.windows is None else self.windows.held.records())
+        return Waiting(self.requests(), 0 if self.windows is None else self.windows.content.records())
 
     def _emit(self, epoch: int) -> None:
         """Epochs up to this one are committed: the outputs of their records leave."""
@@ -229,7 +229,7 @@ class OperatorIO:
     def restored(self, part: TaskSnapshot) -> None:
         """Timers and epochs go on behind the checkpoint restored: output before the next one belongs to neither it nor an older one."""
         if self.windows is not None:
-            self.windows.held.restored(part.slices)
+            self.windows.content.restored(part.slices)
             self.windows.restored(part.timers)
         if not self._ends_epochs and self.committer is None:
             return

@@ -67,12 +67,12 @@ def test_what_slides_stays_in_state_until_its_last_window_ends(api, most):
 
 
 def test_sliding_state_is_back_after_a_failure():
-    """The records that have left stay in state: the restored task writes as much as the other runs do."""
+    """The records that have left stay in state, and no others: the restored task writes as much as it did before."""
     window = "sliding: 10 s, every: 2 s, time: event, state-per-record: 10 B"
     calm = sizes(run(window))
     killed = sizes(run(window, sections="faults: [{kill: 'win[0]', at: 12500 ms}]\n"))
 
-    assert calm[calm.index[3]] == pytest.approx(killed[killed.index[-1]], rel=0.2)
+    assert calm.max() == pytest.approx(killed.max(), rel=0.1)
 
 
 def test_a_session_waits_for_its_gap():

@@ -13,7 +13,7 @@ from sim.protocol.event_time import Valve, WindowContents
 from sim.runtime.contents import Timer
 from sim.runtime.markers import WATERMARKS
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.windows.held import HeldRecords
+from sim.runtime.task.windows.content import HeldRecords
 
 __all__ = ["EventTime", "EventTimeWindows"]
 
@@ -24,7 +24,7 @@ class EventTimeWindows:
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
-        self.held = HeldRecords(slot, window)
+        self.content = HeldRecords(slot, window)
         self.channels = _inputs(slot)
         self.contents = WindowContents(window.step_ns, window.phase_ns, self.channels, window.hold_ns)
 
@@ -49,7 +49,7 @@ class EventTimeWindows:
         if later is None:
             return False
         until = position.served - later
-        self.held.end(until)
+        self.content.end(until)
         if position.late <= later:
             return False
 
@@ -57,7 +57,7 @@ class EventTimeWindows:
             self.slot.thread.let_go(until)
             self.slot.context.plane.report_written(self.slot.task)
 
-        self.held.work(self.held.flush_ns(), flushed)
+        self.content.work(self.content.flush_ns(), flushed)
         return True
 
     def end_input(self) -> None:

@@ -10,7 +10,7 @@ from sim.model.job import Window
 from sim.protocol.event_time import next_end
 from sim.runtime.contents import Timer
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.windows.held import HeldRecords
+from sim.runtime.task.windows.content import HeldRecords
 
 __all__ = ["ProcessingTimeWindows"]
 
@@ -21,7 +21,7 @@ class ProcessingTimeWindows:
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
-        self.held = HeldRecords(slot, window)
+        self.content = HeldRecords(slot, window)
         self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
         self._quiet = False  # its operator has finished: no timer fires any more
 
@@ -37,7 +37,7 @@ class ProcessingTimeWindows:
 
     def cut(self) -> tuple[Timer, ...]:
         """The timers of a snapshot taken now."""
-        return (*self._due, Timer(self.held.served(), self._next_end()))
+        return (*self._due, Timer(self.content.served(), self._next_end()))
 
     def end_input(self) -> None:
         """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647).
@@ -46,7 +46,7 @@ class ProcessingTimeWindows:
         """
         self._quiet = True
         if self.window.early:
-            self.slot.thread.let_go(self.held.served())
+            self.slot.thread.let_go(self.content.served())
 
     def _next_end(self) -> int:
         return next_end(self.window.step_ns, self.window.phase_ns, self.slot.now)
@@ -58,7 +58,7 @@ class ProcessingTimeWindows:
         """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
         if self._quiet or self.slot.thread.stopped:
             return
-        timer = Timer(self.held.served(), self.slot.now)
+        timer = Timer(self.content.served(), self.slot.now)
         self._due.append(timer)
         self._post(timer)
         self._arm()
@@ -70,5 +70,5 @@ class ProcessingTimeWindows:
         if self._quiet:
             return
         self._due.remove(timer)
-        self.held.end(timer.records)
-        self.held.work(self.held.flush_ns(), lambda: self.slot.thread.let_go(timer.records))
+        self.content.end(timer.records)
+        self.content.work(self.content.flush_ns(), lambda: self.slot.thread.let_go(timer.records))

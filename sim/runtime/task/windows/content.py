@@ -15,7 +15,7 @@ __all__ = ["HeldRecords"]
 
 
 class HeldRecords:
-    """Of one task."""
+    """What the windows of one task hold, by the rules of their kind."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
@@ -31,7 +31,7 @@ class HeldRecords:
     def records(self) -> int:
         """In state now, by copy."""
         late = self.slot.context.plane.position(self.slot.task).late
-        return self.slices.held(late) if self.window.overlapping > 1 else late
+        return self.slices.records(late) if self.window.overlapping > 1 else late
 
     def end(self, records: int) -> None:
         """A window has ended: so many records have left since the job began."""
