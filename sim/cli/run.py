@@ -85,7 +85,9 @@ def _run_file(
     print_tails(study.name, study.scenarios)
     from sim.comparison.files import keep, plain
     from sim.comparison.run_folder import replacing
+    from sim.scenario.backtest.history import history_of
 
+    history = history_of(study.backtest, study.scenarios[0].residuals)
     nobody_reads: BrokenPipeError | None = None
     with replacing(folder, print_message) as place:
         comparison = _compared(study, place, engine, jobs, checks)
@@ -93,13 +95,15 @@ def _run_file(
         try:
             if as_json:
                 verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
-                print(json.dumps({**plain(comparison), "expectations": verdicts, "folder": str(folder)}, allow_nan=False))
+                print(
+                    json.dumps({**plain(comparison), "history": history, "expectations": verdicts, "folder": str(folder)}, allow_nan=False)
+                )
             else:
                 _print(study, comparison, checked)
             sys.stdout.flush()  # keeping and drawing take longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
-        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes, picture=picture)
+        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes, history=history, picture=picture)
     if nobody_reads is not None:
         raise nobody_reads
     print_message(str(folder))

@@ -139,6 +139,10 @@ def _keep_answer(swept: SweepResult) -> None:
     definition, question = swept.definition, swept.definition.question
     if question is None:
         return
+    from sim.scenario.backtest.history import history_of, history_sentences
+
+    backtest, residuals = definition.backtest, definition.scenarios[0].residuals
+    same = "Simulated; all settings meet the same windows with the same random numbers."
     kept = {
         "title": f"Sweep {definition.name}",
         "question": definition.text,
@@ -146,7 +150,8 @@ def _keep_answer(swept: SweepResult) -> None:
         "parts": [section._asdict() for section in swept.sections],
         "settings": question.settings,
         "show": question.show,
-        "assumptions": ["Simulated; all settings meet the same windows with the same random numbers."],
+        "assumptions": [same, *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals))],
+        "history": history_of(backtest, residuals),
         "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {swept.folder} -o report.html",
     }
     replace_text(swept.folder / ANSWER, json.dumps(kept, indent=1) + "\n")

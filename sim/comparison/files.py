@@ -17,14 +17,17 @@ from sim.whole_file import replace_file, replace_text
 __all__ = ["keep", "plain"]
 
 
-def keep(comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = (), *, picture: bool = False) -> None:
+def keep(
+    comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = (), *,
+    history: dict[str, Any] | None = None, picture: bool = False,
+) -> None:  # fmt: skip
     """`text`: of the scenario in the file `source`.  Every file appears whole or not at all; the runs themselves are there already.
 
-    `picture`: draw one.  It takes as long as a small scenario.
+    `history`: what the history of an imported job says of the results.  `picture`: draw one.  It takes as long as a small scenario.
     """
     replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    summary = {**plain(comparison), "overrides": list(overrides), "source": str(source.resolve()), RUNS: names}
+    summary = {**plain(comparison), "history": history, "overrides": list(overrides), "source": str(source.resolve()), RUNS: names}
     replace_text(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False) + "\n")
     if not comparison.strategies:
         return
