@@ -19,7 +19,7 @@ MET = {
 
 @pytest.fixture(scope="module")
 def judged():
-    return {path.stem: judge(path, lambda _: None, seeds=1, time_limit_s=60) for path in sorted(USERS.glob("*.zip"))}
+    return {path.stem: judge(path, lambda _: None, seeds=3, time_limit_s=60) for path in sorted(USERS.glob("*.zip"))}
 
 
 @pytest.fixture(scope="module")
