@@ -30,25 +30,25 @@ def test_into_a_file(ckptsim, tmp_path):
 
 
 def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsim, tmp_path):
-    """A tail of the history that the simulation has not is named in all three."""
-    done = ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml")
+    """A job of more threads than cores, whose service is not what the model takes, is named as off in all three."""
+    done = ckptsim("import", USERS / "R7-cores-aligned.zip", "-o", tmp_path / "job.yaml")
     head = [line.removeprefix("# ") for line in (tmp_path / "job.yaml").read_text().splitlines() if line.startswith("# ")]
     lines = done.stderr.splitlines()
     printed = lines[next(i for i, line in enumerate(lines) if line.startswith("Backtest: ")) :]
 
     assert printed == head[-len(printed) :]
-    assert any(line.startswith("- end-to-end (p90 -") for line in printed)
+    assert any(line.startswith("- end-to-end (p50 +") for line in printed)
     assert all(len(line) <= 80 for line in printed)
-    assert ("p90",) == load(tmp_path / "job.yaml").backtest.of("end-to-end").off
+    assert "p50" in load(tmp_path / "job.yaml").backtest.of("end-to-end").off
 
 
 def test_commands_say_what_the_backtest_of_their_file_found(ckptsim, tmp_path):
     """A comparison and a sweep of an imported file."""
-    ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml")
+    ckptsim("import", USERS / "R7-cores-aligned.zip", "-o", tmp_path / "job.yaml")
     (tmp_path / "sweep.yaml").write_text("scenario: job.yaml\nvary: {checkpoint.interval: [5 s, 10 s]}\nset: {run.duration: 10 s}\n")
 
     for done in (ckptsim("run", "job.yaml", "--set", "run.duration='10 s'"), ckptsim("sweep", "sweep.yaml")):
-        assert "the simulation is off from the history of 17 checkpoints that was imported: end-to-end p90 -" in done.stderr
+        assert "the simulation is off from the history of 17 checkpoints that was imported: end-to-end p50 +" in done.stderr
 
 
 def test_without_a_backtest(ckptsim, tmp_path):

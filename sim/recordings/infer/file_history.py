@@ -7,12 +7,14 @@ files were merged, or when a materialisation cut the log.  Right after a fall it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression, median
 
-__all__ = ["Files", "Point", "below_log", "files_of", "rewritten_bytes"]
+from sim.recordings.source.recorded_job import Checkpoint, Subtask
+
+__all__ = ["Files", "Point", "below_log", "files_of", "history", "own_bytes", "rewritten_bytes", "written_bytes"]
 
 _FEWEST_FALLS = 3
 """Fewer falls tell no growth."""
@@ -20,6 +22,16 @@ _LATEST_FALLS = 4
 """Growth is read off so many: a job that has just been filled grew faster before."""
 _RISE = 1.02
 """From one fall to the next: less is no growth."""
+
+
+def own_bytes(subtask: Subtask) -> int:
+    """The state that a snapshot refers to, without in-flight data."""
+    return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
+
+
+def written_bytes(subtask: Subtask) -> int:
+    """The state that was written for this checkpoint, without in-flight data."""
+    return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,17 @@ class Files:
 
     def size_at(self, seconds: float) -> float:
         return max(self.size_bytes - self.bytes_per_second * (self.falls[-1].seconds - seconds), 0.0)
+
+
+def history(points: Iterable[Checkpoint], vertex: str, index: int) -> list[Point]:
+    """The checkpoints that one subtask acknowledged."""
+    return [
+        Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask))
+        for point in points
+        if vertex in point.tasks
+        for subtask in point.tasks[vertex].subtasks
+        if subtask.index == index and subtask.status == "completed"
+    ]
 
 
 def files_of(points: Sequence[Point]) -> Files | None:

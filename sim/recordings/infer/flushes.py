@@ -14,17 +14,18 @@ from typing import NamedTuple
 from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import NOISE_MS
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.file_history import Files
+from sim.recordings.infer.file_history import Files, files_of, history
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
-from sim.units import format_byte_rate, format_duration, format_share
+from sim.units import format_byte_rate, format_duration, format_share, parse_share
 
-__all__ = ["infer_flushes"]
+__all__ = ["explained_ms", "infer_flushes"]
 
 _FEWEST = 3
 """Fewer snapshots beside a compaction tell nothing about it."""
 
 
 class _Snapshot(NamedTuple):
+    checkpoint: int
     sync_ms: int
     async_ms: int
     merged_bytes: float  # by the compaction that it starts; 0: none
@@ -63,6 +64,22 @@ def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found
     ), job=vertex)  # fmt: skip
 
 
+def explained_ms(draft: Draft, points: Sequence[Checkpoint], vertex: str) -> dict[tuple[int, int], float]:
+    """(checkpoint, subtask) -> what the file that is being written makes its snapshot wait for a compaction."""
+    share = draft.document["job"][vertex].get("state", {}).get("lsm", {}).get("wait")
+    if share is None:
+        return {}
+    ms_per_byte = float(parse_share(share)) * 1000 / Lsm().compaction_bytes_per_second
+    indexes = {subtask.index for point in points if vertex in point.tasks for subtask in point.tasks[vertex].subtasks}
+    return {
+        (snapshot.checkpoint, index): snapshot.merged_bytes * ms_per_byte
+        for index in indexes
+        if (files := files_of(history(points, vertex, index))) is not None
+        for snapshot in _snapshots(points, vertex, index, files)
+        if snapshot.merged_bytes and not snapshot.brings_merged
+    }
+
+
 def _snapshots(points: Sequence[Checkpoint], vertex: str, index: int, files: Files) -> Iterator[_Snapshot]:
     falls = {point.checkpoint for point in files.falls}
     known = [(point, subtask) for point in points if (subtask := _subtask(point, vertex, index)) is not None]
@@ -70,7 +87,7 @@ def _snapshots(points: Sequence[Checkpoint], vertex: str, index: int, files: Fil
     for (point, subtask), starts in zip(known, [*after, False], strict=True):
         level_0, below = Lsm().level0_files * files.increment_bytes, Lsm().base_bytes
         merged = min(float(max(subtask.state_size, 0)), level_0 + below) if starts else 0.0
-        yield _Snapshot(subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)
+        yield _Snapshot(point.id, subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)
 
 
 def _subtask(point: Checkpoint, vertex: str, index: int) -> Subtask | None:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from sim.model.scenario import Overheads
 from sim.recordings.infer.before_barrier import NOISE_MS, Rest, rests, settled, works_before_barrier
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.state import written_bytes
+from sim.recordings.infer.file_history import written_bytes
+from sim.recordings.infer.flushes import explained_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
 __all__ = ["infer_residuals"]
@@ -46,7 +47,7 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     points = settled(job)[-MOST:]
     if len(points) < FEWEST:
         return
-    found = {vertex.name: _columns(job, vertex, [point.id for point in points]) for vertex in job.vertices}
+    found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
     if max((sum(parts) for columns in found.values() for column in columns for parts in column), default=0.0) <= NOISE_MS:
         return
     of = {name: kept for name, columns in found.items() if (kept := _written(columns))}
@@ -60,9 +61,9 @@ def _written(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
     return {part: lists for part, lists in table.items() if any(map(any, lists))}
 
 
-def _columns(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
+def _columns(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
     """For each subtask that is kept its parts, a row per checkpoint.  A subtask that did not acknowledge has none."""
-    measured = _residuals(job, vertex)
+    measured = _residuals(job, vertex, explained_ms(draft, settled(job), vertex.name))
     rows = [[measured.get((number, index), _Parts()) for index in range(vertex.parallelism)] for number in checkpoints]
     if vertex.parallelism > COLUMNS:
         ranks = [step * (vertex.parallelism - 1) // (COLUMNS - 1) for step in range(COLUMNS)]
@@ -70,8 +71,8 @@ def _columns(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> li
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _residuals(job: RestJob, vertex: RestVertex) -> dict[tuple[int, int], _Parts]:
-    """(checkpoint, subtask) -> parts."""
+def _residuals(job: RestJob, vertex: RestVertex, explained: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], _Parts]:
+    """(checkpoint, subtask) -> parts.  `explained`: what the model takes beyond what is usual, in whatever part."""
     own = rests(job)[vertex.name]
     sync_ms = _usual(rest.subtask.checkpoint.sync for rest in own)
     works = works_before_barrier(job, vertex.name)
@@ -86,7 +87,7 @@ def _residuals(job: RestJob, vertex: RestVertex) -> dict[tuple[int, int], _Parts
         found[rest.checkpoint.id, rest.subtask.index] = _together(
             _Parts(
                 0.0 if vertex.inputs else max(rest.subtask.start_delay - triggered_ms, 0.0),
-                max(rest.subtask.checkpoint.sync, 0) - sync_ms,
+                max(rest.subtask.checkpoint.sync, 0) - sync_ms - explained.get((rest.checkpoint.id, rest.subtask.index), 0.0),
                 writing.get((rest.checkpoint.id, rest.subtask.index), 0.0),
                 max(late_ms, 0.0),
             )

@@ -15,15 +15,15 @@ from statistics import correlation, linear_regression, median
 from sim.model.catalogs.backends import BACKENDS
 from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import MARK, Draft
-from sim.recordings.infer.file_history import Point, below_log, files_of, rewritten_bytes
+from sim.recordings.infer.file_history import below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import Checkpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share, format_size
 
-__all__ = ["backend_of", "infer_state", "own_bytes", "written_bytes"]
+__all__ = ["backend_of", "infer_state"]
 
 _LINE_POINTS = 5
 """Fewer checkpoints are no line."""
@@ -32,16 +32,6 @@ _RISE = 1.1
 _ON_A_LINE = 0.95
 """Correlation of sizes with time from which they lie on a line: new keys come evenly."""
 _LATEST_FALLS = 4
-
-
-def own_bytes(subtask: Subtask) -> int:
-    """The state that a snapshot refers to, without in-flight data."""
-    return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
-
-
-def written_bytes(subtask: Subtask) -> int:
-    """The state that was written for this checkpoint, without in-flight data."""
-    return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
@@ -117,7 +107,7 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
 
 def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
     """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
-    by_subtask = {index: files_of(_points(points, vertex, index)) for index in range(vertex.parallelism)}
+    by_subtask = {index: files_of(history(points, vertex.name, index)) for index in range(vertex.parallelism)}
     found = [files for files in by_subtask.values() if files is not None]
     per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
     if len(found) < vertex.parallelism:
@@ -173,16 +163,6 @@ def _seconds_between(points: list[Checkpoint]) -> float:
     """From one checkpoint to the next; 0: there is one."""
     gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
     return median(gaps) / 1000 if gaps else 0.0
-
-
-def _points(points: list[Checkpoint], vertex: RestVertex, index: int) -> list[Point]:
-    """The history of one subtask."""
-    return [
-        Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask))
-        for point in _known(points, vertex)
-        for subtask in point.tasks[vertex.name].subtasks
-        if subtask.index == index and subtask.status == "completed"
-    ]
 
 
 def _known(points: list[Checkpoint], vertex: RestVertex) -> list[Checkpoint]:

@@ -21,7 +21,7 @@ from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
 from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.state import written_bytes
+from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.storage_line import FEWEST, Line, Phase, line_through, stream_bytes
 from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex

@@ -19,8 +19,9 @@ from typing import NamedTuple
 from sim.model.scenario import Overheads
 from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows, series
-from sim.recordings.infer.state import backend_of, own_bytes
+from sim.recordings.infer.state import backend_of
 from sim.recordings.infer.windows.firing import outputs_per_end, split_of_busy_time
 from sim.recordings.infer.windows.plan import PlannedWindow, planned_window, uses_event_time
 from sim.recordings.infer.windows.saw_tooth import SawTooth, fitted
