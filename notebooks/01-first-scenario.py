@@ -12,53 +12,60 @@
 # # A first scenario: which barriers get through a full pipeline?
 #
 # A sink is slower than its source. Every buffer between them fills up, and a checkpoint barrier has to come from the source to the sink
-# through all of it. The scenario asks what happens under three kinds of barriers; `sim.compare` simulates all of them, and the same job
-# without checkpoints beside them.
+# through all of it. The scenario asks what happens under three kinds of barriers. Which ones should this job use?
 
 # %%
-# %matplotlib inline
-from pathlib import Path
-
 import sim
 
-scenario = Path("../scenarios/backpressured-shuffle.yaml")
-print(scenario.read_text())
+study = sim.load("../scenarios/backpressured-shuffle.yaml")
+study
 
 # %% [markdown]
 # ## The comparison
 #
-# One row per kind of barriers: durations of the checkpoints completed after the warm-up (their number is the n of the percentiles), what
-# they consist of, what they store and what they cost in throughput. The sentence below it is computed from the numbers.
+# `run` simulates every combination, and the same job without checkpoints beside them. One row per kind of barriers: durations of the
+# checkpoints completed after the warm-up (their number is the n of the percentiles), what they consist of, what they store and what they
+# cost in throughput. The sentence below it is computed from the numbers.
 
 # %%
-comparison = sim.compare(scenario)
-comparison
+results = study.run()
+results
 
 # %% [markdown]
 # ## Through time
 #
-# Checkpoints (a dot each, at its trigger), the data that lies in queues, and how much of their time the tasks of the most
-# back-pressured vertex wait. Aligned checkpoints take longer than the interval: the next one begins when the last one ends.
+# A bar per checkpoint, stacked by where its time went. Aligned checkpoints take longer than the interval: the next one begins when the
+# last one ends. With a timeout the barriers wait for a second like aligned ones and then overtake.
 
 # %%
-from sim.analysis.strategies.picture import through_time, where_time_goes
-
-through_time({name: runs[0].tables for name, runs in comparison.results.items()}, comparison.question, warmup_s=10)
+results.plot.durations()
 
 # %% [markdown]
-# ## Where the time goes
+# ## One checkpoint
 #
-# Followed back along the way of the slowest barrier: waiting behind data, waiting for the other inputs, the phases of the snapshot.
-# With a timeout the barriers wait for one second like aligned ones and then overtake; the subtasks before the queue count that second
-# as part of their asynchronous phase, as Flink does.
+# Why did it take so long? The critical path, followed back from the last acknowledgement; its parts sum to the duration.
 
 # %%
-where_time_goes(comparison.strategies)
+results.explain(3, strategy="aligned")
+
+# %%
+results.plot.timeline(3, strategy="aligned")
 
 # %% [markdown]
-# ## What to take along
+# ## What if
 #
-# The numbers are columns of a data frame, units in their names, so that the next question is a line of pandas.
+# A study is changed by the keys of its file. Would smaller buffers do as well as overtaking?
 
 # %%
-comparison.table.set_index("strategy")[["end_to_end_p50_ms", "persisted_bytes", "throughput_per_second", "throughput_change"]].round(3)
+small = study["aligned"].with_({"cluster.network.segment-size": "4 KiB"})
+sim.compare({"aligned, 32 KiB": results["aligned"], "aligned, 4 KiB": small, "unaligned": results["unaligned"]})
+
+# %% [markdown]
+# ## The decision
+#
+# Unaligned barriers, if storage takes the in-flight data; with a timeout, if the job is under pressure only now and then. Smaller buffers
+# hold less data, so aligned barriers get through sooner, and that costs nothing here. The numbers are columns of a data frame with units
+# in their names, so that the next question is a line of pandas.
+
+# %%
+results.table.set_index("strategy")[["end_to_end_p50_ms", "persisted_bytes", "throughput_per_second", "throughput_change"]].round(3)

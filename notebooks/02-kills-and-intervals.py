@@ -16,12 +16,11 @@
 # kills of the run whose interval was 60 s (`scenarios/published/data/khaos/README.md` has the source, the licence and what was changed).
 
 # %%
-# %matplotlib inline
 from pathlib import Path
 from tempfile import mkdtemp
 
-import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.figure import Figure
 
 import sim
 
@@ -30,12 +29,14 @@ load = pd.read_csv(data / "ysb-load-1.csv.gz")
 begin = load["epoch_s"].iloc[0]
 kills = pd.read_csv(data / "failures.csv").query("job == 'ysb' and run == 1 and interval_s == 60")
 
-figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
+figure = Figure(figsize=(9, 2.6), layout="constrained")
+axes = figure.subplots()
 axes.plot((load["epoch_s"] - begin) / 3600, load["rate"] / 1000, lw=0.6, color="#0072b2")
 for kill in kills["kill_epoch_s"]:
     axes.axvline((kill - begin) / 3600, color="#d55e00", lw=1)
 axes.set(xlabel="hours", ylabel="records/s, thousands", title="offered load, and twelve kills")
 axes.spines[["top", "right"]].set_visible(False)
+sim.Picture(figure, "the load and the kills")
 
 # %% [markdown]
 # ## What is asked
@@ -84,12 +85,12 @@ behind.round(0).astype(int).rename(columns={"published_s": "published, 60 s"})
 # other:
 
 # %%
-from sim.analysis.theory import young
-
 hours = pd.Series([0.5, 2, 8, 24, 24 * 7], name="hours between failures")
-pd.DataFrame({"Young's interval [s]": [young(1.0, 3600 * h) for h in hours]}, index=hours).round(0)
+pd.DataFrame({"Young's interval [s]": [(2 * 1.0 * 3600 * h) ** 0.5 for h in hours]}, index=hours).round(0)
 
 # %% [markdown]
+# ## The decision
+#
 # Twelve kills a day, a checkpoint that costs a second: the throughput-optimal interval is near two minutes, where this job would be
 # behind for about four. If being behind for more than two minutes is what hurts, 10 s to 30 s it is, at a price of three to ten per cent
 # of the capacity. The full answer, over all kills and with unaligned barriers, is in `scenarios/sweeps/`.

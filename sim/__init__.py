@@ -23,11 +23,12 @@ if _typing.TYPE_CHECKING:
     from sim.api.swept import Sweep, sweep
     from sim.api.validated import Validation, validate
     from sim.runtime.run.result import Result
+    from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
 
 __all__ = [
     "Advice", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
-    "advise", "compare", "import_job", "load", "loads", "simulate", "sweep", "validate",
+    "advise", "compare", "explain_key", "import_job", "load", "loads", "simulate", "sweep", "validate",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ _HOME = {
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
     "Sweep": "sim.api.swept",
+    "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",
     "Validation": "sim.api.validated",
     "ScenarioError": "sim.scenario.text.problems",

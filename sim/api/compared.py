@@ -80,7 +80,8 @@ def _together(done: Mapping[str, Results]) -> Results:
         several = len(results.runs) + len(results.errors) > 1
         baselines |= results.comparison.baselines
         for strategy, found in results.runs.items():
-            axes = (("", name), *(found[0].scenario.axes or ((("", strategy),) if several else ())))
+            own = found[0].scenario.axes or (("", strategy),)
+            axes = (("", name), *(own if several else ()))
             key = f"{name}, {strategy}" if several else name
             runs[key] = tuple(replace(run, scenario=replace(run.scenario, axes=axes)) for run in found)
         errors |= {f"{name}, {strategy}" if several else name: error for strategy, error in results.errors.items()}

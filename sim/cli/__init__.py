@@ -17,6 +17,7 @@ from sim.cli.calibrate import calibrate_environment
 from sim.cli.console.errors import interrupted
 from sim.cli.console.overview import Overview
 from sim.cli.console.stopping import exit_code, is_reported, listen, stopped_by
+from sim.cli.explain_key import print_key
 from sim.cli.importing import import_recording
 from sim.cli.init import write_example
 from sim.cli.looking.explain import explain_checkpoints
@@ -51,6 +52,7 @@ app.command("sweep", rich_help_panel=_SWEEP, short_help="Run every combination o
 app.add_typer(traces_app, name="traces", rich_help_panel=_SWEEP, short_help="Read traces of load and failures, cut windows.")
 app.command("validate", rich_help_panel=_TRUST, short_help="Compare predictions with recordings.")(validate_recordings)
 app.command("calibrate", rich_help_panel=_TRUST, short_help="Estimate constants of your environment.")(calibrate_environment)
+app.command("explain-key", rich_help_panel=_LOOK, short_help="Say what a key of a scenario means.")(print_key)
 app.command("schema", rich_help_panel=_LOOK, short_help="Print what files and tables may hold.")(print_schema)
 
 

@@ -39,6 +39,8 @@ def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Conte
     if rule is None:
         return None
     change, changed = rule
+    if changed is _unaligned and scenario.checkpoint.barriers.kind == "unaligned":
+        return None  # it is so already: a thread that fires timers is not overtaken
     vertex = context.scenario.job.vertices[context.layout.vertex[parts[0].task]] if parts[0].task >= 0 else None
     return WhatIf(change, spent_ns, changed(scenario, vertex))
 
@@ -47,8 +49,6 @@ _Change = Callable[[Scenario, "Vertex | None"], Scenario | None]
 
 
 def _unaligned(scenario: Scenario, _: Vertex | None) -> Scenario | None:
-    if scenario.checkpoint.barriers.kind == "unaligned":
-        return None
     return replace(scenario, checkpoint=replace(scenario.checkpoint, barriers=Barriers("unaligned"), max_concurrent=1))
 
 

@@ -38,10 +38,13 @@ class Run(Section):
     HINTS: ClassVar[Texts] = {"seeds": "write replications: 20, or a list under seed"}
 
     duration: Duration
+    """Simulated time."""
     warmup: Duration | None = None
     """Left out of the results."""
     seed: Axis[Natural] | None = None
+    """The seed of all random numbers; a list is an axis."""
     replications: Positive | None = None
+    """Runs of each combination, with seeds of their own."""
 
 
 class Overheads(Section):
@@ -85,12 +88,17 @@ class Document(Section):
     HINTS: ClassVar[Texts] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
 
     version: Annotated[str, choice("1")] = "1"
+    """The version of the format of scenarios."""
     job: dict[str, Vertex] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
+    """execution.checkpointing.*"""
     run: Run
+    """How long, how often."""
     cluster: Cluster | None = None
+    """Machines, network and buffers."""
     storage: Storage | None = None
+    """Where checkpoints are kept."""
     expect: dict[str, Conditions] | None = None
     """Metric -> condition, or several."""
     environment: str | None = None
@@ -102,7 +110,9 @@ class Document(Section):
     faults: list[Fault] | None = None
     """What goes wrong, and when."""
     restart: Restart | None = None
+    """What happens after a failure."""
     rescale: RescaleField | None = None
+    """Changes of parallelism in a run."""
     instances: Instances | None = None
     """Jobs that begin from each other's snapshots."""
     directories: Directories | None = None
@@ -111,3 +121,4 @@ class Document(Section):
     """Flink's own configuration keys, verbatim."""
     residuals: Residuals | None = None
     backtest: Backtest | None = None
+    """How well the simulation agrees with the history of an import."""

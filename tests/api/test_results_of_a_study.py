@@ -77,6 +77,7 @@ def test_studies_and_results_stand_side_by_side_under_names(study, results):
     both = sim.compare({"today": results["aligned"], "half": other}, jobs=1)
 
     assert ["today", "half"] == both.strategies
+    assert "today, aligned" not in both.verdict
     assert 2 * len(both["today"].checkpoints) == pytest.approx(len(both["half"].checkpoints), abs=1)
     assert both.table["throughput_change"].notna().all()
     with pytest.raises(ValueError, match="results of several studies are kept one by one"):

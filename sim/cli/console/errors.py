@@ -21,6 +21,7 @@ NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.text.problems.ScenarioError": 3,
     "sim.explain.runs.FolderError": 3,
+    "sim.scenario.reference.UnknownKeyError": 2,
     "sim.recordings.source.files.RecordingError": 3,
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,

@@ -20,3 +20,4 @@ class Action(Section):
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
     """Format of the savepoint a job stops with."""
     at: Axis[Duration]
+    """Moment of the run."""

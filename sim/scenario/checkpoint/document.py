@@ -22,6 +22,7 @@ class AlignedTimeout(Section):
     """Start aligned, go unaligned so long after the trigger."""
 
     aligned_timeout: Axis[Duration]
+    """After the trigger; then barriers overtake."""
 
 
 def _without_deadline() -> list[str]:
@@ -39,17 +40,23 @@ class Checkpoint(StateKeys):
     """execution.checkpointing.*"""
 
     interval: Axis[Interval]
-    """Or `off`: no periodic checkpoints."""
+    """Between two triggers; `off`: no periodic checkpoints."""
     interval_during_backlog: Axis[Interval] | None = None
     """While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval."""
     barriers: Axis[BarriersField] | None = None
+    """How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}."""
     timeout: Axis[Duration] | None = None
+    """A checkpoint that takes longer expires."""
     min_pause: Axis[Duration] | None = None
+    """Least time between the end of a checkpoint and the next trigger."""
     max_concurrent: Axis[Positive] | None = None
+    """Checkpoints under way at a time."""
     tolerable_failed: Axis[Natural] | None = None
+    """Failed checkpoints in a row that do not fail the job."""
     num_retained: Axis[Positive] | None = None
     """Completed checkpoints kept."""
     subtasks_per_channel_state_file: Axis[Positive] | None = None
+    """Subtasks of a task manager whose in-flight data share a file."""
     operator_io: Axis[Annotated[str, choice("pre-barrier", "async")]] | None = None
     """When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase."""
     abort_policy: Axis[Annotated[str, choice("survive", "reupload", "drop")]] | None = None
@@ -57,6 +64,7 @@ class Checkpoint(StateKeys):
     upload_threads: Axis[Positive] | None = None
     """Threads of one task, for the files of its operator."""
     staging: Staging | None = None
+    """Local room for files that are not uploaded yet."""
     lost_notifications: Axis[Share] | None = None
     """Share of the notifications of a completed checkpoint that never reach their task."""
     finish: Axis[Annotated[str, choice("flink", "naive", "commit-at-finish", "discard", "off")]] | None = None

@@ -19,10 +19,15 @@ class Debloat(Section):
     """taskmanager.network.memory.buffer-debloat.*"""
 
     target: Axis[Duration] | None = None
+    """Time that the buffered data should take to be processed."""
     period: Axis[Duration] | None = None
+    """Between two adjustments."""
     samples: Axis[Positive] | None = None
+    """Measurements that are averaged."""
     threshold: Axis[Percent] | None = None
+    """Smaller changes of the buffer size are not made."""
     min: Axis[Size] | None = None
+    """Smallest buffer."""
 
 
 DebloatField = Annotated[
@@ -35,15 +40,21 @@ class Network(Section):
     """Buffers as Flink counts them.  Every pool has as many as it may ask for: a task manager's network memory is not modelled."""
 
     segment_size: Axis[Size] | None = None
+    """Size of a network buffer."""
     starting_segment_size: Axis[Size] | None = None
     """First buffer size with debloating on."""
     buffers_per_channel: Axis[Natural] | None = None
+    """Exclusive buffers of a channel of an input gate."""
     floating_buffers_per_gate: Axis[Positive] | None = None
+    """Buffers that the channels of a gate share."""
     max_buffers_per_channel: Axis[Positive] | None = None
+    """Buffers of one channel of an output, at most."""
     overdraft: Axis[Natural] | None = None
+    """Buffers that a task may take beyond its pool to finish a record."""
     buffer_timeout: Axis[BufferTimeout] | None = None
     """0 s: after each record; or `never`."""
     debloat: Axis[DebloatField] | None = None
+    """on: buffers shrink to what is processed in the target time."""
 
 
 class Cluster(Section):
@@ -60,3 +71,4 @@ class Cluster(Section):
     profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
     """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
     network: Network | None = None
+    """Buffers between tasks."""

@@ -18,14 +18,18 @@ class DurationSpread(Section):
     """Mean and coefficient of variation (standard deviation / mean)."""
 
     mean: Axis[Duration]
+    """The mean of all values."""
     cv: Axis[Number]
+    """Standard deviation over the mean."""
 
 
 class SizeSpread(Section):
     """Mean and coefficient of variation (standard deviation / mean)."""
 
     mean: Axis[Size]
+    """The mean of all values."""
     cv: Axis[Number]
+    """Standard deviation over the mean."""
 
 
 class DurationLaw(Section):
@@ -38,6 +42,7 @@ class DurationLaw(Section):
     uniform: Axis[Duration] | None = None
     """Mean; from 0 to twice the mean."""
     lognormal: DurationSpread | None = None
+    """A long tail."""
     erlang: DurationSpread | None = None
     """cv in (0, 1]: 1 / cv^2 stages."""
     shifted_exponential: DurationSpread | None = None
@@ -54,6 +59,7 @@ class SizeLaw(Section):
     uniform: Axis[Size] | None = None
     """Mean; from 1 B to twice the mean."""
     lognormal: SizeSpread | None = None
+    """A long tail."""
     erlang: SizeSpread | None = None
     """cv in (0, 1]: 1 / cv^2 stages."""
 

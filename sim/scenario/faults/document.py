@@ -52,14 +52,18 @@ class FaultSpread(Section):
     """Mean and coefficient of variation (standard deviation / mean)."""
 
     mean: Duration
+    """Between two faults."""
     cv: Number
+    """Standard deviation over the mean."""
 
 
 class FaultWeibull(Section):
     """Mean and shape: below 1 faults come in bursts, above 1 they come of age."""
 
     mean: Duration
+    """Between two faults."""
     shape: Number
+    """Below 1: faults come in bursts."""
 
 
 class Every(Section):
@@ -70,7 +74,9 @@ class Every(Section):
     exponential: Duration | None = None
     """Mean."""
     weibull: FaultWeibull | None = None
+    """Faults that come in bursts, or wear out."""
     lognormal: FaultSpread | None = None
+    """A long tail."""
 
 
 class Fault(Section):
@@ -89,7 +95,9 @@ class Fault(Section):
     slow: SubtaskName | None = None
     """Services of 'vertex[1]', or of all of 'vertex', take `factor` times as long."""
     factor: Positive | None = None
+    """Service times are multiplied by this."""
     lasts: Duration | None = None
+    """How long it goes on."""
     silent: Annotated[str, choice("true", "false")] | None = None
     """task-manager: nobody notices before the heartbeat times out; default: its peers do, within seconds."""
     at: Duration | None = None
@@ -138,6 +146,7 @@ class Restart(Section):
     failover: Axis[Annotated[str, choice("region", "full")]] | None = None
     """What restarts: the failed regions, or the whole job."""
     heartbeat_timeout: Axis[Duration] | None = None
+    """Silence after which a task manager counts as lost."""
     connection_reset: Axis[Duration] | None = None
     """A lost process -> the channels of its peers report it."""
     replacement: Axis[Duration] | None = None
@@ -154,6 +163,7 @@ class Rescale(Section):
     """The job is restarted with another parallelism."""
 
     at: Duration
+    """Moment of the run."""
     parallelism: dict[str, Parallelism] = Field(min_length=1)
     """Vertex -> its new parallelism."""
     from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None

@@ -15,6 +15,7 @@ class Instances(Section):
     """The run's duration is divided among job instances; each begins from a snapshot of the one before it."""
 
     count: Axis[Positive]
+    """Jobs, one after the other."""
     claim: Axis[Annotated[str, choice("claim", "no-claim", "legacy")]] | None = None
     """Who owns the snapshot a job starts from (FLIP-193)."""
     from_: Axis[Annotated[str, choice("checkpoint", "savepoint")]] | None = None

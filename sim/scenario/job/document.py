@@ -38,13 +38,16 @@ class Step(Section):
     """From `at` on, so many records per second."""
 
     at: Duration
+    """Moment of the run."""
     rate: RecordRate
+    """From then on."""
 
 
 class Trace(Section):
     """Rates from a CSV file (also .csv.gz) or a table of `ckptsim traces`, relative to the scenario."""
 
     trace: str = Field(min_length=1)
+    """CSV file or table of rates, relative to the scenario."""
     column: str
     """Records per second."""
     time: str | None = None
@@ -106,13 +109,16 @@ class Source(Section):
     records_per_subtask: Axis[Count] | None = None
     """Bounded: records of each subtask, then end of data."""
     watermark: Watermark | None = None
+    """Watermarks that the source emits."""
     backlog: Backlog | None = None
+    """A backlog that the source reads first."""
 
 
 class Skew(Section):
     """The first subtask gets this share of the records, the others the rest by their key groups."""
 
     hot: Axis[Share]
+    """Share of the records of the hottest key."""
 
 
 class Input(Section):
@@ -207,11 +213,13 @@ class Vertex(Section):
     }
 
     source: Source | None = None
+    """What arrives; a vertex has this or an input."""
     input: dict[str, InputField] | None = Field(None, min_length=1)
     """Upstream vertex -> how its records travel."""
     combine: Literal["union", "join"] | None = None
     """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
     parallelism: Axis[Parallelism] | None = None
+    """Subtasks."""
     max_parallelism: Axis[Parallelism] | None = None
     """Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;
     where the parallelism does not divide them, some own one group more than others."""
@@ -222,11 +230,16 @@ class Vertex(Section):
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
     async_io: AsyncIO | None = None
+    """Requests under way beside the task thread."""
     window: Window | None = None
+    """Records are held and fired at the end of a window."""
     state: State | None = None
+    """Keyed state of the vertex."""
     union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
     """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""
     snapshot: Snapshot | None = None
+    """Work of the operator's own in a snapshot."""
     flush: Flush | None = None
+    """Files that the operator writes for a snapshot."""
     commit: Axis[CommitField] | None = None
     """two-phase, or its details."""

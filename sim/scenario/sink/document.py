@@ -25,6 +25,7 @@ class Flush(Section):
     share: Axis[Share] | None = None
     """Share of the bytes read since the last flush."""
     files: Axis[Positive] | None = None
+    """Files that hold it."""
 
 
 class Commit(Section):
@@ -46,6 +47,7 @@ class Staging(Section):
     """Local room of a task manager for files that are not uploaded yet (operator-io: async)."""
 
     space: Axis[Size]
+    """Room per task manager."""
     when_full: Axis[Annotated[str, choice("block", "fail")]] | None = None
     """block: a flush without room waits for an upload to end; fail: it fails its task."""
 

@@ -63,6 +63,7 @@ class Changelog(Section):
     upload_timeout: Axis[Duration] | None = None
     """Then another attempt begins beside the one that hangs; 0 s: it has all the time."""
     upload_attempts: Axis[Positive] | None = None
+    """Attempts at an upload."""
     reports_materialized: Axis[Switch] | None = None
     """Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3)."""
 
@@ -79,7 +80,9 @@ class State(Section):
     HINTS: ClassVar[Texts] = {"incremental": "incremental stands in checkpoint:", "memtable": "write lsm: {memtable: ...}"}
 
     size: Axis[Size]
+    """The sum over all subtasks."""
     backend: Axis[Annotated[str, choice_of(lambda: BACKENDS)]] | None = None
+    """Where state lives: on the heap or in RocksDB."""
     update: Axis[Share] | None = None
     """Share of the records that rewrite an entry."""
     value: Axis[Size] | None = None
@@ -87,6 +90,7 @@ class State(Section):
     lsm: Lsm | None = None
     """rocksdb only."""
     changelog: Axis[ChangelogField] | None = None
+    """on: changes are logged and uploaded as they happen."""
     freeze: Axis[Duration] | None = None
     """Synchronous part of a snapshot, beside what the backend itself needs."""
     serialize: Axis[ByteRate] | None = None

@@ -27,7 +27,9 @@ class SlowNodes(Section):
     """Each node is slow for a share of its time, in episodes: bandwidth divided by the factor."""
 
     share: Axis[Share]
+    """Share of the time that a node is slow."""
     factor: Axis[Positive]
+    """Bandwidth of a slow node is divided by this."""
     lasts: Axis[DurationField] | None = None
     """An episode; a duration alone is the mean of an exponential one."""
 
@@ -46,6 +48,7 @@ class Dfs(Section):
     """A distributed file system: blocks are written through a pipeline of replicas, the slowest sets the pace."""
 
     nodes: Axis[Positive]
+    """Data nodes."""
     bandwidth: Axis[ByteRate] | None = None
     """Rate of the disk of each node, shared fairly."""
     nic: Axis[ByteRate] | None = None
@@ -53,7 +56,9 @@ class Dfs(Section):
     stream_bandwidth: Axis[ByteRate] | None = None
     """Rate of one open file."""
     replication: Axis[Positive] | None = None
+    """Copies of a block."""
     block: Axis[Size] | None = None
+    """Size of a block."""
     latency: Axis[DurationField] | None = None
     """Latency of each request to the metadata server, beside waiting."""
     requests: Axis[RecordRate] | None = None
@@ -63,6 +68,7 @@ class Dfs(Section):
     local_first: Axis[Annotated[str, choice("on", "off", "true", "false")]] | None = None
     """A node on each task manager's machine gets the first replica."""
     slow: SlowNodesField | None = None
+    """Some nodes are slow, for a while."""
 
 
 def build_dfs(given: Dfs, reading: Reading, folder: Path) -> model.Dfs:

@@ -25,7 +25,9 @@ class Slow(Section):
     HINTS: ClassVar[Texts] = {"lasts": "only nodes are slow for a while: write it in dfs: {slow: ...}"}
 
     share: Axis[Share]
+    """Share of the files that are slow."""
     factor: Axis[Positive]
+    """Bandwidth of a slow file is divided by this, latency multiplied."""
 
 
 class Disk(Section):
@@ -45,6 +47,7 @@ class Retry(Section):
     backoff: Axis[Duration] | None = None
     """Before the second attempt; doubles."""
     max_backoff: Axis[Duration] | None = None
+    """Longest wait between two attempts."""
     timeout: Axis[Duration] | None = None
     """Longest attempt at a request, block or part; default: it waits for ever."""
 
@@ -53,7 +56,9 @@ class FileMerging(Section):
     """execution.checkpointing.file-merging.*: small files of a checkpoint share a physical one."""
 
     max_file_size: Axis[Size] | None = None
+    """A physical file is not longer."""
     across_checkpoints: Axis[Switch] | None = None
+    """Files of several checkpoints share a physical one."""
     max_space_amplification: Axis[Number] | None = None
     """Below 1: no limit."""
 
@@ -76,6 +81,7 @@ class Storage(Section):
     file_latency: Axis[Duration] | None = None
     """Added to each file."""
     slow: Slow | None = None
+    """Some files are slow, by chance."""
     metadata_latency: Axis[Duration] | None = None
     """Latency of the _metadata file the coordinator writes."""
     inline_threshold: Axis[Size] | None = None
@@ -83,7 +89,12 @@ class Storage(Section):
     nic: Axis[ByteRate] | None = None
     """Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage."""
     dfs: Dfs | None = None
+    """A distributed file system instead of flat storage."""
     object_store: ObjectStore | None = None
+    """An object store instead of flat storage."""
     disk: Disk | None = None
+    """The local disk of a task manager."""
     retry: Retry | None = None
+    """How long a client insists."""
     file_merging: Axis[Annotated[Annotated[Switch, Tag("text")] | Annotated[FileMerging, Tag("map")], MAP_OR_TEXT]] | None = None
+    """Small files of a checkpoint share a physical one."""

@@ -25,6 +25,7 @@ class SlowSeries(Section):
     """Measured speeds from a CSV file (also .csv.gz), relative to the scenario; the median through time is a usual node."""
 
     trace: str = Field(min_length=1)
+    """The CSV file."""
     column: str
     """Speed, in any unit."""
     time: str | None = None

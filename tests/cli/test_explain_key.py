@@ -1,0 +1,55 @@
+"""What is told of a key is what the documents and the model say."""
+
+import json
+
+import pytest
+
+from sim.scenario import loads
+from sim.scenario.reference import UnknownKeyError, all_keys, explain_key
+
+SMALL = "version: 1\njob: {a: {source: {rate: 1/s, record: 1 kB}}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
+
+
+def test_every_key_has_a_meaning_and_values():
+    assert [] == [reference.key for reference in all_keys() if not (reference.meaning and reference.values)]
+
+
+@pytest.mark.parametrize(
+    ("key", "default", "actual"),
+    [
+        ("checkpoint.timeout", "10 min", lambda s: s.checkpoint.timeout_ns == 600 * 10**9),
+        ("checkpoint.max-concurrent", "1", lambda s: s.checkpoint.max_concurrent == 1),
+        ("checkpoint.transfer-threads", "4", lambda s: s.checkpoint.state.transfer_threads == 4),
+        ("cluster.network.segment-size", "32 KiB", lambda s: s.cluster.network.segment_bytes == 32768),
+        ("storage.retry.max-backoff", "30 s", lambda s: s.storage.retry.most_backoff_ns == 30 * 10**9),
+        ("restart.jitter", "0.1", lambda s: s.restart.jitter == pytest.approx(0.1)),
+        ("run.seed", "1", lambda s: s.run.seed == 1),
+    ],
+)
+def test_the_default_is_that_of_the_model(key, default, actual):
+    assert default == explain_key(key).default
+    assert actual(loads(SMALL).scenarios[0])
+
+
+def test_a_key_of_flink_leads_to_ours():
+    assert "checkpoint.min-pause" == explain_key("execution.checkpointing.min-pause").key
+    assert ("execution.checkpointing.interval",) == explain_key("checkpoint.interval").flink
+
+
+def test_a_vertex_may_have_any_name():
+    assert "job.VERTEX.state.size" == explain_key("job.my-map.state.size").key
+    assert {"factor", "share"} <= set(explain_key("storage.dfs.slow").keys)
+
+
+def test_an_unknown_key_names_one_that_is_near():
+    with pytest.raises(UnknownKeyError, match=r"did you mean 'storage\.slow\.share'"):
+        explain_key("slow-share")
+    with pytest.raises(UnknownKeyError, match="there is checkpoint"):
+        explain_key("x.timeout")
+
+
+def test_the_command_tells_it(ckptsim):
+    assert "default  10 min" in ckptsim("explain-key", "checkpoint.timeout").stdout
+    assert "10 min" == json.loads(ckptsim("explain-key", "checkpoint.timeout", "--json").stdout)["default"]
+    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key").stdout.splitlines()
+    assert 2 == ckptsim("explain-key", "nonsense").exit_code
