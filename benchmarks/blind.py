@@ -41,9 +41,6 @@ FOLDER = ROOT / "tests" / "data" / "users-jobs"
 BEGIN, END = "<!-- blind: written by `make blind` -->", "<!-- /blind -->"
 IMPORTED = "aligned"
 SEEDS = (1, 2, 3, 4, 5)
-LENGTH_S = 100
-"""As long as a job was watched, its warm-up included."""
-
 Summary = Mapping[str, Mapping[str, Sequence[float]]]
 """Quantity -> vertex -> p50 and p90 over the checkpoints of a run."""
 
@@ -120,20 +117,25 @@ def values_of(summary: Summary) -> dict[str, float]:
 
 
 def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
-    """What is to be expected under each kind of barriers that was recorded, from the aligned run alone."""
+    """What is to be expected under each kind of barriers that was recorded, from the aligned run alone.
+
+    Each is simulated for as long as it was watched: state grows meanwhile.  (Blind predictions are of 100 s.)
+    """
     source = read_saved(folder / f"{family}-{IMPORTED}.zip")
     imported = with_backtest(source, infer(source))
     scenario = loads(write(imported.document, imported.question, imported.comments), name=family).scenarios[0]
-    kinds = sorted(path.stem.removeprefix(f"{family}-") for path in folder.glob(f"{family}-*.zip"))
-    return {kind: summary_of(pd.concat(_simulated(scenario, kind), ignore_index=True)) for kind in kinds}
+    lengths = {
+        path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms for path in folder.glob(f"{family}-*.zip")
+    }
+    return {kind: summary_of(pd.concat(_simulated(scenario, kind, lengths[kind]), ignore_index=True)) for kind in sorted(lengths)}
 
 
-def _simulated(scenario: Scenario, kind: str) -> Iterator[pd.DataFrame]:
+def _simulated(scenario: Scenario, kind: str, length_ms: int) -> Iterator[pd.DataFrame]:
     interruptible = kind == "interruptible"
     options = replace(scenario.checkpoint, barriers=_barriers(kind), interruptible_timers=interruptible)
     scenario = replace(scenario, job=_yielding(scenario.job)) if interruptible else scenario
     for seed in SEEDS:
-        run = replace(scenario.run, seed=seed, duration_ns=LENGTH_S * 10**9)
+        run = replace(scenario.run, seed=seed, duration_ns=length_ms * 10**6)
         yield predicted(simulate(replace(scenario, checkpoint=options, run=run), check=False))
 
 

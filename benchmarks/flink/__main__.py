@@ -13,6 +13,7 @@ from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
 from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import switch
+from sim.scenario import ScenarioError
 
 
 def main() -> int:
@@ -31,7 +32,7 @@ def main() -> int:
     first = experiment.protocols[0].name
     try:
         outcome = switch(experiment, report=print_line, nice=chosen.nice)
-    except (FlinkError, MissingDependencyError) as error:
+    except (FlinkError, MissingDependencyError, ScenarioError) as error:  # the last: what was read makes no scenario with the answers
         print(error, file=sys.stderr)
         return 5 if isinstance(error, MissingDependencyError) else 4
     print_line("done")

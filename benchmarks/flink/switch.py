@@ -104,10 +104,16 @@ def switch(
 def imported(snapshot: RestSnapshot, answers: Mapping[str, Any] | None = None) -> tuple[str, Scenario]:
     """The scenario of a live job: its file, and what it says."""
     inference = infer_scenario(snapshot)
-    job = inference.document["job"]
-    document = inference.document | {"job": {vertex: keys | (answers or {}).get(vertex, {}) for vertex, keys in job.items()}}
+    document = _answered(inference.document, {"job": dict(answers or {})})
     text = write(document, inference.question, inference.comments)
     return text, loads(text, name="imported").scenarios[0]
+
+
+def _answered(document: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with these values, sections merged key by key."""
+    return {**document} | {
+        key: _answered(document.get(key, {}), value) if isinstance(value, Mapping) else value for key, value in answers.items()
+    }
 
 
 def predict(

@@ -1,11 +1,12 @@
 """Predictions that were written down before the run they are about, and the table that says what they were worth."""
 
 import json
+import zipfile
 from datetime import datetime
 
 import pytest
 
-from benchmarks.blind import FOLDER, PAGE, Run, block, error, families, table
+from benchmarks.blind import FOLDER, PAGE, Run, block, error, families, runs, table
 from sim.recordings import read_any
 
 HALF_S = 0.5
@@ -25,6 +26,14 @@ def test_a_prediction_is_older_than_the_runs_it_is_about(family):
 
     assert {"aligned"} == {kind for kind, begun in begun_ms.items() if begun < written_ms}
     assert set(begun_ms) <= set(document["kinds"])
+
+
+def test_twenty_recordings_and_more():
+    found = runs()
+
+    assert len(found) >= 20
+    assert sum(not run.is_imported for run in found) >= len(found) / 2
+    assert all(zipfile.is_zipfile(FOLDER / f"{run.family}-{run.kind}.zip") for run in found)
 
 
 def test_small_differences_of_durations_are_none():
