@@ -66,6 +66,27 @@ STATE = (
         f"{TESTS}lsm.py::test_a_flush_holds_each_key_once",
     ),
     Rule(
+        "a new key in a memtable is in no other table",
+        "state/lsm.py",
+        "        self._loaded += keys\n",
+        "",
+        f"{TESTS}lsm.py::test_new_keys_are_in_the_next_table_and_in_what_it_is_merged_into",
+    ),
+    Rule(
+        "a snapshot waits for the disk of a compaction under way",
+        "state/rocksdb.py",
+        "        held_ns = int(self.tree.busy_ns(self._now_ns) * self.state.lsm.wait)\n",
+        "        held_ns = 0\n",
+        f"{TESTS}backends.py::test_a_snapshot_that_starts_a_compaction_waits_for_the_disk",
+    ),
+    Rule(
+        "the wait for a disk is in one part of the snapshot or the other, never in both",
+        "runtime/task/state_snapshot.py",
+        "        if rest_ns := snapshot.keyed.held_ns - self._held_ns(snapshot.keyed, checkpoint):\n",
+        "        if rest_ns := snapshot.keyed.held_ns:\n",
+        f"{RUNTIME}task/test_state_transfer.py::test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both",
+    ),
+    Rule(
         "a table without neighbours below moves down as it is",
         "state/lsm.py",
         "            if level and not met:  # nothing to merge with: the file goes down as it is\n",
