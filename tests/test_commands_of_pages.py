@@ -33,7 +33,7 @@ def shown(path: Path) -> list[str]:
     return SHOWN.findall(re.sub(r"```(?!sh)\w*\n.*?```", "", path.read_text(), flags=re.DOTALL))
 
 
-def words_of(line: str) -> list[str]:
+def arguments_of(line: str) -> list[str]:
     return shlex.split(line, comments=True)[1:]
 
 
@@ -42,7 +42,7 @@ def test_verbs_and_options_are_known(path):
     """Those of every command of a page, in running text as well."""
     unknown = []
     for line in [*shown(path), *INLINE.findall(path.read_text())]:
-        command, (verb, *rest) = get_command(app), words_of(line)
+        command, (verb, *rest) = get_command(app), arguments_of(line)
         while hasattr(command, "commands") and verb in command.commands:
             command = command.commands[verb]
             verb, *rest = [*rest, ""]
@@ -72,22 +72,26 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
     for line in shown(path):
         if any(part in line for part in NOT_HERE):
             continue
-        words = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in words_of(line)]
-        if words[0] == "traces" and shutil.which("java") is None:
+        arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]
+        if arguments[0] == "traces" and shutil.which("java") is None:
             pytest.skip("needs Java")
-        call([*words, *QUICKLY.get(words[0], [])])
+        call([*arguments, *QUICKLY.get(arguments[0], [])])
     (tmp_path / "runs").mkdir(exist_ok=True)
     for program in PROGRAM.findall(path.read_text()):
         exec(compile(program, path.name, "exec"), {})
 
 
-def call(words: list[str]) -> None:
-    if words[0] == "traces":  # a JVM stays in the folder where it was started: each command has its own
+def call(arguments: list[str]) -> None:
+    if arguments[0] == "traces":  # a JVM stays in the folder where it was started: each command has its own
         done = subprocess.run(
-            [sys.executable, "-m", "sim", *words], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            [sys.executable, "-m", "sim", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
-        assert 0 == done.returncode, f"{shlex.join(words)}: {done.returncode}\n{done.stderr}"
+        assert 0 == done.returncode, f"{shlex.join(arguments)}: {done.returncode}\n{done.stderr}"
         return
-    done = CliRunner().invoke(app, words, prog_name="ckptsim")
-    assert done.exit_code in {0, 1}, f"{shlex.join(words)}: {done.exit_code}\n{done.output}"
+    done = CliRunner().invoke(app, arguments, prog_name="ckptsim")
+    assert done.exit_code in {0, 1}, f"{shlex.join(arguments)}: {done.exit_code}\n{done.output}"
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception

@@ -152,6 +152,8 @@ def _keep_answer(swept: SweepResult) -> None:
         "show": question.show,
         "assumptions": [same, *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals))],
         "history": history_of(backtest, residuals),
+        "varied": list(question.varied),
+        "depends": question.least or question.show[0],
         "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {swept.folder} -o report.html",
     }
     replace_text(swept.folder / ANSWER, json.dumps(kept, indent=1) + "\n")

@@ -30,6 +30,9 @@ def validate_recordings(
     ] = False,
     environment: EnvironmentOption = None,
     time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")] = 600,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write the table as one HTML file as well.", show_default=False)
+    ] = None,
 ) -> None:
     """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
@@ -48,6 +51,8 @@ def validate_recordings(
                 print_message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
         judged = by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
         _show(judged, {name: outcome for name, outcome in judged.items() if everything or not outcome.lost}, as_json)
+        if report is not None and judged:
+            _report(report, judged, [f"{path.name}: not modelled: {'; '.join(outcome.lost)}" for path, outcome in found if outcome.lost])
         raise typer.Exit(Code.FINE if len(judged) == len(found) else Code.CELLS_FAILED)
 
 
@@ -57,6 +62,25 @@ def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: flo
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch, stoppable(_KEPT):
         return judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
+
+
+def _report(file: Path, judged: dict[str, Judgement], notes: list[str]) -> None:
+    """The same as a page."""
+    import shlex
+    import sys
+
+    import pandas as pd
+
+    from sim.cli.reports.truth_tables import unit
+    from sim.report.page import html
+    from sim.report.truth_page import truth_page
+    from sim.whole_file import replace_text
+
+    table = pd.concat([outcome.table for outcome in judged.values() if outcome.table is not None], ignore_index=True)
+    units = {name: unit(name) for name in table["quantity"].unique()}
+    assumptions = [*notes, "Predicted from configurations alone: nothing that a recording observed is an input."]
+    replace_text(file, html(truth_page(table, units, assumptions, f"ckptsim {shlex.join(sys.argv[1:])}")))
+    print_message(str(file))
 
 
 def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: bool) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from sim.analysis.section import Section
 from sim.explain.runs import FolderError
 from sim.report.page import Block, Page
-from sim.report.sweep_figures import heat_map, intervals, quantity, trade_off
+from sim.report.sweep_figures import heat_map, intervals, quantity, sensitivity, trade_off
 
 __all__ = ["ADVICE", "ANSWER", "answer_page"]
 
@@ -64,6 +64,11 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")
     if (drawn := heat_map(rows, settings, columns[0])) is not None:
         yield Block("Over two settings", figure=drawn, caption=f"The mean of {quantity(columns[0])}, darker is less.")
+    varied, depends = [str(name) for name in kept.get("varied", ()) if name in rows], str(kept.get("depends", ""))
+    if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
+        name = quantity(depends).partition(" [")[0]
+        caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
+        yield Block(f"What {name} depends on, drawn", figure=drawn, caption=caption)
 
 
 def _spelled(text: str, names: list[str]) -> str:

@@ -10,6 +10,7 @@ from sim.analysis.section import Section
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
 from sim.report.figures import alike, lines, phases
+from sim.report.history import history
 from sim.report.page import Block, Page
 from sim.report.through_time import QUANTITIES, curves_of, failures_s, triggers_s
 
@@ -46,6 +47,8 @@ def comparison_page(results: Results) -> Page:
     runs = {name: found[0].tables for name, found in comparison.results.items()}
     title = f"Checkpoints of {comparison.name}"
     blocks = list(_blocks(comparison, runs, results.violations))
+    if results.backtest is not None:
+        blocks.append(history(results.backtest))
     return Page(title, comparison.question, comparison.verdict, blocks, results.assumptions, results.command)
 
 

@@ -19,6 +19,7 @@ from sim.scenario.backtest.verdict import verdict
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
+    from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
     from sim.scenario import Study
 
@@ -33,6 +34,7 @@ class Results:
     assumptions: tuple[str, ...]
     command: str  # makes them again
     violations: dict[str, str]  # by strategy: the first story of what its runs broke
+    backtest: Backtest | None = None  # of an imported job: its history beside its simulation
 
 
 def read_results(folder: Path) -> Results:
@@ -53,7 +55,7 @@ def read_results(folder: Path) -> Results:
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
     }
-    return Results(comparison, assumptions(kept.study, kept.text), command, stories)
+    return Results(comparison, assumptions(kept.study, kept.text), command, stories, kept.study.backtest)
 
 
 def assumptions(study: Study, text: str) -> tuple[str, ...]:

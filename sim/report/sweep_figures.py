@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.sweeps.answers import means
+from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text, unit
 from sim.report.figures import SMALL, style
 from sim.report.svg import COLOURS, GRID, INK, figure, label
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-__all__ = ["heat_map", "intervals", "quantity", "trade_off"]
+__all__ = ["heat_map", "intervals", "quantity", "sensitivity", "trade_off"]
 
 _MOST = 30
 """Settings that are drawn; more would stand on each other."""
@@ -117,6 +118,26 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Fig
     axes.spines[:].set_visible(False)
     image.set_label(quantity(column))
     axes.set_title(quantity(column), loc="left", fontsize=SMALL, color=INK)
+    return drawn
+
+
+def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Figure | None:
+    """How much of a quantity's variance each key explains, alone and with others.  None: fewer than two keys change it."""
+    shares = effects(results, list(axes), column)
+    if len(shares) < 2:
+        return None
+    drawn = figure(1.1 + 0.45 * len(shares))
+    plot = drawn.subplots()
+    places = np.arange(len(shares))[::-1]
+    plot.barh(places + 0.18, 100 * shares["first"], 0.34, color=COLOURS[0], label="alone")
+    if shares["total"].notna().any():
+        plot.barh(places - 0.18, 100 * shares["total"].fillna(0.0), 0.34, color=COLOURS[4], label="with others")
+    style(plot, "")
+    plot.set_yticks(places, [_key(str(axis)) for axis in shares["axis"]])
+    plot.set_xlim(0, 100)
+    plot.set_xlabel("share of the variance [%]", fontsize=SMALL, color=INK)
+    plot.grid(visible=True, axis="x", color=GRID, lw=0.6)
+    drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
     return drawn
 
 

@@ -1,10 +1,19 @@
 """`ckptsim report`: a page from what run, sweep and advise kept."""
 
 import json
-import shutil
-import subprocess
+from functools import partial
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from sim.cli import app
+from tests.browser import Sight, browser, needs_browser
+from tests.cli.conftest import TINY
+
+DATA = Path(__file__).parents[1] / "data"
+REST = DATA / "rest"
+RECORDING = DATA / "recordings" / "p4-severe-aligned.json.gz"
 
 SWEEP = """\
 # Which interval is best?
@@ -94,7 +103,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     (tmp_path / "odd" / "answer.json").write_text("{}")
     for place, message in (
         (tmp_path / "empty", "is no folder of results"),
-        (tiny, "is no folder"),
+        (tmp_path / "nothing", "is no folder"),
         (tmp_path / "odd", "is not what 'ckptsim sweep' or 'advise' wrote"),
     ):
         done = ckptsim("report", place, "-o", tmp_path / "page.html")
@@ -103,34 +112,89 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
         assert message in done.stderr
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MEASURE = """<body><iframe id=f width={width} height=2000 src="{page}"></iframe><script>
-onload = () => {{
-  const page = document.getElementById("f").contentDocument, root = page.documentElement;
-  const texts = [...page.querySelectorAll("svg text")];
-  const out = texts.filter(text => {{
-    const box = text.getBoundingClientRect(), frame = text.closest("svg").getBoundingClientRect();
-    return box.left < frame.left - 1 || box.right > frame.right + 1;
-  }});
-  const size = text => Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b) * parseFloat(getComputedStyle(text).fontSize);
-  const font = Math.min(...texts.map(size));
-  document.title = JSON.stringify({{width: root.scrollWidth, out: out.map(text => text.textContent), font: font}});
-}}</script>"""
+def test_a_file_is_run_first(ckptsim, tiny, tmp_path):
+    """A scenario as `run` does it, a sweep as `sweep` does; results are kept."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    for file, part in ((tiny, "Completed checkpoints"), (tmp_path / "sweep.yaml", "What one costs the other")):
+        done = ckptsim("report", file, "-o", tmp_path / "page.html")
+
+        assert 0 == done.exit_code, done.stderr
+        assert part in (tmp_path / "page.html").read_text()
+    assert {"tiny", "sweep"} == {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()}
 
 
-@pytest.mark.extra
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-@pytest.mark.parametrize("width", [1100, 390])
-def test_a_browser_shows_all_of_it(ckptsim, tiny, tmp_path, width):
-    """No scrolling to the side, no text of a figure cut off, letters that can be read."""
-    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+def test_what_a_sweep_depends_on_is_drawn(ckptsim, tiny, tmp_path):
+    """Bars beside the table of shares."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results")
     ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
-    (tmp_path / "frame.html").write_text(MEASURE.format(width=width, page=(tmp_path / "page.html").as_uri()))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom"]
-    command = [BROWSER, *options, (tmp_path / "frame.html").as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    measured = json.loads(dom.partition("<title>")[2].partition("</title>")[0])
+    page = (tmp_path / "page.html").read_text()
 
-    assert measured["width"] <= width
-    assert [] == measured["out"]
-    assert measured["font"] >= 8
+    assert "checkpoint duration, 99th percentile depends on, drawn" in page
+    assert "share of the variance [%]" in page
+
+
+def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
+    """The backtest of the file, as a table and as spans."""
+    ckptsim("import", REST / "pressed.zip", "-o", tmp_path / "job.yaml")
+    done = ckptsim("report", tmp_path / "job.yaml", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+
+    assert 0 == done.exit_code, done.stderr
+    assert "The job as it is, beside its history" in page
+    assert "checkpoints that was imported" in page
+    assert "Durations from their median (dot)" in page
+
+
+def test_a_table_of_truth_is_a_page(ckptsim, tmp_path):
+    """`ckptsim validate --report`, in words and without names of columns."""
+    done = ckptsim("validate", RECORDING, "--seeds", 1, "--jobs", 1, "--report", tmp_path / "truth.html")
+    page = (tmp_path / "truth.html").read_text()
+
+    assert 0 == done.exit_code, done.stderr
+    assert done.stderr.endswith(f"{tmp_path / 'truth.html'}\n")
+    for part in ("1 recording, ", "Checkpoint durations are off by", "records out per second", "Observed beside predicted", "Every error"):
+        assert part in page
+    assert "end_to_end" not in page
+    assert "numRecords" not in page
+
+
+def test_settings_of_a_report_are_no_surprise(ckptsim, tiny, tmp_path):
+    """A file that is none ends as `run` would end it."""
+    tiny.write_text("version: 1\n")
+    done = ckptsim("report", tiny, "-o", tmp_path / "page.html")
+
+    assert 3 == done.exit_code
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page of each kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    call = partial(CliRunner().invoke, app, prog_name="ckptsim", catch_exceptions=False)
+    (folder / "tiny.yaml").write_text(TINY.replace("run: {duration: 3 s}", "faults: [{kill: sink, at: 1.5 s}]\nrun: {duration: 6 s}"))
+    (folder / "sweep.yaml").write_text(SWEEP)
+    call(["import", str(REST / "pressed.zip"), "-o", str(folder / "imported.yaml")])
+    call(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")])
+    call(["run", str(folder / "imported.yaml"), "--out", str(folder / "imported")])
+    call(["sweep", str(folder / "sweep.yaml"), "--out", str(folder / "sweep")])
+    limits = ["--p99", "10 s", "--replications", "1", "--no-unknowns"]
+    call(["advise", str(folder / "imported.yaml"), *limits, "--out", str(folder / "advice")])
+    for name in ("run", "imported", "sweep", "advice"):
+        call(["report", str(folder / name), "-o", str(folder / f"{name}.html")])
+    call(["validate", str(RECORDING), "--seeds", "1", "--report", str(folder / "truth.html")])
+    return folder
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize(
+    ("width", "dark", "printed"), [(1100, False, False), (1100, True, False), (390, False, False), (390, True, False), (700, False, True)]
+)
+def test_a_browser_shows_all_of_it(pages, width, dark, printed):
+    """Nothing is cut off or stands on something else, letters can be read, contrasts are AA, nothing is asked of a network."""
+    with browser() as reader:
+        seen = {path.stem: reader.look(path, width=width, dark=dark, printed=printed) for path in sorted(pages.glob("*.html"))}
+
+    assert dict.fromkeys(("advice", "imported", "run", "sweep", "truth"), Sight(wide="", cut=[], overlaps=[], faint=[], small="")) == seen

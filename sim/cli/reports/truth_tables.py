@@ -11,7 +11,7 @@ from sim.cli.console.terminal import show
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_records", "show_bars", "show_orderings", "show_summaries", "show_table"]
+__all__ = ["as_records", "show_bars", "show_orderings", "show_summaries", "show_table", "unit"]
 
 _PERCENTILES = ("p10", "p50", "p90")
 
@@ -24,7 +24,7 @@ def as_records(table: pd.DataFrame) -> str:
 def _record(row: dict[Any, Any]) -> dict[str, Any]:
     sides = {side: {name: _known(row[f"{side}_{name}"]) for name in _PERCENTILES} for side in ("observed", "predicted")}
     return {
-        "recording": row["recording"], "family": row["family"], "quantity": row["quantity"], "unit": _unit(row["quantity"]),
+        "recording": row["recording"], "family": row["family"], "quantity": row["quantity"], "unit": unit(row["quantity"]),
         "vertex": row["vertex"], **sides, "relative_error": _known(row["relative_error"]), "covered": bool(row["covered"]),
     }  # fmt: skip
 
@@ -33,7 +33,7 @@ def _known(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def _unit(quantity: str) -> str:
+def unit(quantity: str) -> str:
     from sim.recordings.observe.quantities import UNITS
     from sim.validation.truth import FIRST
 
@@ -46,7 +46,7 @@ def show_table(table: pd.DataFrame) -> None:
     rows = [
         [
             row["recording"], row["quantity"], row["vertex"] or "", *_numbers(row, "observed"), *_numbers(row, "predicted"),
-            _unit(row["quantity"]), share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
+            unit(row["quantity"]), share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
         ]
         for row in nonzero.to_dict("records")
     ]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Predictions and recordings -> a page: the table of truth, and how far off each quantity is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.analysis.section import Section
+from sim.report.figures import SMALL, style
+from sim.report.page import Block, Page
+from sim.report.svg import COLOURS, GRID, INK, figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["errors", "quantity_words", "truth_page"]
+
+_LARGEST = 100.0
+"""Per cent: larger errors are drawn at the edge."""
+_MOST_ROWS = 400
+_RENAMED = {
+    "end_to_end_duration": "checkpoint duration",
+    "checkpointed_size": "written per checkpoint",
+    "persisted_data": "in-flight data stored",
+    "processed_data": "in-flight data processed",
+    "latency": "record latency",
+    "completed": "completed checkpoints",
+}
+
+
+def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], command: str) -> Page:
+    """`table`: a row per recording, quantity and vertex, as `sim.validation` makes it; `units`: by quantity."""
+    nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
+    known = nonzero[np.isfinite(nonzero["relative_error"])]
+    recordings = list(dict.fromkeys(table["recording"]))
+    per_quantity = known.assign(size=known["relative_error"].abs()).groupby("quantity", sort=False)["size"]
+    rows = [
+        [quantity_words(str(name)), str(len(sizes)), f"{100 * sizes.median():.1f} %", f"{100 * sizes.quantile(0.9):.1f} %"]
+        for name, sizes in per_quantity
+    ]
+    duration = known[known["quantity"] == "end_to_end_duration"]["relative_error"].abs()
+    verdict = (
+        f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''}, {len(known)} quantities. "
+        + (f"Checkpoint durations are off by {100 * duration.median():.1f} % in the median." if len(duration) else "")
+    ).strip()
+    blocks = [
+        Block("How far off, by quantity", table=Section("", ["", "values", "median error", "90 % quantile"], rows)),
+        Block("Every error", figure=errors(known), caption="A mark per recording and vertex. Right of the middle: predicted too much."),
+        Block("Observed beside predicted", table=_rows(nonzero, units), text=_left_out(len(nonzero))),
+    ]
+    return Page(
+        "Predictions beside recordings", "How far off are predictions from recordings of real jobs?", verdict, blocks, notes, command
+    )
+
+
+def errors(known: pd.DataFrame) -> Figure | None:
+    """A row per quantity, a mark per value.  None: nothing is known."""
+    names = list(dict.fromkeys(known["quantity"]))
+    if not names:
+        return None
+    drawn = figure(0.8 + 0.24 * len(names))
+    axes = drawn.subplots()
+    for k, name in enumerate(names):
+        percent = 100 * known.loc[known["quantity"] == name, "relative_error"].to_numpy(float)
+        axes.plot(np.clip(percent, -_LARGEST, _LARGEST), np.full(len(percent), len(names) - 1 - k), "o", ms=4, mfc="none", color=COLOURS[0])
+    axes.axvline(0, color=INK, lw=1)
+    style(axes, "")
+    axes.set_yticks(range(len(names)), [quantity_words(str(name)) for name in reversed(names)])
+    axes.set_xlim(-1.06 * _LARGEST, 1.06 * _LARGEST)
+    axes.set_xlabel("error [%], larger ones at the edge", fontsize=SMALL, color=INK)
+    axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
+    return drawn
+
+
+def quantity_words(name: str) -> str:
+    """``quantity_words("numRecordsOutPerSecond") == "records out per second"``."""
+    stem, _, note = name.partition(" ")
+    if stem in _RENAMED:
+        return f"{_RENAMED[stem]} {note}".strip()
+    stem = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", stem.removeprefix("num").removesuffix("MsPerSecond")).replace("_", " ").lower()
+    return f"{stem} {note}".strip()
+
+
+def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> Section:
+    header = ["recording", "quantity", "vertex", "unit", "observed median", "predicted median", "predicted 10 % to 90 %", "error"]
+    rows = [
+        [
+            str(row["recording"]), quantity_words(str(row["quantity"])), str(row["vertex"] or ""), units[str(row["quantity"])],
+            _number(row["observed_p50"]), _number(row["predicted_p50"]),
+            f"{_number(row['predicted_p10'])} to {_number(row['predicted_p90'])}", _percent(row["relative_error"]),
+        ]
+        for row in nonzero.head(_MOST_ROWS).to_dict("records")
+    ]  # fmt: skip
+    return Section("", header, rows)
+
+
+def _left_out(count: int) -> str:
+    return f"The first {_MOST_ROWS} of {count} rows; --json gives all." if count > _MOST_ROWS else ""
+
+
+def _number(value: float) -> str:
+    if not np.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:+.1f} %" if np.isfinite(value) else "-"

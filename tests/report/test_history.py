@@ -1,0 +1,25 @@
+"""The history of an imported job beside its simulation."""
+
+from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.report.history import history, spans
+
+DURATION = Compared("end-to-end", Quantiles(100.0, 200.0, 300.0, 9), Quantiles(110.0, 120.0, 130.0, 9), off=("p90",), cause="a tail")
+RATE = Compared("throughput", Quantiles(5.0, 5.0, 5.0, 3), Quantiles(5.0, 5.0, 5.0, 3), vertex="sink")
+
+
+def test_what_is_off_is_named_with_its_cause():
+    """In words and with units."""
+    block = history(Backtest((DURATION, RATE)))
+
+    assert ["Checkpoint duration", "100 ms", "200 ms", "300 ms", "110 ms", "120 ms", "130 ms", "p90 -40 %"] == block.table.rows[0]
+    assert ["Throughput, sink", "5/s"] == block.table.rows[1][:2]
+    assert "end-to-end p90 -40 %" in block.text
+    assert block.text.endswith("Checkpoint duration: a tail.")
+
+
+def test_only_durations_are_drawn():
+    """Sizes and rates have other units."""
+    (axes,) = spans(Backtest((DURATION, RATE))).axes
+
+    assert ["Checkpoint duration"] == [label.get_text() for label in axes.get_yticklabels()]
+    assert spans(Backtest((RATE,))) is None
