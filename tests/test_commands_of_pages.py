@@ -16,7 +16,7 @@ from sim.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-SHOWN = re.compile(r"^(?: {4})?(ckptsim .+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?: {4})?(ckptsim .+)$", re.MULTILINE)
 INLINE = re.compile(r"`(ckptsim [^`]+)`")
 PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -28,9 +28,9 @@ NOT_HERE = {"--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
 """Part of a command -> what it would need; tests/sweeps/spark checks what those are told."""
 
 
-def shown(path: Path) -> list[str]:
+def commands(path: Path) -> list[str]:
     """The commands of a page that stand on lines of their own; what is printed is none."""
-    return SHOWN.findall(re.sub(r"```(?!sh)\w*\n.*?```", "", path.read_text(), flags=re.DOTALL))
+    return COMMAND.findall(re.sub(r"```(?!sh)\w*\n.*?```", "", path.read_text(), flags=re.DOTALL))
 
 
 def arguments_of(line: str) -> list[str]:
@@ -41,7 +41,7 @@ def arguments_of(line: str) -> list[str]:
 def test_verbs_and_options_are_known(path):
     """Those of every command of a page, in running text as well."""
     unknown = []
-    for line in [*shown(path), *INLINE.findall(path.read_text())]:
+    for line in [*commands(path), *INLINE.findall(path.read_text())]:
         command, (verb, *rest) = get_command(app), arguments_of(line)
         while hasattr(command, "commands") and verb in command.commands:
             command = command.commands[verb]
@@ -55,7 +55,7 @@ def test_verbs_and_options_are_known(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in PAGES if shown(path) or PROGRAM.search(path.read_text())], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in PAGES if commands(path) or PROGRAM.search(path.read_text())], ids=lambda path: path.stem)
 def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink):
     """In a folder where examples are written, next to the scenarios of a checkout; a JobManager answers."""
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
                 file.unlink()
     if "pressed.zip" in path.read_text():
         call(["import", fake_flink().url, "--sample", "0 s", "--no-backtest", "--save", "pressed.zip", "-o", "pressed.yaml"])
-    for line in shown(path):
+    for line in commands(path):
         if any(part in line for part in NOT_HERE):
             continue
         arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]

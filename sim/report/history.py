@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["history", "spans"]
 
-_WORDS = {
+_TITLES = {
     "end-to-end": "Checkpoint duration",
     "async": "Asynchronous part",
     "sync": "Synchronous part",
@@ -51,7 +51,7 @@ def history(backtest: Backtest) -> Block:
 
 
 def title(row: Compared) -> str:
-    named = _WORDS.get(row.quantity, row.quantity.replace("-", " ").capitalize())
+    named = _TITLES.get(row.quantity, row.quantity.replace("-", " ").capitalize())
     return f"{named}, {row.vertex}" if row.vertex else named
 
 
