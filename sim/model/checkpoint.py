@@ -32,4 +32,6 @@ class CheckpointOptions:
     forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
     interruptible_timers: bool = False  # whether operators of SQL yield to mails while they fire (FLIP-443)
     interval_during_backlog_ns: int | None = None  # while a source reads a backlog; 0: none then; None: no other one
+    recover_output_on_downstream: bool = False  # captured output is recovered by the tasks that read it
+    during_recovery: bool = False  # tasks run, and take checkpoints, before they have processed what they recover (FLIP-547)
     state: StateOptions = StateOptions()

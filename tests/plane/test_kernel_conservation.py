@@ -53,7 +53,7 @@ LOST = [
     (full, "channels", LOCAL, "taken", -1, "bytes of channel 0 lost in the receive queue"),
     (restored, "channels", REMOTE, "ready", -1, "recovered input of channel 1 lost"),
     (restored, "channels", REMOTE, "blocked", -1, "channel 1 is not blocked though its partition was not requested"),
-    (restored, "channels", LOCAL, "arrived", -1, "bytes on the wire of local channel 0"),
+    (restored, "channels", LOCAL, "arrived", -1, "bytes of channel 0 lost in the receive queue"),
     (full, "channels", REMOTE, "credit", 1, "channel 1 has credits for"),
     (full, "channels", REMOTE, "ex_free", 1, "channel 1 has credits for"),
     (full, "channels", REMOTE, "owed_exclusive", 1, "channel 1 has 3 exclusive buffers of 2"),

@@ -122,6 +122,7 @@ def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec
         max_per_channel=draw(st.integers(1 + live, 4)),
         overdraft=draw(st.integers(0, 3)),
         stretching=draw(st.booleans()),
+        opens_at_once=draw(st.booleans()),
         buffer_timeout_ns=draw(st.sampled_from((-1, 0, 35, 400))),
         debloating=draw(st.one_of(st.none(), debloatings)),
         digests=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_checkpoint", "draw_cluster", "draw_directories", "draw_overheads", "draw_restart", "draw_storage"]
+__all__ = ["draw_checkpoint", "draw_cluster", "draw_directories", "draw_overheads", "draw_recovery", "draw_restart", "draw_storage"]
 
 
 def draw_checkpoint(draw: Draw, job: Document) -> Document:
@@ -154,6 +154,13 @@ def draw_restart(draw: Draw) -> Document:
     return restart | draw.section(
         0.08, cancellation_timeout=lambda: draw.pick("30 ms", "1 s"), warm_up=lambda: "100 ms",
     ) | ({"warm-up": "200 ms", "warm-up-factor": draw.pick(2, 4)} if draw.chance(0.05) else {})  # fmt: skip
+
+
+def draw_recovery(draw: Draw, world: Document) -> None:
+    """Some jobs recover captured output downstream, and run before they have processed what they recover.  Drawn behind all else."""
+    if draw.chance(0.3):
+        world["checkpoint"]["recover-output-on-downstream"] = draw.pick(True, True, False)
+        world["checkpoint"] |= draw.section(0.8, during_recovery=lambda: draw.pick(True, True, False))
 
 
 def draw_directories(draw: Draw) -> Any:

@@ -236,6 +236,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "exclusive": spec.exclusive,
         "max_per_channel": spec.max_per_channel,
         "stretching": int(spec.stretching),
+        "opens_at_once": int(spec.opens_at_once),
         "timeout": spec.buffer_timeout_ns,
         "digests": int(spec.digests),
         "flush_rank": n + lines,

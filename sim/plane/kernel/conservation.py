@@ -209,11 +209,14 @@ def check_queues(books: Books) -> None:
     queue = books.receiving
     counted = (queue.elements == ch["received"]) & (queue.buffers == ch["received_buffers"])
     books.ensure(counted, lambda c: f"receive queue of channel {c} miscounted", ch)
-    recovered = (queue.elements == 0) & ((ch["arrived"] > ch["taken"]) == ch["ready"])  # what a shut gate has to take (P6)
-    books.ensure(~books.shut | recovered, lambda c: f"recovered input of channel {c} lost", ch)
-    connected = np.where(queue.buffers > 0, queue.end, ch["taken"]) == ch["arrived"]
-    books.ensure(books.shut | connected, lambda c: f"bytes of channel {c} lost in the receive queue", ch)
-    at_once = (ch["sent"] == ch["arrived"]) & (books.shut | (ch["arrived"] == ch["taken"]))
+    left = ch["recovered"] > ch["taken"]
+    nothing_else = (queue.elements == 0) & (left == ch["ready"])  # of a gate that is shut (P6)
+    known = np.where(books.shut, nothing_else, ~left | (ch["ready"] == 1))
+    books.ensure(known, lambda c: f"recovered input of channel {c} lost", ch)
+    recovered_to = np.maximum(ch["taken"], ch["recovered"])
+    connected = np.where(queue.buffers > 0, queue.end, recovered_to) == ch["arrived"]
+    books.ensure(connected, lambda c: f"bytes of channel {c} lost in the receive queue", ch)
+    at_once = (ch["sent"] == ch["arrived"]) & (ch["arrived"] == recovered_to)
     books.ensure(books.remote | at_once, lambda c: f"bytes on the wire of local channel {c}", ch)
 
 

@@ -62,6 +62,7 @@ class Channel:
     consumed: int = 0
     record_end: int = 0  # of the record after `consumed`
     records_in: int = 0  # whose service began
+    recovered: int = 0  # offset behind the input recovered at the start (P6)
     held_back: int = 0
     mark: int = 0
     mark_at: int = 0
@@ -270,6 +271,7 @@ class General:
     exclusive: int = 0
     max_per_channel: int = 0
     stretching: int = 0
+    opens_at_once: int = 0
     timeout: int = 0
     digests: int = 0
     flush_rank: int = 0

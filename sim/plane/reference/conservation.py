@@ -109,6 +109,8 @@ def check_gate(plane: Plane, gate: Gate) -> None:
     for channel in remote:
         pollable = plane.thread.pollable(channel)
         assert pollable == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
+    for channel in gate.channels:
+        assert not channel.recovered or channel in gate.ready, f"{who}: {name(channel)} has recovered input and is not ready"
     for channel in gate.ready:
         assert plane.thread.pollable(channel), f"{who}: {name(channel)} is ready with nothing to poll"
     for channel in gate.channels if gate.shut else []:

@@ -48,7 +48,7 @@ class Sending:
             channel.credit -= 1
         if channel.local and isinstance(element, Marker):
             self.plane.receiving.note(channel, element)
-            if not self.sendable(channel):
+            if not self.plane.thread.pollable(channel):
                 self.plane.receiving.leave_ready(channel)  # it may have stood there for this marker, then an ordinary one (R4)
         else:
             self.transmit(channel, element, self.backlog(channel))

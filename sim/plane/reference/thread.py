@@ -55,6 +55,9 @@ class Thread:
 
     def go_on(self, task: Task) -> None:
         """T3 to T9 until the thread has something to do, nothing to do, or something to report."""
+        if task.recovering and self.plane.spec.opens_at_once:  # P9
+            self.plane.restarts.open_at_once(task)
+            return
         before = self.plane.reports
         while True:
             if task.interrupted:  # T3
@@ -173,13 +176,13 @@ class Thread:
 
     def pollable(self, channel: Channel) -> bool:
         """R4: has the channel an element for its reader?"""
-        if channel.gate.shut:
+        if channel.recovered or channel.gate.shut:
             return bool(channel.recovered)
         return self.plane.sending.sendable(channel) if channel.local else bool(channel.received)
 
     def take_from(self, channel: Channel) -> Slice | Marker:
         """T9: the first element of a channel; on a local channel sending, arrival and taking are one."""
-        if channel.gate.shut:
+        if channel.recovered:
             return self.take(channel, channel.recovered.popleft(), folds=1)
         element = self.plane.sending.take_head(channel) if channel.local else channel.received.popleft()
         if isinstance(element, Marker):

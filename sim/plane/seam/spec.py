@@ -111,4 +111,5 @@ class PlaneSpec:
     buffer_timeout_ns: int = 100_000_000
     debloating: Debloating | None = None
     digests: bool = False
+    opens_at_once: bool = False  # a started task requests its partitions before it reads its recovered input (P9)
     begin_ns: int = 0  # the time of the start: a plane built in mid-run begins later (E2)

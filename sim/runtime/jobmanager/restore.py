@@ -1,7 +1,7 @@
 """Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
 
 Flink: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is still INITIALIZING; it
-runs when that is read, and the stages before it can send only then.
+runs when that is read, and the stages before it can send only then.  With checkpoints during recovery it runs at once (FLIP-547).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sim.runtime.contents import Contents, TaskSnapshot, beginning
 from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.jobmanager.job_end import JobEnd
+from sim.runtime.jobmanager.recovered_output import on_downstream
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.warm_up import WarmUp
 from sim.runtime.observe.catch_up import CatchUp
@@ -87,6 +88,8 @@ class Restore:
         tasks = sorted(self.tasks)
         context.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
         parts = {task: self._part(task) for task in tasks}
+        if context.scenario.checkpoint.recover_output_on_downstream:
+            parts = on_downstream(parts, context.layout)
         self._catch_up = CatchUp(context, stats, parts)
         cluster.counters.restart({task: part.position.served for task, part in parts.items()})
         context.plane.start({task: part.position for task, part in parts.items()})

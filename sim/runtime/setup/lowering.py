@@ -34,6 +34,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
         max_per_channel=network.max_per_channel,
         overdraft=network.overdraft,
         stretching=network.stretching,
+        opens_at_once=scenario.checkpoint.during_recovery,
         buffer_timeout_ns=_flush_period_ns(scenario),
         debloating=network.debloat,
         digests=digests,

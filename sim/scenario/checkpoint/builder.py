@@ -45,6 +45,7 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         upload_threads=given.upload_threads,
         lost_notifications=given.lost_notifications,
         interruptible_timers=switch(given.interruptible_timers),
+        **_recovery(given, reading, profile=profile),
         interval_during_backlog_ns=_interval_during_backlog(given, job, reading, profile=profile),
         **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
@@ -68,6 +69,19 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         if reader is None or upstream not in (reader.input or {}):
             reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
     return options
+
+
+def _recovery(given: Checkpoint, reading: Reading, *, profile: str | None) -> dict[str, bool]:
+    """How tasks come back to their in-flight data: switches of Flink 2.3, the second with the first only."""
+    on_downstream, during = bool(switch(given.recover_output_on_downstream)), bool(switch(given.during_recovery))
+    here = "checkpoint"
+    if during and not on_downstream:
+        reading.warn((here, "during-recovery"), "has no effect without recover-output-on-downstream: true, as in Flink 2.3")
+    if (during or on_downstream) and profile in ("1.15", "1.20"):
+        key = "recover-output-on-downstream" if on_downstream else "during-recovery"
+        reading.warn((here, key), f"has no effect with Flink {profile}: it came with 2.3")
+        return {}
+    return {"recover_output_on_downstream": on_downstream, "during_recovery": during and on_downstream}
 
 
 def _interval_during_backlog(given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None) -> int | None:

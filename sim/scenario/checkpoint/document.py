@@ -71,5 +71,10 @@ class Checkpoint(StateKeys):
     """How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished."""
     interruptible_timers: Axis[Switch] | None = None
     """With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443)."""
+    recover_output_on_downstream: Axis[Switch] | None = None
+    """Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off."""
+    during_recovery: Axis[Switch] | None = None
+    """Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.
+    It needs recover-output-on-downstream."""
     forced_aligned: list[EdgeName] | None = None
     """Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."""

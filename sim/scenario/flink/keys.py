@@ -23,6 +23,8 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.num-retained": (("checkpoint", "num-retained"), "integer"),
     "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
     "execution.checkpointing.unaligned.interruptible-timers.enabled": (("checkpoint", "interruptible-timers"), "boolean"),
+    "execution.checkpointing.unaligned.recover-output-on-downstream.enabled": (("checkpoint", "recover-output-on-downstream"), "boolean"),
+    "execution.checkpointing.during-recovery.enabled": (("checkpoint", "during-recovery"), "boolean"),
     "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
     "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
     "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
@@ -74,6 +76,7 @@ SPECIAL: dict[str, str] = {
 
 ALIASES: dict[str, str] = {  # deprecated name -> current name
     "execution.checkpointing.unaligned": "execution.checkpointing.unaligned.enabled",
+    "execution.checkpointing.unaligned.during-recovery.enabled": "execution.checkpointing.during-recovery.enabled",  # of the release notes
     "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
     "execution.checkpointing.checkpoints-after-tasks-finish.enabled": "execution.checkpointing.checkpoints-after-tasks-finish",
     "execution.checkpointing.max-concurrent": "execution.checkpointing.max-concurrent-checkpoints",
@@ -107,14 +110,13 @@ NOT_MODELLED = frozenset(
 execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
 execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory
 execution.checkpointing.cleaner.parallel-mode
-execution.checkpointing.dir execution.checkpointing.during-recovery.enabled
+execution.checkpointing.dir
 execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
 execution.checkpointing.file-merging.pool-blocking
 execution.checkpointing.local-backup.dirs
 execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
 execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
-execution.checkpointing.unaligned.during-recovery.enabled
-execution.checkpointing.unaligned.recover-output-on-downstream.enabled execution.checkpointing.write-buffer-size
+execution.checkpointing.write-buffer-size
 execution.state-recovery.claim-mode execution.state-recovery.ignore-unclaimed-state
 execution.state-recovery.path execution.state-recovery.without-channel-state.checkpoint-id execution.savepoint.path
 execution.savepoint.ignore-unclaimed-state execution.attached execution.shutdown-on-attached-exit execution.target

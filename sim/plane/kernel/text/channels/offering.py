@@ -20,6 +20,16 @@ def sendable(w: World, c: int) -> bool:
     return True
 
 
+def pollable(w: World, c: int) -> bool:
+    """R4: something waits for the reader; of a gate that is shut only recovered input can."""
+    ch = w.channels[c]
+    if ch.taken < ch.recovered:
+        return True
+    if ch.local == 1:
+        return sendable(w, c)
+    return ch.received > 0
+
+
 def offer(w: World, c: int) -> None:
     """SEND c, if there is something to send and nobody has been told."""
     ch = w.channels[c]

@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.messages import put_on_line, take_off_line
-from sim.plane.kernel.text.channels.offering import make_ready, offer, sendable, withdraw
+from sim.plane.kernel.text.channels.offering import make_ready, offer, pollable, sendable, withdraw
 from sim.plane.kernel.text.channels.output import retire
 from sim.plane.kernel.text.channels.receiving import arrive, deliver_marker
 from sim.plane.kernel.text.elements import free_element, is_priority, new_element, take_head
@@ -123,7 +123,7 @@ def send_local(w: World, c: int) -> None:
     if is_priority(w, e):
         send_marker(w, c, e)
         deliver_marker(w, c, e)
-        if ch.ready == 1 and not sendable(w, c):
+        if ch.ready == 1 and not pollable(w, c):
             withdraw(w, c)
         offer(w, c)
     else:

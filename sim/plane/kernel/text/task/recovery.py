@@ -11,8 +11,8 @@ def poll_recovered(w: World, c: int) -> None:
     ch = w.channels[c]
     before = ch.taken
     ch.taken = before + w.g.segment_bytes
-    if ch.taken > ch.arrived:
-        ch.taken = ch.arrived
+    if ch.taken > ch.recovered:
+        ch.taken = ch.recovered
     ch.current = READING
     if ch.local == 0:
         ch.current = READING | LOOSE
@@ -21,11 +21,14 @@ def poll_recovered(w: World, c: int) -> None:
 
 
 def open_gates(w: World, t: int, first: int, last: int) -> bool:
-    """Gates from `first` to before `last` without recovered input left request their partitions; True: RECOVERED is reported."""
+    """Gates from `first` to before `last` request their partitions if no recovered input is left (P9: at once).
+
+    True: RECOVERED is reported.
+    """
     task = w.tasks[t]
     for i in range(first, last):
         gate = w.gates[i]
-        if gate.shut == 1 and gate.ready_head < 0:
+        if gate.shut == 1 and (gate.ready_head < 0 or w.g.opens_at_once == 1):
             gate.shut = 0
             for k in range(gate.first_channel, gate.first_channel + gate.channels):
                 tell_sender(w, w.words[k], RESUME, 0)

@@ -1,7 +1,7 @@
 """The turns of a task's thread, and the end of a service (T1-T11)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.channels.offering import append_gate, append_ready, remove_gate, remove_ready, sendable
+from sim.plane.kernel.text.channels.offering import append_gate, append_ready, pollable, remove_gate, remove_ready
 from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
 from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
 from sim.plane.kernel.text.channels.sending import send_marker
@@ -39,6 +39,9 @@ def run(w: World, t: int) -> None:
     """From T3 on, until the thread waits, serves, or has something to report."""
     g = w.g
     task = w.tasks[t]
+    if task.recovering == 1 and g.opens_at_once == 1:
+        open_gates(w, t, task.first_gate, task.last_gate)
+        return
     while g.noted == 0:
         if task.interrupted == 1:
             task.interrupted = 0
@@ -217,16 +220,13 @@ def poll(w: World, t: int, i: int) -> int:
         gate.active_since = w.g.now
     before = ch.taken
     e = -1
-    if gate.shut == 1:
+    if ch.taken < ch.recovered:
         poll_recovered(w, c)
-        ready = ch.arrived > ch.taken
     elif ch.local == 1:
         e = poll_local(w, c)
-        ready = sendable(w, c)
     else:
         e = poll_remote(w, c)
-        ready = ch.received > 0
-    if ready:
+    if pollable(w, c):
         append_ready(w, c)
     elif gate.ready_head >= 0:
         append_gate(w, i)

@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.messages import resume_sender
-from sim.plane.kernel.text.channels.offering import offer, withdraw
+from sim.plane.kernel.text.channels.offering import offer, pollable, withdraw
 from sim.plane.kernel.text.channels.output import close
 from sim.plane.kernel.text.elements import (
     append_element,
@@ -144,7 +144,7 @@ def prioritise_channel(w: World, t: int, c: int, number: int) -> bool:
         else:
             before = e
         e = after
-    if moved and ch.received == 0:
+    if moved and not pollable(w, c):
         withdraw(w, c)
     return moved
 

@@ -109,6 +109,7 @@ def stand(w: World, t: int) -> None:
         for k in range(gate.first_channel, gate.first_channel + gate.channels):
             c = w.words[k]
             w.channels[c].blocked = 1
+            w.channels[c].recovered = w.channels[c].arrived
             seek_record(w, c)
             if w.channels[c].arrived > w.channels[c].taken:
                 append_ready(w, c)

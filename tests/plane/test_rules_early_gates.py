@@ -1,0 +1,100 @@
+"""Rule P9: gates that open before the recovered input is read."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.plane.seam.interface import Kind, Marker, Notice, Position, Trait
+from tests.plane.lab import channel, edge, idle_floating, pipe, run, source, task, vertex, world
+
+NONE = np.zeros(0, np.int64)
+
+
+def column(entry):
+    """The entries of a task with one channel."""
+    return np.array([entry], np.int64)
+
+
+def start(plane, *, captured, written, records):
+    """Both tasks of a pipe stand there; the reader has so many bytes to read again."""
+    writer = Position(records, NONE, NONE, NONE, column(written), column(records), column(0))
+    plane.start({0: writer, 1: Position(0, column(0), column(0), column(captured), NONE, NONE, NONE)})
+    for t in (0, 1):
+        plane.release(t)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P9_a_task_has_recovered_before_it_reads(build, local):
+    """At once, with 300 bytes left: three records of 10 ns.  What is new comes behind them."""
+    plane = build(pipe(total=5, local=local, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+
+    assert [Notice(0, Kind.RECOVERED, 0), Notice(0, Kind.RECOVERED, 1)] == run(plane, 25)
+    assert (2, 0) == (task(plane, 1, "served"), channel(plane, 0, "blocked"))
+
+    plane.check()
+    run(plane, 1000)
+    plane.check()
+
+    assert (5, 500) == (task(plane, 1, "served"), channel(plane, 0, "consumed"))
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P9_a_capture_holds_what_is_left(build, local):
+    """A marker overtakes it: 200 bytes wait and one record is in service; no buffer is pinned by recovered input."""
+    plane = build(pipe(total=3, local=local, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1, Trait.PRIORITY))
+    plane.capture(1, 1)
+    run(plane, 6)
+
+    assert (200, 0) == plane.captured(1)
+
+    run(plane, 100)
+
+    assert 3 == task(plane, 1, "served")
+    assert (8, 0 if local else 2) == (idle_floating(plane), channel(plane, 0, "credit"))
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_P9_an_ordinary_marker_waits_behind_it(build, local):
+    plane = build(pipe(total=3, local=local, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+
+    assert [30] == [notice.time for notice in run(plane, 100) if notice.kind == Kind.ARRIVED]
+
+
+def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
+    """It was alone in the receive queue: the channel stays ready for what is left in front of it."""
+    plane = build(pipe(total=3, opens_at_once=True))
+    start(plane, captured=300, written=300, records=3)
+    run(plane, 5)
+    plane.forward(0, Marker(1))
+    run(plane, 6)
+    plane.prioritise(1, 1)
+    plane.check()
+    run(plane, 1000)
+
+    assert 3 == task(plane, 1, "served")
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_P9_all_gates_open_whatever_is_left_in_them(build, joined):
+    reading = replace(vertex("c", service=(50, 50)), joined=joined)
+    plane = build(world([source("a", total=3), source("b", total=1), reading], [edge(0, 2), edge(1, 2)], opens_at_once=True))
+    writers = {t: Position(n, NONE, NONE, NONE, column(100 * n), column(n), column(0)) for t, n in ((0, 2), (1, 0))}
+    zeros = np.zeros(2, np.int64)
+    plane.start({**writers, 2: Position(0, zeros, zeros, np.array([200, 0]), NONE, NONE, NONE)})
+    for t in range(3):
+        plane.release(t)
+
+    assert [0, 0, 0] == [notice.time for notice in run(plane, 1) if notice.kind == Kind.RECOVERED]
+
+    run(plane, 1000)
+    plane.check()
+
+    assert 4 == task(plane, 2, "served")
