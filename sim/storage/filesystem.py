@@ -1,4 +1,4 @@
-"""Checkpoint storage as its users see it: write, open, read, delete, rename; what that costs is the medium's business.
+"""Checkpoint storage as its users see it: write, open, read, delete; what that costs is the medium's business.
 
 Knows bytes and files; what they hold is the caller's business.
 """
@@ -58,18 +58,6 @@ class FileSystem:
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
         """Process: delete files, each gone from the moment it is asked for.  Raises StorageFailed."""
         yield from in_parallel(self.attempts.env, [self._delete(file, host) for file in files], threads)
-
-    @property
-    def renames(self) -> bool:
-        """Whether this kind of storage can rename a file (object stores cannot)."""
-        return self.medium.renames
-
-    def rename(self, file: FileId, *name: str | int, host: int = 0) -> Work[None]:
-        """Process: give a file another name.  NotImplementedError where `renames` is False; raises StorageFailed."""
-        if not self.renames:
-            raise NotImplementedError("an object store cannot rename: write under the final name, or copy")
-        yield from self.medium.rename(self.files[file].name, host)
-        self.files[file].name = name
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]

@@ -33,7 +33,6 @@ class Sink(Protocol):
 
 
 class Medium(Protocol):
-    renames: bool
     """Whether a file can get another name; object stores have none but copies."""
 
     def open(self, name: Name, host: int) -> Sink:
@@ -42,8 +41,6 @@ class Medium(Protocol):
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]: ...
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]: ...
-
-    def rename(self, name: Name, host: int) -> Work[None]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,12 +145,3 @@ def test_reading_has_a_bandwidth_of_its_own():
     slow, free = storage(replace(PLAIN, read_bytes_per_second=20_000_000)), storage()
 
     assert [50 * MS, 0] == [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)]
-
-
-def test_another_name():
-    """Flat storage renames in no time."""
-    files = storage()
-    file = files.env.run(until=files.env.process(files.write(1, "part")))
-
-    assert 0 == taken_ns(files, files.rename(file, "whole"))
-    assert (("whole",), True) == (files.files[file].name, files.renames)

@@ -21,7 +21,7 @@ from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.segments import Segment, segments
 from sim.runtime.run.world import World
-from sim.runtime.setup.redistribution import rescaled
+from sim.runtime.setup.redistribution import rescaled, stood
 
 if TYPE_CHECKING:
     from sim.model.directories import Directories
@@ -140,12 +140,11 @@ class Chain:
         snapshot = self._chosen(world, segment.start_from)
         parts, served, names = world.job.files.parts(snapshot), world.plane.served(), world.names
         if segment.scenario.job != world.scenario.job:
-            parts, served = rescaled(parts, served, world.spec, segment.scenario)
-            taker = self.worlds[snapshot.instance]
-            if taker is not world:  # the snapshot is dealt out as it was taken, not as the job in between had it
-                own, names = taker.job.files.parts(snapshot), taker.names
-                same = segment.scenario.job == taker.scenario.job
-                parts = own if same else rescaled(own, taker.plane.served(), taker.spec, segment.scenario)[0]
+            taker = self.worlds[snapshot.instance]  # the snapshot is dealt out as it was taken, not as a job in between had it
+            parts, names = taker.job.files.parts(snapshot), taker.names
+            if segment.scenario.job != taker.scenario.job:
+                parts = rescaled(parts, taker.spec, segment.scenario)
+            served = stood(served, world.spec, segment.scenario)
         return Beginning(
             len(self.worlds),
             world.env.now,

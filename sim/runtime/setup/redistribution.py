@@ -23,7 +23,7 @@ from sim.plane.seam.spec import Edge, PlaneSpec
 from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.setup.lowering import plane_spec
 
-__all__ = ["redistributed", "rescaled"]
+__all__ = ["redistributed", "rescaled", "stood"]
 
 
 def redistributed(
@@ -38,18 +38,20 @@ def redistributed(
     return {task: _share(task, parts, before, after, key_groups) for task in range(len(after.layout.vertex))}
 
 
-def rescaled(
-    parts: Mapping[int, TaskSnapshot], served: np.ndarray, before: PlaneSpec, scenario: Scenario
-) -> tuple[dict[int, TaskSnapshot], np.ndarray]:
-    """What the tasks of this scenario begin with, and where the sources stood that were stopped for it (other tasks: 0)."""
+def rescaled(parts: Mapping[int, TaskSnapshot], before: PlaneSpec, scenario: Scenario) -> dict[int, TaskSnapshot]:
+    """What the tasks of this scenario begin with."""
+    return redistributed(parts, before, plane_spec(scenario), tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
+
+
+def stood(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
+    """Where the sources stood that were stopped for this scenario, by its tasks (others: 0)."""
     spec = plane_spec(scenario)
-    dealt = redistributed(parts, before, spec, tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
-    stood = np.zeros(len(dealt), np.int64)
+    here = np.zeros(sum(vertex.parallelism for vertex in spec.vertices), np.int64)
     old, new = layout(before).first_task, layout(spec).first_task
     for vertex, first, began in zip(spec.vertices, new, old, strict=True):
         if vertex.source is not None:
-            stood[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
-    return dealt, stood
+            here[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
+    return here
 
 
 class _Streams:

@@ -15,8 +15,6 @@ __all__ = ["LocalDisk"]
 class LocalDisk:
     """No latency, no outage: those are of checkpoint storage.  A file takes its space as it grows."""
 
-    renames = True
-
     def __init__(self, attempts: Attempts, options: Disk) -> None:
         self.options = options
         self.used_bytes = 0
@@ -33,10 +31,6 @@ class LocalDisk:
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
         """Process: takes no time."""
         self.used_bytes -= size_bytes
-        yield from self.transfer(0)
-
-    def rename(self, name: Name, host: int) -> Work[None]:  # noqa: ARG002
-        """Process: takes no time."""
         yield from self.transfer(0)
 
     def take(self, size_bytes: int, name: Name, host: int) -> None:

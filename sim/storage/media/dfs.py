@@ -26,7 +26,6 @@ _SECOND = 1_000_000_000
 
 
 class DistributedFileSystem:
-    renames = True
 
     def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: Dfs, seed: int) -> None:
         self.attempts = attempts
@@ -55,10 +54,6 @@ class DistributedFileSystem:
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
         """Process: one request; the nodes free their blocks by themselves."""
         yield from self.metadata.request("delete", name)
-
-    def rename(self, name: Name, host: int) -> Work[None]:  # noqa: ARG002
-        """Process: one request."""
-        yield from self.metadata.request("rename", name)
 
     def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
         """The nodes a block of a file is written to."""

@@ -17,7 +17,6 @@ _SECOND = 1_000_000_000
 
 
 class FlatStorage:
-    renames = True
 
     def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
@@ -33,10 +32,6 @@ class FlatStorage:
         yield from self.spend(self._ns(size_bytes, self.options.read_bytes_per_second, name))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
-        """Process: takes no time."""
-        yield from self.spend(0)
-
-    def rename(self, name: Name, host: int) -> Work[None]:  # noqa: ARG002
         """Process: takes no time."""
         yield from self.spend(0)
 

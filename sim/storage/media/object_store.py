@@ -1,4 +1,4 @@
-"""An object store (S3 and its kin): no append, no rename; an object is there when it is closed.
+"""An object store (S3 and its kin): no append; an object is there when it is closed.
 
 What is written goes out in parts, several at a time, as soon as a part is full.  The last part goes with the close, and a small file is
 one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the store takes are turned away
@@ -43,7 +43,6 @@ class RequestLimit:
 
 
 class ObjectStorage:
-    renames = False
 
     def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: ObjectStore, seed: int) -> None:
         self.attempts = attempts
@@ -72,9 +71,6 @@ class ObjectStorage:
         if self.options.client == "presto":
             yield from self.request("exists", name)
             yield from self.request("list", name)
-
-    def rename(self, name: Name, host: int) -> Work[None]:
-        raise NotImplementedError
 
     def request(self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0) -> Work[None]:
         """Process: one request about a file, with the bytes it carries.  Raises StorageFailed."""

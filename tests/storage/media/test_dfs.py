@@ -104,12 +104,10 @@ def test_reading_takes_the_node_and_the_card():
     assert 10 + 2000 == lab.took_ms(lab.storage.read(100 * MB, "a", host=2))
 
 
-def test_delete_and_rename_are_one_request_each():
+def test_a_delete_is_one_request():
     lab = Lab(dfs(latency_ms=10))
     files = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
 
-    assert 10 == lab.took_ms(lab.storage.rename(files[0], "c"))
-    assert ("c",) == lab.storage.files[files[0]].name
     assert 20 == lab.took_ms(lab.storage.delete(files))
     assert [False, False] == [lab.storage.files.exists(file) for file in files]
     assert 0 == lab.took_ms(lab.storage.delete(files)), "gone files are not asked for again"

@@ -1,4 +1,4 @@
-"""An object store: parts side by side, visible when closed, requests limited, no rename."""
+"""An object store: parts side by side, visible when closed, requests limited."""
 
 from dataclasses import replace
 from statistics import median
@@ -57,15 +57,6 @@ def test_presto_looks_before_it_writes_or_deletes():
 
     assert [20 + 30, 20 + 290] == [lab.took_ms(lab.storage.write(size_mb * MB, name)) for size_mb, name in ((1, "a"), (22, "b"))]
     assert 10 + 10 == lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
-
-
-def test_it_has_no_other_name():
-    lab = Lab(store())
-    file = lab.env.run(until=lab.env.process(lab.storage.write(1, "a")))
-
-    assert not lab.storage.renames
-    with pytest.raises(NotImplementedError):
-        lab.took_ms(lab.storage.rename(file, "b"))
 
 
 def test_every_delete_and_read_is_a_request():
