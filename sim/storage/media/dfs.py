@@ -26,7 +26,6 @@ _SECOND = 1_000_000_000
 
 
 class DistributedFileSystem:
-
     def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: Dfs, seed: int) -> None:
         self.attempts = attempts
         self.network = network

@@ -17,7 +17,6 @@ _SECOND = 1_000_000_000
 
 
 class FlatStorage:
-
     def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
         self.options = options

@@ -43,7 +43,6 @@ class RequestLimit:
 
 
 class ObjectStorage:
-
     def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: ObjectStore, seed: int) -> None:
         self.attempts = attempts
         self.network = network
