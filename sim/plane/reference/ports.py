@@ -81,6 +81,7 @@ class RestartsPort(Protocol):
     """Tasks that start anew."""
 
     def finish(self, task: Task) -> bool: ...  # P7
+    def open_at_once(self, task: Task) -> None: ...  # P9
     def open_gate(self, gate: Gate) -> bool: ...  # P7
     def open_gates(self, task: Task) -> bool: ...  # P7, T9
 
