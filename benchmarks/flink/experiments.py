@@ -31,7 +31,13 @@ EXPERIMENTS = {
             task_managers=2,
             watch_s=72,
             protocols=(ALIGNED, UNALIGNED, INTERRUPTIBLE),
-            answers={"firing": {"window": {"time": "event", "api": "sql"}}},  # whose time its timers are of; its function opts in
+            answers={
+                "firing": {
+                    "service": "50 us",
+                    "fan-out": 0.25,
+                    "window": {"tumbling": "8 s", "time": "event", "fire": "2 ms", "api": "sql"},  # its function opts in
+                }
+            },
         ),
         Experiment(
             "rocksdb",
