@@ -30,6 +30,8 @@ __all__ = [
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
+_SHORT = {"checkpoint_ms": "p99", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
+"""In a remark beside numbers."""
 COUNTED = 0.005
 """Rarer alternatives are not listed."""
 
@@ -47,7 +49,20 @@ def verdict(race: Race, choice: Choice) -> list[str]:
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
         advice = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({bounds})." if bounds else " No limits were given.")
-    return [advice, _sure(race, choice), *_seen(race, chosen)]
+    return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+
+
+def _why_not(race: Race, chosen: Setting) -> list[str]:
+    """The best setting of every other protocol that keeps the limits, and why it is not the choice."""
+    fitting = [setting for setting in race.settings if setting.completed and not setting.breaks and setting.protocol != chosen.protocol]
+    best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: -setting.lost)}
+    lines = []
+    for setting in sorted(best.values(), key=lambda setting: setting.lost):
+        excess_lost = setting.lost - chosen.lost
+        loses = f"it loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
+        reason = loses if excess_lost > COUNTED / 10 else "it loses no less time, and changes more"
+        lines.append(f"{name_of(setting.name)} (p99 {_ms(setting.checkpoint_ms)}): {reason}")
+    return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
 
 
 def _not_known(race: Race) -> list[str]:
@@ -132,7 +147,10 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if race.today is not None and setting.name == race.today.name:
         yield "today"
     if setting.breaks:
-        yield f"breaks {', '.join(LIMITED[name] for name in setting.breaks)}"
+        yield ", ".join(
+            f"{_SHORT[limit.column]} {_value(limit.column, setting)} > {_bound(limit)}"
+            for limit in race.limits.of_means() if limit.column in setting.breaks
+        )  # fmt: skip
 
 
 def theory(race: Race) -> str:

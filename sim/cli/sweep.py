@@ -59,6 +59,7 @@ def run_sweep(
     checks: ChecksOption = True,
     fail_fast: FailFastOption = False,
     max_failures: MaxFailuresOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer and rows as one JSON object.")] = False,
 ) -> None:
     """Run every combination of what a sweep file, a scenario's lists and the given axes vary; one row per cell."""
     with speaking():
@@ -84,8 +85,8 @@ def run_sweep(
             definition, folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, watching=_watching, check=checks,
             max_failures=most,
         )  # fmt: skip
-        _answer(swept)
-        raise typer.Exit(_exit_code(swept.results, folder))
+        _answer(swept, as_json=as_json)
+        raise typer.Exit(_exit_code(swept.results, folder, print_message if as_json else put))
 
 
 @contextmanager
@@ -112,13 +113,25 @@ def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Ca
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _answer(swept: SweepResult) -> None:
+def _answer(swept: SweepResult, *, as_json: bool) -> None:
     """What the sweep file wants to know."""
+    if as_json:
+        rows = json.loads(swept.results.to_json(orient="records"))  # NaN becomes null
+        answer = {"sections": [section._asdict() for section in swept.sections], "sentence": swept.sentence}
+        print(json.dumps({"name": swept.definition.name, "question": swept.definition.text, **answer, "rows": rows}))
     if swept.definition.question is None:
         return
     from sim.analysis.strategies.picture import save
     from sim.whole_file import replace_file
 
+    if not as_json:
+        _print_answer(swept)
+    if (figure := swept.picture()) is not None:
+        replace_file(swept.folder / "answer.png", partial(save, figure))
+    _keep_answer(swept)
+
+
+def _print_answer(swept: SweepResult) -> None:
     if swept.definition.text:
         put(swept.definition.text)
     for section in swept.sections:
@@ -126,9 +139,6 @@ def _answer(swept: SweepResult) -> None:
         show(section.header, section.rows)
     if swept.sentence:
         put(f"\n{swept.sentence}\n")
-    if (figure := swept.picture()) is not None:
-        replace_file(swept.folder / "answer.png", partial(save, figure))
-    _keep_answer(swept)
 
 
 def _keep_answer(swept: SweepResult) -> None:
@@ -159,7 +169,7 @@ def _keep_answer(swept: SweepResult) -> None:
     replace_text(swept.folder / ANSWER, json.dumps(kept, indent=1) + "\n")
 
 
-def _exit_code(table: pd.DataFrame, folder: Path) -> Code:
+def _exit_code(table: pd.DataFrame, folder: Path, report_count: Callable[[str], object]) -> Code:
     """What went wrong, where the rows are, and how to run again what has none."""
     failed, broken = table[table["status"] != "ok"], table[table["violations"] > 0]
     for _, row in failed[:MOST_LISTED].iterrows():
@@ -168,7 +178,7 @@ def _exit_code(table: pd.DataFrame, folder: Path) -> Code:
         print_message(f"... and {len(failed) - MOST_LISTED} more, in the column error of {folder / 'results.parquet'}")
     for _, row in broken[:MOST_LISTED].iterrows():
         print_message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
-    put(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
+    report_count(f"{len(table) - len(failed)} of {len(table)} cells have a row in {folder / 'results.parquet'}")
     if failed.empty:
         return Code.FINE
     arguments = [word for word in sys.argv[1:] if word != "--fail-fast"]

@@ -11,6 +11,7 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.scenario.document import Document
     from sim.scenario.faults.document import Rescale, Restart
+    from sim.scenario.state.document import State
     from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["check"]
@@ -39,6 +40,14 @@ def check(document: Document, reading: Reading) -> None:
     for name, vertex in document.job.items():
         if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:
             reading.wrong(("job", name, "flush", "files"), f"is {vertex.flush.files}: at most {_MOST_FILES} per subtask and snapshot")
+        if _never_changes(vertex.state, document.checkpoint.incremental):
+            advice = "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
+            reading.warn(("job", name, "state", "backend"), f"state never changes, so incremental checkpoints write nothing: {advice}")
+
+
+def _never_changes(state: State | None, incremental: str | None) -> bool:
+    """Whether nobody said how much of it changes, where that decides what a checkpoint writes."""
+    return state is not None and incremental == "true" and state.backend == "rocksdb" and state.update is None and state.growth is None
 
 
 def _check_times(document: Document, reading: Reading) -> None:

@@ -1,6 +1,7 @@
 """`ckptsim sweep`: rows for many cells, and a second call that goes on."""
 
 import errno
+import json
 import os
 import re
 
@@ -189,3 +190,13 @@ def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
     done = ckptsim(*verb, tiny, "--master", "local[1]", "--conf", "nonsense")
 
     assert (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n") == (done.exit_code, done.stderr)
+
+
+def test_a_sweep_is_json_for_machines(ckptsim, tiny, tmp_path):
+    """Rows and answer on stdout, and nothing else there."""
+    done = ckptsim("sweep", tiny, "--jobs", 1, "--json", "--out", tmp_path / "out")
+
+    data = json.loads(done.stdout)
+    assert len(pd.read_parquet(tmp_path / "out" / "results.parquet")) == len(data["rows"])
+    assert {"name", "question", "sections", "sentence", "rows"} == set(data)
+    assert "cells have a row" in done.stderr

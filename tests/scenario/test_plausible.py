@@ -40,3 +40,15 @@ def test_what_has_no_effect_is_said(text, message):
 ])  # fmt: skip
 def test_what_has_one_is_not(text):
     assert [] == warnings(text)
+
+
+@pytest.mark.parametrize(
+    ("state", "incremental", "is_said"),
+    [("", "true", True), (", update: 0 %", "true", False), (", growth: 10 B", "true", False), ("", "false", False)],
+)
+def test_state_that_never_changes_is_said_where_that_decides(state, incremental, is_said):
+    """Incremental checkpoints of RocksDB without `update:` wrote nothing, without a word."""
+    text = BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB, backend: rocksdb{state}}}")
+    found = loads(text.replace("interval: 5 s", f"interval: 5 s, incremental: {incremental}"), "s").warnings
+
+    assert is_said == any("never changes, so incremental checkpoints write nothing" in str(warning) for warning in found)
