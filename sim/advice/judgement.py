@@ -30,6 +30,9 @@ ROUGH = {"loss": (0.0, 0.003)}
 """Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
 ROUGH_ELSE = (0.1, 0.0)
 
+KEEPS_UP = 0.005
+"""A backlog that grows by a smaller share of what is served is none: the rest of a pause at the end of the time observed."""
+
 MEASURED = (
     "checkpoint_ms", "checkpoint_p50_ms", "loss", "visible_ms", "recovery_ms", "again_ms", "replayed", "completed", "persisted_bytes",
     "written_per_hour", "per_second", "longest_ms",
@@ -102,6 +105,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
 
     `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
     `unlimited`: the sources always have more records, so no backlog is ever worked off.  Replayed records then count at the job's pace.
+    Otherwise a job whose backlog does not grow serves what arrives: more is left over from before the time observed, less comes later.
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -109,11 +113,13 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
     again_ms = failed["downtime_ms"] + 1e3 * failed["replayed_records"] / steady["throughput_per_second"]
     seconds = np.array([observed_s(interval) for _, interval, _, _ in steady.index])
-    expired = steady["failed"] - steady["interrupted"]
+    expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
+    keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
+    served = steady["throughput_per_second"].where(~keeps_up, bare)
     table = pd.DataFrame({
         "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
         "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
-        "loss": 1 - steady["throughput_per_second"] / _bare(steady, now),
+        "loss": 1 - served / bare,
         "visible_ms": steady["visible_p99_ms"],
         "recovery_ms": again_ms if unlimited else failed["caught_up_ms"].fillna(math.inf),
         "again_ms": again_ms,
@@ -121,7 +127,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
         "completed": steady["completed"],
         "persisted_bytes": steady["persisted_bytes"],
         "written_per_hour": steady["checkpointed_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
-        "per_second": steady["throughput_per_second"],
+        "per_second": served,
         "longest_ms": steady["end_to_end_max_ms"],
     })[list(MEASURED)]  # fmt: skip
     found: dict[_Name, dict[str, list[list[float]]]] = {}

@@ -34,8 +34,8 @@ CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
-CONFIRMED = 3
-"""Settings that are run for long, one after the other, until one keeps its limit."""
+CONFIRMED = 12
+"""Settings that are run for long, one after the other, until one keeps its limit: state that grows breaks those of short intervals late."""
 SLACK = 0.8
 """A longer interval is skipped if this part of its expected cost is already too much."""
 
@@ -153,7 +153,8 @@ class Race:
     def _all_intervals(self) -> None:
         left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
         advised = protocols()
-        tried = [*advised, *([self.now] if self.now not in advised else [])]
+        beside = [extra for extra in extras(self.scenario, self.now) if not extra.is_configuration]
+        tried = [*advised, *([self.now] if self.now not in advised else []), *beside]
         longer = with_default_timeout(self.scenario, self.now)
         self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:

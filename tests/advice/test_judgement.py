@@ -14,7 +14,16 @@ DURATION = {"aligned": 6000.0, "aligned, debloating": 2500.0, "unaligned": 60.0}
 COST = {"aligned": 0.0, "aligned, debloating": 0.01, "unaligned": 0.0}
 
 
-def results(duration=DURATION, cost=COST, noise=0.0, visible=math.nan, intervals=("10 s", "60 s", "600 s"), catch_up=2.0, worlds=("",)):
+def results(
+    duration=DURATION,
+    cost=COST,
+    noise=0.0,
+    visible=math.nan,
+    intervals=("10 s", "60 s", "600 s"),
+    catch_up=2.0,
+    worlds=("",),
+    growth=math.inf,
+):
     """Recovery is a downtime of 5 s and twice the interval; `noise`: of durations, from run to run."""
     rows = []
     for k, interval, protocol, trial, world in product(range(3), intervals, duration, ("undisturbed", "failure"), worlds):
@@ -25,6 +34,7 @@ def results(duration=DURATION, cost=COST, noise=0.0, visible=math.nan, intervals
             "end_to_end_p99_ms": duration[protocol] * (1 + wobble), "end_to_end_p50_ms": duration[protocol], "visible_p99_ms": visible,
             "end_to_end_max_ms": duration[protocol], "checkpointed_bytes": 2e6, "completed": 4, "persisted_bytes": 1e6,
             "downtime_ms": 5000.0, "replayed_records": 1000 * seconds, "caught_up_ms": 5000 + 1000 * catch_up * seconds, "world": world,
+            "backlog_growth": growth,
         })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -47,6 +57,19 @@ def again(table, *, today=("600 s", "aligned"), **limits):
 def test_what_keeps_all_limits_and_changes_least():
     """Checkpoints of at most 3 s leave two protocols; the recovery of at most a minute leaves intervals; today's protocol keeps neither."""
     assert ("10 s", "unaligned") == chosen(results(), checkpoint_ms=3000, recovery_ms=60_000).name  # debloating loses a per cent
+
+
+def test_a_job_that_keeps_up_serves_what_arrives():
+    """Whatever was left over from before the time observed: the difference of two settings is none."""
+    cost = {"aligned": -0.02, "aligned, debloating": 0.01, "unaligned": 0.03}
+    found = {growth: measured(results(cost=cost, growth=growth), now="aligned", unlimited=False) for growth in (0.0, math.inf)}
+    by_growth = {
+        growth: {difference.quantity: difference for difference in differences(trials, ("60 s", "aligned"), ("60 s", "unaligned"))}
+        for growth, trials in found.items()
+    }
+
+    assert [0, -50] == [pytest.approx(by_growth[growth]["throughput"].change) for growth in (0.0, math.inf)]
+    assert {0.0} == {setting.loss for setting in judged(found[0.0], Limits(), DAY_S)}
 
 
 def test_today_is_good_enough():

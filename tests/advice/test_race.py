@@ -52,7 +52,7 @@ class MadeUp:
             "throughput_per_second": 400.0 * (1 - self.cost_s / seconds), "throughput_change": -self.cost_s / seconds,
             "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
             "checkpointed_bytes": 1.0, "completed": 100 if axes["trial"] == "long" else 2, "persisted_bytes": 0.0, "downtime_ms": 5000.0,
-            "replayed_records": 400 * seconds, "caught_up_ms": 5000 + 1000 * seconds,
+            "replayed_records": 400 * seconds, "backlog_growth": float("inf"), "caught_up_ms": 5000 + 1000 * seconds,
         }  # fmt: skip
 
 
@@ -120,6 +120,20 @@ def test_nothing_keeps_the_limits(job):
     found = race(job, run, checkpoint_ms=1000)
 
     assert "unaligned, segments of 8 KiB" == found.chosen.protocol
+
+
+def test_files_behind_the_barrier_are_tried_beside_the_others(job):
+    """FLINK-37375, where operators work before they forward the barrier: not only if nothing else fits."""
+    run = MadeUp({"aligned": 900.0, "unaligned": 600.0})
+    without = race(job, run, checkpoint_ms=1000)
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, snapshot: {pre-barrier: 500 ms}}\ncheck"))
+    found = race(job, run, checkpoint_ms=1000)
+
+    assert ("30 s", "aligned") == found.chosen.name == without.chosen.name
+    assert not [protocol for _, protocol in without.trials if "FLINK-37375" in protocol]
+    assert "aligned, operator files behind the barrier (FLINK-37375)" in {
+        protocol for interval, protocol in found.trials if interval == "30 s"
+    }
 
 
 def test_what_nobody_knows_is_varied(job):

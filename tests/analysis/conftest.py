@@ -37,7 +37,7 @@ class Made:
         })  # fmt: skip
         return self
 
-    def load(self, *, busy, waiting=(0.0, 0.0, 0.0), records=(100.0, 100.0, 100.0), seconds=4):
+    def load(self, *, busy, waiting=(0.0, 0.0, 0.0), records=(100.0, 100.0, 100.0), seconds=4, backlog=lambda _: 0):
         """The same load every second: shares and records/s of source, map and sink."""
         for i, vertex in enumerate(("source", "map", "sink")):
             self.task(vertex, busy[i])
@@ -46,6 +46,7 @@ class Made:
                 self.series.append({
                     "time": float(second), "vertex": vertex, "numRecordsInPerSecond": records[i], "busy": busy[i],
                     "backPressured": waiting[i], "inputQueueSize": 1e6, "outputQueueSize": 1e6,
+                    "backlog": backlog(second) if vertex == "source" else 0,
                 })  # fmt: skip
         return self
 
@@ -62,7 +63,8 @@ class Made:
                             "failure_message", "x_standstill"],
             "subtasks": ["id", "vertex", "index", "status", "ack_timestamp", "start_delay", "alignment_duration", "sync_duration",
                          "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
-            "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize"],
+            "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize",
+                       "backlog"],
             "tasks": ["vertex", "index", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
                       "x_hardBackPressuredTimeMs"],
             "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],

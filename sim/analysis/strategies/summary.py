@@ -53,6 +53,7 @@ class Summary:
     backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
     most_backpressured: Annotated[str, "the vertex that waits most for those after it"]
     most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks"]
+    backlog_growth: Annotated[float, "largest backlog of the sources in the second half of the time observed, less that in the first half"]
     path: BarrierPath  # medians of all completed checkpoints
     tail: BarrierPath  # of their slowest tenth
 
@@ -108,6 +109,7 @@ def summarize(
         backpressured_share=_at(load["backPressured"], bottleneck),
         most_backpressured=waiting,
         most_backpressured_share=_at(load["backPressured"], waiting),
+        backlog_growth=max((_backlog_growth(run["series"], warmup_s) for run in runs), default=np.nan),
         path=path(ways[ways["id"].isin(done["id"])]),
         tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
     )
@@ -146,6 +148,13 @@ def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
 def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
     sinks = [name for name in load.index if all(name != up for up, _ in edges)]
     return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
+    """Checkpoints come and go in both halves; a job that falls behind has more to do in the second."""
+    waiting = series[series["time"] > warmup_s].groupby("time")["backlog"].sum()
+    half = len(waiting) // 2
+    return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
 
 
 def _largest(values: pd.Series[float]) -> str:

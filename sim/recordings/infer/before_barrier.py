@@ -24,6 +24,8 @@ NOISE_MS = 60
 """Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
 LEAST_MS = NOISE_MS / 3
 """A lower average of long rests is noise with some outliers."""
+AGAIN = 2
+"""Checkpoints with a long rest: what happened once is an outlier, not what an operator does."""
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST", "SHUFFLE", "CUSTOM", "GLOBAL")
 
 Subtasks = Mapping[str, Mapping[int, Subtask]]
@@ -73,6 +75,8 @@ def rests(job: RestJob) -> Mapping[str, list[Rest]]:
 def works_before_barrier(job: RestJob, vertex: str) -> bool:
     """Whether its rests are work: long, before the barrier, and beyond the latency that the other vertices show."""
     found = rests(job)
+    if len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NOISE_MS}) < AGAIN:
+        return False
     likely = {name for name, own in found.items() if _mean_of_long(rest.before_barrier_ms for rest in own) > LEAST_MS}
     latencies = [rest.latency_ms if name in likely else rest.all_ms for name, own in found.items() if name != vertex for rest in own]
     return _mean_of_long(rest.before_barrier_ms for rest in found[vertex]) > LEAST_MS + _mean_of_long(latencies)

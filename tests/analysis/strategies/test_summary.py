@@ -58,6 +58,14 @@ def test_of_equally_busy_vertices_the_last_is_the_bottleneck(made, edges):
     assert ("sink", 0.98, "map", 0.6) == (row.bottleneck, row.busy_share, row.most_backpressured, row.most_backpressured_share)
 
 
+def test_a_backlog_that_comes_and_goes_does_not_grow(made, edges):
+    """A job that falls behind has more to do in the second half of what is observed."""
+    rows = [summarize([made().load(busy=(0, 0, 0), seconds=8, backlog=law).tables()], edges, warmup_s=2.0)
+            for law in (lambda second: 50 * (second % 3), lambda second: 10 * second)]  # fmt: skip
+
+    assert [0, 30] == [row.backlog_growth for row in rows]
+
+
 def test_alignment_is_the_slowest_subtask_start_delay_the_median_one(made, edges):
     """A skewed input shows in one subtask only."""
     run = made().checkpoint(0, 900).load(busy=(0, 0, 0))

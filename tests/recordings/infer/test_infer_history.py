@@ -92,6 +92,18 @@ def test_latency_that_strikes_all_vertices_alike_is_no_work_of_the_last_one(hist
     assert not any("pre-barrier" in vertex.get("snapshot", {}) for vertex in history(edit).document["job"].values())
 
 
+def test_what_happened_once_is_an_outlier(history):
+    """However long it took."""
+    seen = []
+
+    def edit(_, vertex, subtask):
+        seen.append(vertex == "sink")
+        once = vertex == "sink" and seen.count(True) == 1
+        phases(subtask, start=10, align=0, sync=0, async_=20, total=5000 if once else 33)
+
+    assert "pre-barrier" not in history(edit).document["job"]["sink"].get("snapshot", {})
+
+
 def test_work_of_a_busy_machine_stands_out_from_its_latency(history):
     def edit(number, vertex, subtask):
         late = 200 if number % 2 else 20
