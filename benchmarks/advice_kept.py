@@ -38,7 +38,7 @@ from sim.units import format_duration, parse_duration
 from sim.validation.predicted import predicted
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["Asked", "agrees", "asked", "limit_of", "main", "siblings"]
+__all__ = ["Answer", "agrees", "answer_to", "limit_of", "main", "siblings"]
 
 ROOM = 1.25
 """The limit, beside the 90 % quantile of the history."""
@@ -52,7 +52,7 @@ AS_GOOD = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Answer:
     """One recording: what was advised, and what became of it."""
 
     name: str
@@ -82,15 +82,15 @@ def main(arguments: Sequence[str]) -> None:
     names = arguments or sorted(path.stem for path in FOLDER.glob("*.zip"))
     found = []
     for name in names:
-        found.append(asked(name))
+        found.append(answer_to(name))
         print("  ".join(found[-1].row()), flush=True)
     print("\n" + plain(HEADER, [row.row() for row in found]))
     advised = [row for row in found if row.checkpoints]
-    told = [row for row in advised if row.recorded]
+    in_recordings = [row for row in advised if row.recorded]
     praised = [agreed for row in found if not row.complains for agreed in row.agreeing]
     warned = [agreed for row in found if row.complains for agreed in row.agreeing]
     print(f"\n{sum(row.keeps for row in advised)} of {len(advised)} advised settings keep their limit in a longer run; ", end="")
-    print(f"{sum(row.recording_keeps for row in told)} of {len(told)} in their own recording.")
+    print(f"{sum(row.recording_keeps for row in in_recordings)} of {len(in_recordings)} in their own recording.")
     print(
         f"Backtests without complaint: {sum(praised)} of {len(praised)} other recorded settings are predicted as well as that says. ",
         end="",
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> None:
     print(f"With a complaint: {len(warned) - sum(warned)} of {len(warned)} are not.")
 
 
-def asked(name: str) -> Asked:
+def answer_to(name: str) -> Answer:
     begun_s = time.process_time()
     source = read_saved(FOLDER / f"{name}.zip")
     imported = with_backtest(source, infer(source))
@@ -114,7 +114,7 @@ def asked(name: str) -> Asked:
         agreeing = tuple(_is_predicted(other, bench) for other in siblings(name))
         complains = bench.backtest is not None and any(row.quantity == "end-to-end" for row in bench.backtest.off)
     worst_ms = float(longer.quantile(0.99)) if len(longer) else float("nan")
-    return Asked(
+    return Answer(
         name, limit_ms, name_of(None if advice.chosen is None else advice.chosen.name), advice.data["confidence"]["setting"], worst_ms,
         len(longer), "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}", worst_ms <= limit_ms,
         recorded is not None and recorded[1] <= limit_ms, complains, agreeing, time.process_time() - begun_s,
@@ -148,7 +148,7 @@ def _kind(name: str) -> str:
 def _barriers(kind: str) -> Barriers:
     if kind.startswith("timeout"):
         return Barriers("aligned-timeout", int(kind.removeprefix("timeout")) * 10**6)
-    return Barriers(kind)
+    return Barriers("aligned" if kind == "aligned" else "unaligned")
 
 
 def _durations(table: pd.DataFrame) -> pd.Series[float]:

@@ -153,8 +153,8 @@ class Race:
     def _all_intervals(self) -> None:
         left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
         advised = protocols()
-        beside = [extra for extra in extras(self.scenario, self.now) if not extra.is_configuration]
-        tried = [*advised, *([self.now] if self.now not in advised else []), *beside]
+        unconfigured = [extra for extra in extras(self.scenario, self.now) if not extra.is_configuration]
+        tried = [*advised, *([self.now] if self.now not in advised else []), *unconfigured]
         longer = with_default_timeout(self.scenario, self.now)
         self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from benchmarks.advice_kept import HEADER, Asked, agrees, limit_of, siblings
+from benchmarks.advice_kept import HEADER, Answer, agrees, limit_of, siblings
 
 
 def test_recordings_of_one_job_under_other_barriers():
@@ -29,8 +29,8 @@ def test_what_agrees(factor, expected):
 
 @pytest.mark.parametrize(("longer", "text"), [(900.0, "kept"), (1100.0, "BROKEN")])
 def test_what_is_printed(longer, text):
-    asked = Asked("J2", 1000.0, "aligned, every 5 s", 0.9, longer, 300, "J2 1.2 s", longer <= 1000, False, False, (), 12.0)
+    answer = Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer, 300, "J2 1.2 s", longer <= 1000, False, False, (), 12.0)
 
-    assert ["J2", "1 s", "aligned, every 5 s", "90%"] == asked.row()[:4]
-    assert [text, "J2 1.2 s BROKEN"] == asked.row()[5:7]
-    assert len(HEADER) == len(asked.row())
+    assert ["J2", "1 s", "aligned, every 5 s", "90%"] == answer.row()[:4]
+    assert [text, "J2 1.2 s BROKEN"] == answer.row()[5:7]
+    assert len(HEADER) == len(answer.row())

@@ -12,6 +12,7 @@ from tests.mutations.rules_files import FILES
 from tests.mutations.rules_finishing import FINISHING
 from tests.mutations.rules_operators import OPERATORS
 from tests.mutations.rules_recovery import RECOVERY
+from tests.mutations.rules_residuals import RESIDUALS
 from tests.mutations.rules_state import STATE
 from tests.mutations.rules_timing import TIMING
 from tests.mutations.rules_windows import WINDOWS
@@ -413,4 +414,5 @@ SINKS = (
 
 RULES: tuple[Rule, ...] = (
     *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS, *WINDOWS,
+    *RESIDUALS,
 )  # fmt: skip

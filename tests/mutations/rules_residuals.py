@@ -1,0 +1,61 @@
+"""Rules of tails: what of a history is chance, how it is drawn, and what is no difference between two settings."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["RESIDUALS"]
+
+_HISTORY, _RESIDUALS = "tests/recordings/infer/test_infer_history.py::test_", "tests/recordings/infer/test_infer_residuals.py::test_"
+
+RESIDUALS = (
+    Rule(
+        "calls to a task come in the order in which they set out",
+        "runtime/jobmanager/coordinator_host.py",
+        ", self._triggered_ns.get(task, 0))\n",
+        ", 0)\n",
+        "tests/runtime/test_residuals_in_runs.py::test_a_call_that_is_late_is_not_overtaken_by_the_next",
+    ),
+    Rule(
+        "all subtasks draw the same checkpoint of the history",
+        "model/randomness/residual_draws.py",
+        "_order(seed, cycle, residuals.checkpoints)[place]",
+        "_order(seed + subtask, cycle, residuals.checkpoints)[place]",
+        "tests/model/randomness/test_residual_draws.py::test_all_subtasks_and_parts_take_the_same_checkpoint",
+    ),
+    Rule(
+        "readers that have the barrier rule work before it out",
+        "recordings/infer/before_barrier.py",
+        "    return min(bounds, default=math.inf)\n",
+        "    return math.inf\n",
+        f"{_HISTORY}work_before_the_barrier_makes_readers_wait",
+    ),
+    Rule(
+        "latency strikes all vertices alike",
+        "recordings/infer/before_barrier.py",
+        "> LEAST_MS + _mean_of_long(latencies)\n",
+        "> LEAST_MS\n",
+        f"{_HISTORY}latency_that_strikes_all_vertices_alike_is_no_work_of_the_last_one",
+    ),
+    Rule(
+        "what happened once is an outlier",
+        "recordings/infer/before_barrier.py",
+        "AGAIN = 2\n",
+        "AGAIN = 1\n",
+        f"{_HISTORY}what_happened_once_is_an_outlier",
+    ),
+    Rule(
+        "large files are no chance",
+        "recordings/infer/residuals.py",
+        "    if few and max(sizes) > SPREAD * min(sizes):\n",
+        "    if not few:\n",
+        f"{_RESIDUALS}large_files_are_no_chance",
+    ),
+    Rule(
+        "a job that keeps up serves what arrives",
+        "advice/judgement.py",
+        '    served = steady["throughput_per_second"].where(~keeps_up, bare)\n',
+        '    served = steady["throughput_per_second"]\n',
+        "tests/advice/test_judgement.py::test_a_job_that_keeps_up_serves_what_arrives",
+    ),
+)
