@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WhatIf", "what_if"]
 
+_UNLIMITED = 10**15
+"""Bytes per second: what an LSM tree flushes takes no time."""
+
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
@@ -61,12 +64,17 @@ def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 
 
 def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """No snapshot work of the vertex, in any phase."""
+    """No snapshot work of the vertex, in any phase: its own, and what its state takes of the processor."""
     if vertex is None:
         return None
     own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
-    state = None if vertex.state is None else replace(vertex.state, sync_ns=0)
-    return _with_vertex(scenario, replace(vertex, snapshot=own, state=state))
+    state = vertex.state
+    if state is not None:
+        lsm = replace(state.lsm, link_ns=0, flush_bytes_per_second=_UNLIMITED)
+        state = replace(state, sync_ns=0, serialize_bytes_per_second=None, lsm=lsm)
+    options = replace(scenario.checkpoint.state, savepoint_bytes_per_second=None)
+    changed = replace(scenario, checkpoint=replace(scenario.checkpoint, state=options))
+    return _with_vertex(changed, replace(vertex, snapshot=own, state=state))
 
 
 def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:

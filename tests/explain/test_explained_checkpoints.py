@@ -1,5 +1,6 @@
 """Twelve checkpoints, each slow for a reason that its scenario plants: that reason is named, and the parts sum to the duration."""
 
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -147,6 +148,32 @@ def test_the_planted_cause_is_named(kind):
     assert [found.stats.trigger_ns, *(line.begin_ns + line.duration_ns for line in found.lines)][:-1] == [
         line.begin_ns for line in found.lines
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TWELVE)
+def test_a_simulated_change_keeps_its_bound(kind, capsys):
+    """No checkpoint gets faster than its path allows; how far apart both are is printed."""
+    found = explained(TWELVE[kind])
+    took_ns, lines = found.path.duration_ns, []
+    for change, simulated_ns in zip(found.changes, verified(found).values(), strict=True):
+        bound_ns = took_ns - change.saved_ns
+        assert simulated_ns is not None
+        error = (simulated_ns - bound_ns) / took_ns
+        lines.append(
+            f"{kind}: {change.change}: {took_ns / 1e9:.3f} s, at least {bound_ns / 1e9:.3f} s, simulated {simulated_ns / 1e9:.3f} s"
+        )
+        assert error >= -0.001, lines  # records lie a little otherwise
+        assert kind in WAITING or error < 0.02, lines
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", *lines, ""]))
+
+
+WAITING = {
+    "files before the barrier": "the checkpoint waits for the same upload behind the barrier",
+    "a window that fires": "unaligned barriers overtake data, not the thread that fires",
+}
+"""Changes that save less than their part: another part takes its place."""
 
 
 def test_a_bound_counts_the_wait_for_the_same_work_of_older_checkpoints():
