@@ -152,6 +152,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]], 
     if comparison.strategies:
         show(*texts(comparison.strategies))
         put(f"\n{comparison.verdict}")
+    for name, resolution in comparison.resolutions.items():
+        put(f"{name}: {resolution}.")
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)

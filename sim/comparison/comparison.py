@@ -83,9 +83,15 @@ class Comparison:
         return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
 
     @cached_property
+    def resolutions(self) -> dict[str, str]:
+        """By label of the strategy: how many records were simulated as one, or why none; only where somebody asked for it."""
+        return {name: text for name, results in self.results.items() if (text := str(results[0].resolution))}
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """One row per strategy, units in the column names."""
-        return table(self.strategies)
+        rows = table(self.strategies)
+        return rows.assign(records_as_one=[results[0].resolution.records for results in self.results.values()])
 
     @cached_property
     def verdict(self) -> str:

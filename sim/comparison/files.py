@@ -55,6 +55,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "question": comparison.question,
         "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
         "verdict": comparison.verdict,
+        "resolutions": comparison.resolutions,
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},

@@ -18,11 +18,13 @@ class Distribution:
     """A non-negative random quantity, integer mean; `cv` = standard deviation / mean (lognormal, erlang, shifted-exponential).
 
     shifted-exponential: the share 1 - `cv` of the mean is constant, an exponential part is added to it.
+    With several `terms` it is the sum of so many independent quantities of one kind: `mean` is the sum's, `cv` that of each.
     """
 
     mean: int  # ns or bytes, as its owner says
     kind: Literal["constant", "exponential", "lognormal", "erlang", "uniform", "shifted-exponential"] = "constant"
     cv: float = 1.0  # lognormal: any > 0; erlang, shifted-exponential: in (0, 1]; others ignore it
+    terms: int = 1
 
 
 @dataclass(frozen=True, slots=True)

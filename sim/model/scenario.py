@@ -44,6 +44,7 @@ class Run:
     warmup_ns: int = 0
     seed: int = 1
     replications: int = 1
+    resolution: int = 1  # records simulated as one; 1: exact, 0: as many as does no harm
 
 
 @dataclass(frozen=True, slots=True)

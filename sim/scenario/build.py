@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path as FilePath
 
+from sim.model.resolution.coarse import not_coarse
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.actions.builder import build_actions
@@ -47,7 +48,7 @@ def build(
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
     cluster = build_cluster(document.cluster or Cluster(), reading)
     rescale = build_rescale(document.rescale, job, reading)
-    return Scenario(
+    scenario = Scenario(
         question=question,
         name=name,
         axes=axes,
@@ -73,10 +74,16 @@ def build(
         directories=build_directories(document.directories),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
+    if scenario.run.resolution > 1:
+        for reason in not_coarse(scenario):
+            reading.wrong(("run", "resolution"), f"cannot be {scenario.run.resolution}: {reason}; write exact, or auto")
+    return scenario
 
 
 def _run(given: doc.Run, reading: Reading) -> Run:
-    run = given_values(Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications)
+    run = given_values(
+        Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications, resolution=given.resolution
+    )
     if run.duration_ns == 0:
         reading.wrong(("run", "duration"), "is 0: nothing would happen")
     elif run.warmup_ns >= run.duration_ns:

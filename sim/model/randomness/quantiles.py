@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from statistics import NormalDist
 
 from sim.model.job import Distribution
+from sim.model.randomness.folding import folded
 
 __all__ = ["SLICES", "quantile_table", "share_table", "size_table"]
 
@@ -24,7 +26,7 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
     """The law as `slices` integers in ascending order (one entry if it is constant); unit of the law's mean."""
     if law.kind == "constant" or law.mean == 0:
         return (law.mean,)
-    partial_mean = _PARTIAL_MEANS[law.kind](law)  # u -> E[X; X below its u-quantile] / mean
+    partial_mean = _PARTIAL_MEANS[law.kind](law) if law.terms == 1 else _of_sum(law)  # u -> E[X; X below its u-quantile] / mean
     edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
     return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
 
@@ -39,6 +41,18 @@ def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, 
     total = sum(shares)
     edges = [0] + [round(slices * part / total) for part in accumulate(shares)]
     return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
+
+
+def _of_sum(law: Distribution) -> Callable[[float], float]:
+    """Sums of exponential and Erlang laws are Erlang laws; others are folded."""
+    term = replace(law, terms=1)
+    if law.kind in ("exponential", "erlang"):
+        cv = 1.0 if law.kind == "exponential" else law.cv
+        return _erlang(replace(term, cv=cv / math.sqrt(law.terms)))
+    if law.kind == "shifted-exponential":
+        varying = _erlang(replace(term, cv=1 / math.sqrt(law.terms)))
+        return lambda u: (1 - law.cv) * u + law.cv * varying(u)
+    return folded(_PARTIAL_MEANS[law.kind](term), law.terms)
 
 
 def _exponential(_: Distribution) -> Callable[[float], float]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Journal
 from sim.model.scenario import Scenario
+from sim.runtime.run.resolution import Resolution
 from sim.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Result:
     job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
+    resolution: Resolution = Resolution()  # records simulated as one
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -63,7 +65,8 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
             replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False))
-        text = json.dumps({**self.manifest, "job_status": self.job_status}, indent=1, sort_keys=True)
+        mark = {"records_as_one": self.resolution.records} if self.resolution.records > 1 else {}
+        text = json.dumps({**self.manifest, "job_status": self.job_status, **mark}, indent=1, sort_keys=True)
         replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
         stories = "\n\n".join(map(str, self.violations))
         if stories:

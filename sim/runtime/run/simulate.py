@@ -14,11 +14,13 @@ from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
+from sim.model.resolution.coarse import coarse
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
 from sim.runtime.run.manifest import manifest
+from sim.runtime.run.resolution import marked, resolution
 from sim.runtime.run.result import Result
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
-    chain = Chain(scenario, engine, check=check, progress=progress, attach=attach)
+    how = resolution(scenario)
+    chain = Chain(coarse(scenario, how.records), engine, check=check, progress=progress, attach=attach)
     with _few_collections():
         try:
             chain.run()
@@ -69,7 +72,10 @@ def simulate(
         job_status=chain.status,
         ended_ns=chain.worlds[-1].env.now,
         violations=violations,
+        resolution=how,
     )
+    if how.records > 1:
+        marked(result.tables, how.records)
     for world in chain.worlds:
         world.dissolve()
     return result

@@ -33,6 +33,7 @@ __all__ = [
     "Percent",
     "Positive",
     "RecordRate",
+    "Resolution",
     "Share",
     "Size",
     "Sweep",
@@ -42,6 +43,9 @@ __all__ = [
     "either",
 ]
 
+MOST_AS_ONE = 1000
+"""Records that may be simulated as one."""
+_RESOLUTIONS = {"exact": 1, "auto": 0}
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 
@@ -141,6 +145,14 @@ def _percent(value: object) -> int:
     return int(percent)
 
 
+def _resolution(value: object) -> int:
+    if isinstance(value, str) and value in _RESOLUTIONS:
+        return _RESOLUTIONS[value]
+    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MOST_AS_ONE:
+        raise ValueError(f"expected exact, auto or a whole number from 2 to {MOST_AS_ONE}, not '{value}'")
+    return value
+
+
 def _edge(value: object) -> tuple[str, str]:
     ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
     if len(ends) != 2 or not all(ends):
@@ -184,6 +196,10 @@ RecordRate = Annotated[
     quantity(_record_rate, f"{_DECIMAL} ?[kMG]? ?/ ?(s|min|h)", "20k/s", "500/s", or_else=("unlimited",)),
 ]
 """Records per second."""
+Resolution = Annotated[
+    int, Leaf(_resolution, {"anyOf": [{"enum": list(_RESOLUTIONS)}, {"type": "integer", "minimum": 2, "maximum": MOST_AS_ONE}]})
+]
+"""Records; 1: exact, 0: auto."""
 Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %")]
 Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %")]
 Number = Annotated[
