@@ -10,11 +10,7 @@ from sim.validation.judging import judge
 from sim.validation.orderings import orderings
 
 USERS = Path(__file__).parents[1] / "data" / "users-jobs"
-MET = {
-    "checkpoint duration, p50", "in-flight data persisted", "written per checkpoint", "full size", "throughput", "synchronous phase",
-    "asynchronous phase", "completed checkpoints",
-}  # fmt: skip
-"""Tails are missed (docs/truth.md)."""
+MET = {bar.what for bar in MEASURED_BARS}
 
 
 @pytest.fixture(scope="module")
