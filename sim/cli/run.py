@@ -99,7 +99,7 @@ def _run_file(
                     json.dumps({**plain(comparison), "history": history, "expectations": verdicts, "folder": str(folder)}, allow_nan=False)
                 )
             else:
-                _print(study, comparison, checked, folder)
+                _print(study, comparison, checked)
             sys.stdout.flush()  # keeping and drawing take longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
@@ -144,7 +144,7 @@ def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[s
     ]
 
 
-def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]], folder: Path) -> None:
+def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) -> None:
     from sim.analysis.strategies.side_by_side import texts
 
     if study.question:
@@ -167,7 +167,7 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]], 
     for name, error in comparison.errors.items():
         print_message(f"{name}: {error}")
     for name, stories in comparison.violations.items():
-        _tell(name, stories, folder)
+        _tell(name, stories)
     for row in checked:
         if not row["holds"]:
             put(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
@@ -175,8 +175,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]], 
         print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
 
 
-def _tell(strategy: str, stories: Sequence[str], folder: Path) -> None:
+def _tell(strategy: str, stories: Sequence[str]) -> None:
     """The first story whole; the others are in the folder."""
     put(f"\nviolation: {strategy}: {stories[0]}")
     if len(stories) > 1:
-        print(f"  and {len(stories) - 1} more, in violations.txt of its folders in {folder}")
+        print(f"  and {len(stories) - 1} more, in the file violations.txt of its folder below")
