@@ -34,8 +34,6 @@ CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
-CONFIRMED = 12
-"""Settings that are run for long, one after the other, until one keeps its limit: state that grows breaks those of short intervals late."""
 SLACK = 0.8
 """A longer interval is skipped if this part of its expected cost is already too much."""
 
@@ -197,7 +195,7 @@ class Race:
 
     def _confirm(self) -> None:
         """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""
-        for _ in range(CONFIRMED):
+        for _ in range(len(self.runs)):  # state that grows breaks the limits of one interval after the other
             chosen = self.chosen
             if self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms or self.seen(chosen.name) >= ENOUGH:
                 return

@@ -192,11 +192,15 @@ def test_ends_and_actions_are_left_out(job):
 
 
 class LongTailed(MadeUp):
-    """Short runs see no slow checkpoint of one protocol; a long one does."""
+    """Short runs see no slow checkpoint of some protocols; a long one does."""
+
+    def __init__(self, duration, slow=("aligned",)):
+        super().__init__(duration)
+        self.slow = slow
 
     def row(self, axes, k, more_ms):
         row = super().row(axes, k, more_ms)
-        slow = axes["trial"] == "long" and axes["protocol"] == "aligned"
+        slow = axes["trial"] == "long" and axes["protocol"] in self.slow
         return row | ({"end_to_end_p99_ms": 3000.0, "end_to_end_max_ms": 9000.0} if slow else {})
 
 
@@ -210,3 +214,11 @@ def test_a_limit_on_the_tail_is_confirmed_by_a_long_run(job):
     assert found.seen(found.chosen.name) >= 100
     assert {trial.kind for trial in found.long_trials} == {"long"}
     assert ("30 s", "aligned") == race(job, LongTailed({"aligned": 100.0, "unaligned": 110.0})).chosen.name
+
+
+def test_where_every_long_run_breaks_the_limit_nothing_is_advised(job):
+    """State that grows does that: however many settings look well in short runs."""
+    protocols = ("aligned", "unaligned", "aligned-timeout 1 s", "aligned, debloating")
+    run = LongTailed(dict.fromkeys(protocols, 100.0), slow=protocols)
+
+    assert None is race(job, run, checkpoint_ms=1000).chosen
