@@ -49,7 +49,7 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             _of_vertex(draft, job, vertex, latest, points)
             state = draft.document["job"][vertex.name].get("state", {})
             if "backend" in state or "changelog" in state:
-                _files(draft, vertex, points, flowed[vertex.name])
+                _files(draft, job, vertex, points, flowed[vertex.name])
             elif state:
                 _growth(draft, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
@@ -105,7 +105,7 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
     ), job=vertex.name)  # fmt: skip
 
 
-def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
     """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
     by_subtask = {index: files_of(history(points, vertex.name, index)) for index in range(vertex.parallelism)}
     found = [files for files in by_subtask.values() if files is not None]
@@ -121,7 +121,9 @@ def _files(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flo
     every = median(files.every for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
-        slope, cycles = 0.0, every if every >= 1 else 1.0
+        config, between = job.checkpoint_config, _seconds_between(points)
+        every_ms = config.changelog_periodic_materialization_interval if config is not None else None
+        slope, cycles = 0.0, max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
         if "backend" in draft.document["job"][vertex.name]["state"]:
             size = sum(below_log(files, cycles * files.increment_bytes) for files in found)
             origin += ", and without what RocksDB had not merged"

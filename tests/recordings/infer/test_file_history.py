@@ -60,6 +60,6 @@ def test_an_increment_has_each_key_once():
 def test_a_materialisation_holds_overwritten_entries_of_rocksdb():
     """State of 100 B, rewritten once over between two: 100 (2 - 1/e) right after the first, and 10 B of log."""
     first = 100 * (2 - math.exp(-1))
-    files = files_of(history(first + 20, first + 30, first + 10, first + 20, first + 10))
+    files = files_of(history(first + 20, first - 10, first, first + 10, first + 20, first + 10, first + 20, first + 15))
 
     assert 100 == pytest.approx(below_log(files, 100))
