@@ -78,4 +78,4 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
     assert isinstance(job, Measured)
     assert job.inference.document | {"run": {"duration": "18 s"}} == to_document(job).document  # as long as its history lists
     assert ["aligned", "unaligned", {"aligned-timeout": "1 s"}] == to_document(job, compare=True).document["checkpoint"]["barriers"]
-    assert "pressed.zip" == job.name
+    assert "pressed" == job.name
