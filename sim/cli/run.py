@@ -166,6 +166,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         print()
     for name, error in comparison.errors.items():
         print_message(f"{name}: {error}")
+    for name, repetition in comparison.repetitions.items():
+        put(f"At least once, as asked for: {name}: {repetition}.")
     for name, stories in comparison.violations.items():
         _tell(name, stories)
     for row in checked:

@@ -88,6 +88,12 @@ class Comparison:
         return {name: text for name, results in self.results.items() if (text := str(results[0].resolution))}
 
     @cached_property
+    def repetitions(self) -> dict[str, str]:
+        """By label of the strategy: what its runs did twice, as they were allowed to."""
+        found = {name: [row for result in results for row in result.repetitions] for name, results in self.results.items()}
+        return {name: f"{rows[0].where}: {rows[0].fact}" + _more(len(rows) - 1) for name, rows in found.items() if rows}
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """One row per strategy, units in the column names."""
         rows = table(self.strategies)
@@ -128,6 +134,10 @@ class Comparison:
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
         )
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count else ""
 
 
 def _of_the_world(axis: str) -> bool:

@@ -253,3 +253,27 @@ def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
     assert 0 == done.exit_code
     assert "With aligned the job restarts for ever: 22 times in a row from the beginning because of 'flush: no answer within" in done.stdout
     assert "aligned   restarts for ever        22" in done.stdout
+
+
+def test_what_is_done_twice_as_asked_for_is_told_and_breaks_nothing(ckptsim, tmp_path):
+    """At least once: a restart reads again what a full sink had read behind the barrier of one of its channels."""
+    path = tmp_path / "twice.yaml"
+    path.write_text(
+        """# What does at-least-once do?
+version: 1
+job:
+  src: {source: {rate: 480/s, record: 400 B}, parallelism: 4}
+  sink: {input: {src: hash}, service: {exponential: 4 ms}, parallelism: 2}
+checkpoint: {interval: 2 s, barriers: at-least-once}
+faults: [{kill: "sink[0]", at: 25 s}]
+restart: {strategy: fixed-delay, delay: 1 s}
+run: {duration: 30 s}
+"""
+    )
+    done = ckptsim("run", path, "--jobs", 1)
+
+    assert 0 == done.exit_code
+    assert re.search(
+        r"\nAt least once, as asked for: at-least-once: restart 1 from checkpoint \d+: \d+ bytes are processed twice", done.stdout
+    )
+    assert "violation" not in done.stdout

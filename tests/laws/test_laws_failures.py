@@ -142,6 +142,9 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     assert ends[0]["written"].tolist() == ends[1]["written"].tolist()
     assert ends[1]["consumed"].tolist() == ends[1]["written"].tolist(), "nothing is lost"
     assert read[1] > read[0], "some are read twice"
+    assert ((), ()) == (calm.violations(), hit.violations()), "which is what was asked for"
+    assert () == calm.repetitions()
+    assert ["processed twice"] == [" ".join(row.fact.split()[-2:]) for row in hit.repetitions()]
 
 
 def test_law_12_exactly_once_reads_none_twice():

@@ -221,4 +221,18 @@ RECOVERY = (
         "if not self.sendable(channel):",
         "tests/plane/test_rules_early_gates.py::test_P9_a_capture_holds_what_is_left",
     ),
+    Rule(
+        "at least once, records that are processed twice break no promise",
+        "runtime/observe/checking.py",
+        "surpluses = self._surpluses if self._exactly_once else",
+        "surpluses = self._surpluses if True else",
+        "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",
+    ),
+    Rule(
+        "a rescale that never comes is told",
+        "runtime/run/instances.py",
+        "if segment.stop is not None and not stopped_with(world.stats):",
+        "if False:",
+        "tests/runtime/run/test_segments.py::test_a_rescale_that_never_comes_is_told",
+    ),
 )

@@ -14,6 +14,7 @@ from typing import NoReturn
 import pandas as pd
 
 from sim.model.scenario import Scenario
+from sim.runtime.run.instances import NOT_STOPPED
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
@@ -132,8 +133,8 @@ def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:
     kind, fact, status = "", "", result.job_status
-    if result.violations:
-        kind, fact = "violated", str(result.violations[0]).splitlines()[0]
+    if found := (*result.violations, *result.repetitions):
+        kind, fact = "violated", str(found[0]).splitlines()[0]
     elif _unfinished(scenario, result):
         kind, fact = "endless", f"{status}, {_pace(result)}"
     elif status.startswith("RESTARTING"):
@@ -150,7 +151,7 @@ def _unfinished(scenario: Scenario, result: Result) -> bool:
     goes_on = any(action.stop is not None for action in scenario.actions) or any(rescale.savepoint for rescale in scenario.rescale)
     waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
     fails = any(fault.when.every is not None for fault in scenario.faults) and len(result.recoveries) > 0
-    return bounded and not waits and not fails and result.job_status == "RUNNING"
+    return bounded and not waits and not fails and (result.job_status == "RUNNING" or NOT_STOPPED in result.job_status)
 
 
 def _may_fail(scenario: Scenario) -> bool:

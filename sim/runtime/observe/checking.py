@@ -14,7 +14,7 @@ from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
 from sim.checkers.files import broken_snapshots
-from sim.checkers.restores import Surplus, broken_restores
+from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.runtime.observe.accounts import Accounts
@@ -59,8 +59,7 @@ class Checking:
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Its metadata is durable: from now on it may be restored."""
         self._fill(self.cuts.of(checkpoint), checkpoint)
-        exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
-        found = self.cuts.judged(checkpoint, self.context.env.now, self.teller, exactly_once=exactly_once)
+        found = self.cuts.judged(checkpoint, self.context.env.now, self.teller, exactly_once=self._exactly_once)
         if found is not None:
             self._found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
@@ -100,7 +99,8 @@ class Checking:
                 begun_from=begun_from, covered=covered, counted_from=counted_from, checkpointing=context.periodic,
             )
         )  # fmt: skip
-        found.extend(broken_restores(context.journal, self._surpluses, savepoints, self.teller, begun_from))
+        surpluses = self._surpluses if self._exactly_once else {number: row for number, row in self._surpluses.items() if row.lost_bytes}
+        found.extend(broken_restores(context.journal, surpluses, savepoints, self.teller, begun_from))
         if finished:
             found.extend(self.accounts.at_the_end())
             owed = self._owed()
@@ -115,6 +115,20 @@ class Checking:
         except AssertionError as error:
             found.append(Violation(CONSERVED, context.env.now, "the data plane", str(error)))
         return tuple(sorted(found, key=lambda violation: violation.time_ns))
+
+    def repetitions(self) -> tuple[Violation, ...]:
+        """What restarts did twice and were allowed to: barriers that count promise to lose nothing, and no more (law 12)."""
+        if self._exactly_once:
+            return ()
+        context = self.context
+        savepoints = (number for number, row in context.stats.items() if row.savepoint_format)
+        surpluses = {number: row for number, row in self._surpluses.items() if not row.lost_bytes}
+        found = broken_restores(context.journal, surpluses, savepoints, self.teller, context.begun_from)
+        return tuple(row for row in found if row.law == ONCE)
+
+    @property
+    def _exactly_once(self) -> bool:
+        return self.context.scenario.checkpoint.barriers.record.exactly_once
 
     def _owed(self) -> dict[int, list[int]]:
         """The records this job has to commit, by writer of a transactional sink and by input channel."""

@@ -22,16 +22,20 @@ from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.segments import Segment, segments
 from sim.runtime.run.world import World
 from sim.runtime.setup.redistribution import rescaled, stood
+from sim.units import format_duration
 
 if TYPE_CHECKING:
     from sim.model.directories import Directories
     from sim.plane import Engine
 
-__all__ = ["Chain", "NothingToBeginFrom"]
+__all__ = ["NOT_STOPPED", "Chain", "NothingToBeginFrom"]
 
 STOP_AGAIN_NS = 10_000_000_000
 """After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress
 (`kubernetes.operator.observer.progress-check.interval`)."""
+
+
+NOT_STOPPED = "stops with was not complete at the end of the run"
 
 
 class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
@@ -69,8 +73,13 @@ class Chain:
             self._run(world, segment)
             if number + 1 < len(parts):
                 ended = world.outcome.failed.triggered or (world.outcome.finished.triggered and not stopped_with(world.stats))
-                if (segment.kind == "rescale" and ended) or world.env.now >= self.scenario.run.duration_ns:
-                    return  # a job that has failed, or has come to its end, is not rescaled; or there is no time left
+                if segment.kind == "rescale" and ended:
+                    return  # a job that has failed, or has come to its end, is not rescaled
+                if world.env.now >= self.scenario.run.duration_ns:
+                    if segment.stop is not None and not stopped_with(world.stats):
+                        since = format_duration(segment.stop.at_ns)
+                        self.stopped = f"FAILED: job {number + 1} cannot begin: the savepoint of {since} that job {number} {NOT_STOPPED}"
+                    return
                 try:
                     beginning = self._next(world, parts[number + 1])
                 except NothingToBeginFrom as reason:

@@ -41,6 +41,7 @@ class Result:
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
     resolution: Resolution = Resolution()  # records simulated as one
+    repetitions: tuple[Violation, ...] = ()  # what restarts did twice and were allowed to: at least once is what was asked for
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

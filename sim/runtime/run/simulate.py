@@ -60,6 +60,7 @@ def simulate(
             raise
         tables = [_tables(world, sampler) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]
         violations = tuple(found for world in chain.worlds for found in world.violations())
+        repetitions = tuple(found for world in chain.worlds for found in world.repetitions())
     journals = [world.journal for world in chain.worlds]
     result = Result(
         scenario=scenario,
@@ -73,6 +74,7 @@ def simulate(
         ended_ns=chain.worlds[-1].env.now,
         violations=violations,
         resolution=how,
+        repetitions=repetitions,
     )
     if how.records > 1:
         marked(result.tables, how.records)

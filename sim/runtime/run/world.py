@@ -93,6 +93,10 @@ class World:
         finished = self.outcome.status == "FINISHED"
         return self.checking.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
 
+    def repetitions(self) -> tuple[Violation, ...]:
+        """What the run did twice and was allowed to."""
+        return () if self.checking is None else self.checking.repetitions()
+
     def dissolve(self) -> None:
         """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
         vars(self.plane).clear()
