@@ -91,7 +91,7 @@ class Comparison:
     def repetitions(self) -> dict[str, str]:
         """By label of the strategy: what its runs did twice, as they were allowed to."""
         found = {name: [row for result in results for row in result.repetitions] for name, results in self.results.items()}
-        return {name: f"{rows[0].where}: {rows[0].fact}" + _more(len(rows) - 1) for name, rows in found.items() if rows}
+        return {name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -136,7 +136,7 @@ class Comparison:
         )
 
 
-def _more(count: int) -> str:
+def _others(count: int) -> str:
     return f" (and {count} more)" if count else ""
 
 

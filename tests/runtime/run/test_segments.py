@@ -172,6 +172,6 @@ def test_a_rescale_that_never_comes_is_told(seconds, stopped):
     """Full queues keep the barrier of its savepoint, and the run is over; with time left the job is rescaled."""
     base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=seconds, interval_ms=400)
     result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)), engine=ENGINE)
-    told = "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
+    status = "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
 
-    assert ("RUNNING" if stopped else told) == result.job_status
+    assert ("RUNNING" if stopped else status) == result.job_status
