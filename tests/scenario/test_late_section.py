@@ -112,9 +112,9 @@ def test_timers_are_interruptible_if_barriers_overtake():
     assert "has no effect: no vertex has windows of event time" in str(loads(text + flink, name="x").warnings[0])
 
 
-def test_a_source_holds_no_records():
+def test_a_source_keeps_no_windows_of_keys():
     text = TEXT.format(what="service: 1 ms").replace("record: 1 kB}", "record: 1 kB}, window: {tumbling: 7 s, time: processing}")
-    with pytest.raises(ScenarioError, match="a source holds no records"):
+    with pytest.raises(ScenarioError, match="only stage: local and mini-batch stand in its chain"):
         loads(text, name="x")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_backlogs", "draw_edges", "draw_growth", "draw_job", "draw_residuals", "draw_windows"]
+__all__ = ["draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_windows"]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -221,6 +221,17 @@ def draw_windows(draw: Draw, world: Document) -> None:
                 world["checkpoint"]["interruptible-timers"] = draw.pick(True, True, False)
 
 
+def draw_first_stages(draw: Draw, world: Document) -> None:
+    """Some sources have the first stage of an aggregation, or a mini-batch, in their chain.  Drawn behind all else, too."""
+    rescale = world.get("rescale", [])
+    resized = {name for row in (rescale if isinstance(rescale, list) else [rescale]) for name in row["parallelism"]}
+    for name, vertex in world["job"].items():
+        if "source" in vertex and name not in resized and draw.chance(0.12):
+            kind = {"tumbling": draw.pick("150 ms", "600 ms"), "time": "event", "stage": "local"}
+            batch = {"mini-batch": draw.pick("40 ms", "300 ms"), "time": "processing"}
+            vertex["window"] = draw.pick(kind, batch) | draw.section(0.5, fire=lambda: draw.pick("100 us", "1 ms"))
+
+
 def draw_growth(draw: Draw, world: Document) -> None:
     """Some state gets new keys.  Drawn behind all else, too."""
     for vertex in world["job"].values():
@@ -233,7 +244,7 @@ def draw_edges(draw: Draw, world: Document) -> None:
     job = world["job"]
     for vertex in job.values():
         inputs = vertex.get("input", {})
-        for writer in [name for name in inputs if "window" not in job[name] and draw.chance(0.1)]:
+        for writer in [name for name in inputs if draw.chance(0.1)]:
             given = inputs[writer] if isinstance(inputs[writer], dict) else {"ship": inputs[writer]}
             inputs[writer] = given | {"fan-out": draw.pick(0, 0.5, 1)}
 

@@ -141,7 +141,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
         row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
-        if vertex.lag is not None and plan.task_gates[t]:
+        if vertex.lag is not None:
             row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
             row["firing_ns"], row["yields"] = vertex.lag.firing_ns, vertex.lag.yields
             row["fired_num"], row["fired_den"] = vertex.lag.outputs

@@ -72,7 +72,7 @@ class Vertex:
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
     source: Source | None = None
     joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
-    lag: Lag | None = None  # no source has one
+    lag: Lag | None = None
 
 
 @dataclass(frozen=True, slots=True)

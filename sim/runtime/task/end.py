@@ -60,13 +60,19 @@ class TaskEnding:
             if int(self.context.plane.served()[self.slot.task]) >= source.total:
                 self.tell(finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
-    def still_takes_part(self, checkpoint: int, stop: Ending | None) -> bool:
-        """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it."""
+    def still_takes_part(self, checkpoint: int, stop: Ending | None, again: Callable[[], None]) -> bool:
+        """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it.
+
+        What its operators hold then is written first: the mail is executed `again`.
+        """
         if self.machine.closing:
             self.slot.job.decline(self.slot.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
             return False
         if stop is not None and not self.context.layout.task_gates[self.slot.task]:
             self._stop(stop)
+            if self.slot.thread.yields:
+                self.slot.thread.post(again)
+                return False
         return True
 
     def _stop(self, ending: Ending) -> None:

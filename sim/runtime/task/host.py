@@ -145,7 +145,7 @@ class TaskHost:
         self._polled_at_first_barrier[checkpoint] = 0
 
         def execute() -> None:
-            if self.ending.still_takes_part(checkpoint, options.stop):
+            if self.ending.still_takes_part(checkpoint, options.stop, execute):
                 self._note(Happening.TRIGGER_RECEIVED, checkpoint)
                 self.tell(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 

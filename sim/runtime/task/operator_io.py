@@ -46,7 +46,8 @@ class OperatorIO:
         if job.event_time_windows and vertex.source is None:
             self.event_time = EventTime(slot, self.windows if isinstance(self.windows, EventTimeWindows) else None)
         elif job.event_time_windows and vertex.source is not None:
-            self._generator = WatermarkGenerator(slot, vertex.source)
+            chained = self.windows if isinstance(self.windows, EventTimeWindows) else None
+            self._generator = WatermarkGenerator(slot, vertex.source, chained)
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
         self._makes_requests = vertex.async_io is not None
@@ -197,10 +198,14 @@ class OperatorIO:
         if notice.kind is Kind.NONE_LATE:
             self.answered()
         elif notice.kind is Kind.WRITTEN and self._when_written is not None:
+            self.slot.thread.written()
             written, self._when_written = self._when_written, None
             written()
         elif self.event_time is not None and notice.kind is Kind.WRITTEN:
             self.event_time.forward()
+        elif self._generator is not None and notice.kind is Kind.WRITTEN:
+            self.slot.thread.written()
+            self._generator.forward()
         elif self.event_time is not None:
             self.event_time.arrived(notice.channel, notice.number)
 

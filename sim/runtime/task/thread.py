@@ -24,6 +24,7 @@ class TaskThread:
         self.yields = False  # inside an operator that waits: notifications are all it takes
         self._at_mails = False
         self._writes = False  # outputs were let go: no mail before they are written
+        self._released = False  # it takes mails only, but writes now what was let go
         self._mails: deque[tuple[Callable[[], None], bool]] = deque()
 
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
@@ -51,6 +52,7 @@ class TaskThread:
         """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them."""
         self.plane.let_go(self.task, until)
         self._writes = True
+        self._release()
 
     def stop(self) -> None:
         """The thread takes no mail any more."""
@@ -99,13 +101,29 @@ class TaskThread:
     def begin_yield(self) -> None:
         """An operator waits for late outputs at the end of its input (MailboxExecutor#yield): neither barriers nor records meanwhile."""
         self.yields = True
+        self._release()
         self.plane.wait_for_late(self.task)
 
     def end_yield(self) -> None:
         """The last late output is written.  Call when the plane says so."""
         self.yields = False
+        self.written()
         if self._mails and not self.occupied:
             self._call()
+
+    def written(self) -> None:
+        """What was let go is written: a thread that takes mails only does so again.  Call when the plane says so."""
+        if self._released:
+            self._released = False
+            self.plane.hold(self.task)
+            if self._mails:
+                self._call()
+
+    def _release(self) -> None:
+        """The data of this task has ended, but it still has outputs to write."""
+        if self.mails_only and not self._released:
+            self._released = True
+            self.plane.release(self.task)
 
     def _next(self) -> Callable[[], None] | None:
         """Take the mail whose turn it is, if there is one."""
@@ -120,5 +138,5 @@ class TaskThread:
         """Have the mails looked at."""
         if not self.mails_only:
             self.plane.interrupt(self.task)
-        elif not self._at_mails:
+        elif not self._at_mails and not self._released:
             self.at_safe_point()

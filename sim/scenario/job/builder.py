@@ -88,15 +88,8 @@ def _input(
         weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
-        fan_out=_edge_fan_out(details, job[upstream], upstream, here, reading),
+        fan_out=details.fan_out,
     )
-
-
-def _edge_fan_out(given: doc.Input, upstream: doc.Vertex, name: str, here: DocumentPath, reading: Reading) -> Fraction | None:
-    """None: every edge of the upstream vertex carries as many records."""
-    if given.fan_out is not None and upstream.window is not None:
-        reading.wrong((*here, "fan-out"), f"'{name}' has a window, whose firings go to every edge alike: write its own fan-out")
-    return given.fan_out
 
 
 def _weights(given: doc.Input, vertex: doc.Vertex, here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:

@@ -21,8 +21,8 @@ def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | Non
     if given.window is None:
         return None
     here: DocumentPath = ("job", name, "window")
-    if given.source is not None:
-        reading.wrong(here, "a source holds no records: windows stand in a vertex with an input")
+    if given.source is not None and given.window.mini_batch is None and given.window.stage != "local":
+        reading.wrong(here, "a source keeps no keyed state: only stage: local and mini-batch stand in its chain")
     if given.async_io is not None:
         reading.wrong(here, "windows and requests are two vertices: write async-io in another one")
     if given.commit not in (None, "none"):

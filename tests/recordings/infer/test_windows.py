@@ -186,6 +186,14 @@ def test_the_phase_of_windows_whose_state_does_not_show_it_is_asked_for(windowed
     assert "state-per-record" not in inference.document["job"]["map"]["window"]
 
 
+def test_the_first_stage_in_a_source_is_a_window_of_it(windowed):
+    """Its rows leave before each barrier."""
+    inference = windowed("LocalWindowAggregate(window=[TUMBLE(time_col=[t], size=[10 s])])", name="src")
+
+    assert ("10 s", "local") == tuple(inference.document["job"]["src"]["window"][key] for key in ("tumbling", "stage"))
+    assert not inference.not_modelled
+
+
 def test_a_window_in_a_source_is_named(windowed):
     text = "WindowAggregate(window=[TUMBLE(time_col=[t], size=[10 s])])"
 

@@ -4,7 +4,7 @@ import pytest
 
 from sim.envelope.load import utilisation
 from sim.runtime.run.simulate import simulate
-from sim.scenario import ScenarioError, loads
+from sim.scenario import loads
 
 SPLIT = """\
 # How many records reach each reader?
@@ -45,8 +45,15 @@ def test_the_load_of_a_reader_is_that_of_its_edge():
     assert 5 == pytest.approx(load("fan-out: 0.5"))
 
 
-def test_the_edges_of_a_window_are_alike():
-    """A window fires so many records per record, and gives them to every reader."""
-    window = SPLIT.replace("service: 10 us, fan-out: 3}", "service: 10 us, fan-out: 3, window: {tumbling: 1 s, time: processing}}")
-    with pytest.raises(ScenarioError, match="'often' has a window"):
-        loads(window)
+@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+def test_readers_of_a_window_count_what_their_edge_carries(engine):
+    """What fires goes to every edge, by its own amount; the time of firing is by that of the vertex."""
+    window = SPLIT.replace(
+        "service: 10 us, fan-out: 3}", "service: 10 us, fan-out: 3, window: {tumbling: 500 ms, time: processing, fire: 50 us}}"
+    )
+    result = simulate(loads(window).scenarios[0], engine=engine)
+    read = result.tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
+
+    assert () == tuple(result.violations)
+    assert read["usual"] > 4000
+    assert 1.5 == pytest.approx(read["usual"] / read["twice"], rel=0.05)

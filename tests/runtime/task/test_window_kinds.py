@@ -143,3 +143,37 @@ def test_a_task_that_fails_while_it_flushes_is_back():
 
     assert "FINISHED" == result.job_status
     assert 1 == len(result.recoveries)
+
+
+def test_the_first_stage_may_stand_in_the_chain_of_a_source():
+    """Rows of 3 s leave before each barrier, and all of them at the end of the window; the watermark goes behind them."""
+    text = JOB.format(
+        window="tumbling: 10 s, time: event", bound="", fan_out="1", interval="3 s", barriers="unaligned", duration="24 s"
+    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {tumbling: 10 s, time: event, stage: local}}\n  win")
+    assert "local" in text
+    result = simulate(loads(text, name="win").scenarios[0])
+    at = read(result, "win")
+
+    assert {4.0, 7.0, 10.0, 11.0} <= {second for second, rate in at.items() if rate > 30}
+    assert 0 == at[at.index == 9.0].sum()
+    assert [11.0, 21.0] == [second for second, rate in read(result).items() if rate > 100]
+    assert 250_000 < result.checkpoints["persisted_data"].max(), "the rows of 3 s are overtaken"
+    assert () == result.violations
+
+
+@pytest.mark.parametrize(
+    "stop", ["", "actions: [{at: 8 s, stop: drain}]\n", "actions: [{at: 8 s, stop: no-drain}]\n", "faults: [{kill: 'src[0]', at: 8 s}]\n"]
+)
+def test_a_source_with_a_first_stage_ends(stop):
+    text = JOB.format(
+        window="tumbling: 5 s, time: event",
+        bound=", records-per-subtask: 1200",
+        fan_out="1",
+        interval="3 s",
+        barriers="aligned",
+        duration="60 s",
+    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {mini-batch: 2 s, time: processing}}\n  win")
+    result = simulate(loads(text + stop, name="win").scenarios[0])
+
+    assert "FINISHED" == result.job_status
+    assert () == result.violations

@@ -58,6 +58,10 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
         if found is None:
             continue
         section = draft.document["job"][vertex.name]
+        if not vertex.inputs and found.window.is_local:
+            _window(draft, job, vertex, found, event_time=event_time)
+            draft.put("window.stage", "local", job=vertex.name)
+            continue
         if not vertex.inputs or "async-io" in section or "commit" in section:
             why = "it stands in the chain of a source" if not vertex.inputs else "its vertex also makes requests, or commits"
             draft.not_modelled.append(f"the window of '{vertex.name}' ({found.window.phrase}): {why}")

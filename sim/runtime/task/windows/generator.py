@@ -11,17 +11,19 @@ from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import last_end, next_end
 from sim.runtime.markers import WATERMARKS
 from sim.runtime.task.slot import Slot
+from sim.runtime.task.windows.event_time import EventTimeWindows
 
 __all__ = ["WatermarkGenerator"]
 
 
 class WatermarkGenerator:
-    """`source`: what the scenario says of it."""
+    """`source`: what the scenario says of it; `windows`: those chained to it."""
 
-    def __init__(self, slot: Slot, source: Source) -> None:
+    def __init__(self, slot: Slot, source: Source, windows: EventTimeWindows | None) -> None:
         context = slot.context
         self.slot = slot
         self.watermark = source.watermark
+        self.chained = windows
         self.windows = context.scenario.job.event_time_windows
         self.source = context.spec.vertices[context.layout.vertex[slot.task]].source
         self._sent_ns = 0
@@ -47,9 +49,14 @@ class WatermarkGenerator:
         end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
-            self.slot.context.plane.forward(self.slot.task, Marker(end_ns, series=WATERMARKS))
+            if self.chained is None or not self.chained.fire(end_ns):
+                self.forward()
         ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
+
+    def forward(self) -> None:
+        """All that it ends in its own chain is written: the watermark leaves."""
+        self.slot.context.plane.forward(self.slot.task, Marker(self._sent_ns, series=WATERMARKS))
 
     def _event_time(self) -> int:
         """How far the records emitted have come; 0: there is none."""
