@@ -324,7 +324,7 @@ def _(patch: Patch) -> None:
 
 def dealt(patch: Patch, change: Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]) -> None:
     """What the new tasks begin with."""
-    around(patch, instances, "rescaled", lambda result, *_: (change(result[0]), *result[1:]))
+    around(patch, instances, "rescaled", lambda parts, *_: change(parts))
 
 
 def of_every_task(change: Callable[[TaskSnapshot], TaskSnapshot]) -> Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]:

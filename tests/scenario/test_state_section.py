@@ -155,4 +155,4 @@ def test_an_incremental_heap_is_told():
     (warning,) = study(checkpoint="incremental: true").warnings
 
     assert str(warning).startswith("s:4:29: checkpoint.incremental: has no effect")
-    assert () == study("backend: rocksdb", "incremental: true").warnings
+    assert () == study("backend: rocksdb, update: 10 %", "incremental: true").warnings
