@@ -115,7 +115,7 @@ def parse_byte_rate(text: object) -> int:
     """``"200 MB/s"``, ``"10 Gbit/s"`` -> bytes per second (a whole number, at least 1)."""
     number, unit, per = _split(text, "a byte rate", "'200 MB/s'")
     if not per:
-        raise UnitError(f"{_quoted(text)} is not per second; a byte rate was expected: write '{_stripped(text)}/s'")
+        raise UnitError(f"{_quoted(text)} is not per second; a byte rate was expected: write '{_per_second(number, unit)}'")
     if per != "s":
         raise UnitError(f"{_quoted(text)}: byte rates are per second: write '200 MB/s'")
     factor = _BITS[unit] if unit in _BITS else Fraction(_bytes_unit(unit, text))
@@ -270,6 +270,14 @@ def _bytes_unit(unit: str, text: object) -> int:
         return SIZES[unit]
     hint = f"write {_AMBIGUOUS[unit]}" if unit in _AMBIGUOUS else f"units of size are {', '.join(SIZES)}"
     raise UnitError(f"{_quoted(text)} is no size: {hint}")
+
+
+def _per_second(number: Fraction, unit: str) -> str:
+    """The byte rate that was meant: 100 of ``MB``, ``MBps`` or ``Mbps``; another unit gets an example."""
+    for known in (*SIZES, *_BITS):
+        if unit in (known, f"{known}ps", f"{known.removesuffix('it')}ps"):
+            return f"{format_number(number)} {known}/s"
+    return "200 MB/s"
 
 
 def _no_rate(text: object) -> str:

@@ -67,13 +67,14 @@ def run_sweep(
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
         from sim.cells.folder_name import run_folder
-        from sim.sweeps.axes import override
+        from sim.sweeps.axes import naming_axes, override
         from sim.sweeps.file.definition import define
         from sim.sweeps.run import run_sweep as sweep
 
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
-        definition = define(file, changes)
+        with naming_axes(axes or ()):
+            definition = define(file, changes)
         for warning in definition.warnings:
             print_message(f"warning: {warning}")
         warn_outside(definition.name, definition.scenarios)

@@ -340,6 +340,14 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         but(("{a: hash}", "{a: shuffle}")),
         ("s:5:15: job.b.input.a: expected forward, rescale, rebalance, hash, broadcast or global",),
     ),
+    "ship as programs call it": (
+        but(("{a: hash}", "{a: keyBy}")),
+        ("s:5:15: job.b.input.a: expected forward, rescale, rebalance, hash, broadcast or global, not 'keyBy' (did you mean 'hash'?)",),
+    ),
+    "row of a trace by a list": (
+        ending("faults: [{kill: task-manager, trace: t.csv, column: at, where: {node: [1]}}]\n"),
+        ("s:8:62: faults[0].where.node: expected a text or a number of the trace, not a list",),
+    ),
     "profile of another age": (
         ending("cluster: {profile: 1.2}\n"),
         ("s:8:11: cluster.profile: expected 1.15, 1.20 or 2.x, not '1.2' (did you mean '1.20'?)",),
@@ -455,7 +463,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     # no YAML, or hostile
     "unclosed brace": (but(("60 s}", "60 s")), ("s:8:1: is not YAML: ",)),
-    "tabs": (but(("  b:", "\tb:")), ("s:5:1: is not YAML: ",)),
+    "tabs": (but(("  b:", "\tb:")), ("s:5:1: is not YAML: a line begins with a tab: indent it by spaces",)),
     "two documents": (ending("---\nversion: 1\n"), ("s:8:1: is not YAML: but found another document",)),
     "control character": (ending("name: \x07\n"), ("s: is not YAML: ",)),
     "tag": (

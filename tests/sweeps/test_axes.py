@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.scenario import loads
-from sim.sweeps.axes import override
+from sim.scenario import ScenarioError, loads
+from sim.sweeps.axes import naming_axes, override
 
 TEXT = """\
 version: 1
@@ -30,6 +30,18 @@ def test_commas_divide_values(values, axis):
     assert values == study.axes[0].values
 
 
-@pytest.mark.parametrize("axis", ["checkpoint.interval=", "checkpoint.interval", ""])
-def test_what_is_no_axis_is_left_for_the_loader_to_refuse(axis):
-    assert axis == override(axis)
+@pytest.mark.parametrize(
+    ("axis", "problem"),
+    [
+        ("checkpoint.interval", "--axis checkpoint.interval: expected key.path=v1,v2"),
+        ("", "--axis : expected key.path=v1,v2"),
+        ("checkpoint.interval=", "--axis checkpoint.interval=:1:1: checkpoint.interval: has no value"),
+        ("checkpoint.interval=1 s,soon", "--axis checkpoint.interval=1 s,soon:1:6: checkpoint.interval[1]: 'soon' is not a duration"),
+    ],
+)
+def test_mistakes_cite_the_option_that_was_given(axis, problem):
+    """And not --set, as which a scenario reads it."""
+    with pytest.raises(ScenarioError) as refused, naming_axes([axis]):
+        loads(TEXT, overrides=[override(axis)])
+
+    assert str(refused.value).startswith(problem)

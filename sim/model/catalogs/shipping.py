@@ -22,13 +22,14 @@ class Shipping:
     copies: bool = False  # every reader gets every record
     to_one: bool = False  # the first reader gets every record
     overtaken: bool = True  # its channels can store in-flight data: unaligned barriers are supported
+    answers_to: tuple[str, ...] = ()  # what programs call it, in small letters
 
 
 SHIPPING: Catalog[Shipping] = Catalog(
     Shipping("forward", "FORWARD", pointwise=True, one_to_one=True, overtaken=False),
     Shipping("rescale", "RESCALE", pointwise=True, overtaken=False),
     Shipping("rebalance", "REBALANCE"),
-    Shipping("hash", "HASH", keyed=True),
+    Shipping("hash", "HASH", keyed=True, answers_to=("keyby", "keyed")),
     Shipping("broadcast", "BROADCAST", copies=True, overtaken=False),
     Shipping("global", "GLOBAL", to_one=True),
 )

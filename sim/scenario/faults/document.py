@@ -6,6 +6,7 @@ Defaults live in the model: a key that is not given is None here.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Annotated, ClassVar
 
 from pydantic import Discriminator, Field, Tag
@@ -43,9 +44,17 @@ def _host(value: object) -> int:
     return value
 
 
+def _cell(value: object) -> str | int | float:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
+        raise ValueError(f"expected a text or a number of the trace, not {'a list' if isinstance(value, list) else value}")  # noqa: TRY004
+    return float(value) if isinstance(value, Decimal) else value
+
+
 SubtaskName = Annotated[tuple[str, int | None], Leaf(_subtask, {"type": "string", "examples": ["enrich[3]", "enrich", ANY_TASK]})]
 DownFor = Annotated[int, Leaf(_down_for, {"type": "string", "pattern": "^down-for .+$", "examples": ["down-for 30 s"]})]
 Host = Annotated[int, Leaf(_host, {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["random"]}]})]
+
+Cell = Annotated[str | int | float, Leaf(_cell, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}]})]
 
 
 class FaultSpread(Section):
@@ -114,7 +123,7 @@ class Fault(Section):
     """Unit of the numbers in the column; default: 1 s."""
     from_: Duration | None = Field(None, alias="from")
     """How far into the trace the run begins, counted from its earliest fault, in time of the run (see unit); default: see at."""
-    where: dict[str, str | int | float] | None = None
+    where: dict[str, Cell] | None = None
     """Rows to take: column -> value."""
     lasts_column: str | None = None
     """Column of the trace: how long each one lasts, in the same unit."""

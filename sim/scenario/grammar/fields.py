@@ -78,14 +78,18 @@ def choice(*choices: str) -> Leaf:
     return choice_of(lambda: choices)
 
 
-def choice_of(choices_now: Callable[[], Iterable[str]]) -> Leaf:
-    """One of the words there are when somebody asks: those of a catalog, which may grow."""
+def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], dict[str, str]] = dict) -> Leaf:
+    """One of the words there are when somebody asks: those of a catalog, which may grow.
+
+    `synonyms`: words of others, in small letters, and the choice that each means.  A message names that choice.
+    """
 
     def check(value: object) -> str:
         choices = tuple(choices_now())
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if isinstance(value, (dict, list)) or text not in choices:
-            nearest = "" if isinstance(value, (dict, list)) or len(text) > 60 else f", not '{text}'{did_you_mean(text, choices)}"
+            word = synonyms().get(text.lower(), text.lower())
+            nearest = "" if isinstance(value, (dict, list)) or len(text) > 60 else f", not '{text}'{did_you_mean(word, choices)}"
             raise ValueError(f"expected {either(choices)}{nearest}")
         return text
 

@@ -31,7 +31,7 @@ from sim.scenario.state.document import State
 
 __all__ = ["AsyncIO", "Backlog", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex"]
 
-Ship = Annotated[str, choice_of(lambda: SHIPPING)]
+Ship = Annotated[str, choice_of(lambda: SHIPPING, lambda: {word: way.name for way in SHIPPING.values() for word in way.answers_to})]
 
 
 class Step(Section):

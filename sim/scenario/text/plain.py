@@ -89,6 +89,8 @@ def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
         mark = error.problem_mark or error.context_mark
         reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
         what = " ".join(str(part) for part in (error.problem, error.context) if part)
+        if "'\\t'" in what:
+            what = "a line begins with a tab: indent it by spaces"
         reading.problems[Problem(reading.file, reading.marks[()].line, reading.marks[()].column, "", f"is not YAML: {what}")] = None
         return None
     except YAMLError as error:

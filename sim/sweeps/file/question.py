@@ -51,13 +51,21 @@ def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], re
             reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
     against = {key: text_of(value) for key, value in (given.against or {}).items()}
     if against and set(against) != set(settings):
-        reading.wrong((_HERE, "against"), f"names one value of each setting: {', '.join(settings)}")
+        reading.wrong((_HERE, "against"), _incomplete(set(against), settings))
     for key, value in against.items():
         if key in values and value not in values[key]:
             reading.wrong((_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}")
     ordered = tuple((key, against[key]) for key in settings if key in against)
     varied = tuple(axis for axis in axes if axis not in labels)
     return Question(settings, tuple(given.show), varied, given.least or "", _limits(given, reading), ordered, given.by or "")
+
+
+def _incomplete(given: set[str], settings: Sequence[str]) -> str:
+    """Which settings have no value here, and which keys are none of them."""
+    missing, others = [key for key in settings if key not in given], sorted(given - set(settings))
+    faults = [f"has no value for {', '.join(missing)}"] if missing else []
+    faults += [f"{', '.join(others)} {'is no setting' if len(others) == 1 else 'are no settings'}"] if others else []
+    return f"{'; '.join(faults)}: names one value of each setting: {', '.join(settings)}"
 
 
 def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:

@@ -266,7 +266,14 @@ def test_a_question(defined):
         ("settings: [checkpoint.timeout]", "'checkpoint.timeout' does not vary"),
         ("by: checkpoint.timeout", "'checkpoint.timeout' neither varies beside the settings nor is it a column of a table of windows"),
         ("by: checkpoint.barriers, settings: [checkpoint.barriers]", "'checkpoint.barriers' neither varies beside"),
-        ("against: {checkpoint.interval: 1 s}", "names one value of each setting: checkpoint.interval, checkpoint.barriers"),
+        (
+            "against: {checkpoint.interval: 1 s}",
+            "has no value for checkpoint.barriers: names one value of each setting: checkpoint.interval",
+        ),
+        (
+            "against: {checkpoint.interval: 1 s, checkpoint.barriers: aligned, run.seed: 1}",
+            "run.seed is no setting: names one value of each setting",
+        ),
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
     ],
 )
