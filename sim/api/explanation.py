@@ -89,8 +89,10 @@ def explained(scenarios: Mapping[str, Scenario], checkpoint: int | None, *, stra
 
 
 def chosen_of(scenarios: Mapping[str, Scenario], strategy: str | None) -> dict[str, Scenario]:
-    """Those that take checkpoints, or the one that is asked for."""
-    taking = {name: model for name, model in scenarios.items() if model.checkpoint.interval_ns is not None or model.actions}
+    """Those that take checkpoints, or the one that is asked for.  KeyError: there is none of that name.  LookupError: none takes any."""
+    from sim.explain.choice import with_checkpoints
+
+    taking = with_checkpoints(scenarios)
     if strategy is None:
         return taking
     if strategy not in taking:

@@ -10,14 +10,24 @@ from sim.foreign import Readable
 from sim.runtime.run.simulate import simulate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["NoCheckpointError", "accounts", "verified"]
+__all__ = ["NoCheckpointError", "accounts", "verified", "with_checkpoints"]
 
 
 class NoCheckpointError(Readable, LookupError):
     """There is nothing to explain."""
+
+
+def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
+    """The strategies that take checkpoints.  Raises NoCheckpointError if none does."""
+    found = {name: scenario for name, scenario in scenarios.items() if scenario.checkpoint.interval_ns is not None or scenario.actions}
+    if not found:
+        raise NoCheckpointError("no strategy takes checkpoints")
+    return found
 
 
 def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:

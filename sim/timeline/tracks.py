@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sim.timeline.events import Event, Slice, counter, flow, lanes, named, slice_event
-from sim.timeline.samples import Sample
+from sim.timeline.samples import Sample, Samples
 from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
 
 if TYPE_CHECKING:
@@ -65,19 +65,17 @@ class _Page:
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
 
-def timeline(
-    instances: Sequence[Instance], samples: Sequence[Sequence[Sample]], step_ns: int, begin_ns: int, end_ns: int, limit: int
-) -> Timeline:
+def timeline(instances: Sequence[Instance], samples: Samples, limit: int) -> Timeline:
     """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
-    page = _Page(begin_ns, end_ns)
-    for number, (instance, looked) in enumerate(zip(instances, samples, strict=True)):
-        _draw(page, instance.context, looked, step_ns, f"job {number}: " if len(instances) > 1 else "")
+    page = _Page(samples.begin_ns, samples.end_ns)
+    for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
+        _draw(page, instance.context, looked, samples.step_ns, f"job {number}: " if len(instances) > 1 else "")
     events = sorted(page.events, key=lambda event: event["ts"])
     if len(events) <= limit:
-        return Timeline([*page.names, *events], begin_ns, end_ns, 0)
+        return Timeline([*page.names, *events], samples.begin_ns, samples.end_ns, 0)
     end_ns = int(events[limit]["ts"] * 1e3)
     kept = bisect_right(events, end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
-    return Timeline([*page.names, *_whole_arrows(events[:kept])], begin_ns, end_ns, len(events) - kept)
+    return Timeline([*page.names, *_whole_arrows(events[:kept])], samples.begin_ns, end_ns, len(events) - kept)
 
 
 def _whole_arrows(events: list[Event]) -> list[Event]:

@@ -67,8 +67,17 @@ def test_results_are_kept_as_the_command_keeps_them(results, tmp_path):
 def test_a_report_and_a_timeline_are_files(results, tmp_path):
     assert results.report(tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").read_text())["traceEvents"]
-    with pytest.raises(ValueError, match="over before it begins"):
+    with pytest.raises(ValueError, match=r"begin: the window ends at .*: nothing lies in it"):
         results.timeline(tmp_path / "t.json", begin="5 s")
+
+
+def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study, tmp_path):
+    bare = study["aligned"].with_({"checkpoint.interval": "off"})
+
+    with pytest.raises(LookupError, match="no strategy takes checkpoints"):
+        bare.explain()
+    with pytest.raises(LookupError, match="no strategy takes checkpoints"):
+        bare.timeline(tmp_path / "t.json")
 
 
 def test_studies_and_results_stand_side_by_side_under_names(study, results):

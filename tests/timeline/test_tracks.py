@@ -26,7 +26,7 @@ STEP_NS = 10_000_000
 def drawn(begin_ns=0, end_ns=5_000_000_000, limit=1_000_000, text=TEXT):
     samples = Samples(STEP_NS, begin_ns, end_ns)
     run = look(loads(text).scenarios[0], attach=samples.attach)
-    return timeline(run.instances, samples.by_instance, STEP_NS, begin_ns, end_ns, limit)
+    return timeline(run.instances, samples, limit)
 
 
 @pytest.fixture(scope="module")

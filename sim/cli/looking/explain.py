@@ -68,13 +68,14 @@ def explain_checkpoints(
 
 def selected(runs: Runs, strategy: str | None) -> dict[str, Scenario]:
     """The strategies that take checkpoints, or the one that is asked for."""
+    from sim.explain.choice import NoCheckpointError, with_checkpoints
+
     if runs.is_changed:
         print_message("warning: the results are of another version of ckptsim: what is shown is of this one")
-    taking = {
-        name: scenario for name, scenario in runs.scenarios.items() if scenario.checkpoint.interval_ns is not None or scenario.actions
-    }
-    if not taking:
-        raise UserError(f"{runs.name}: no strategy takes checkpoints", Code.USAGE)
+    try:
+        taking = with_checkpoints(runs.scenarios)
+    except NoCheckpointError as error:
+        raise UserError(f"{runs.name}: {error}", Code.USAGE) from None
     if strategy is None:
         return taking
     if strategy not in taking:

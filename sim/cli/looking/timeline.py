@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from sim.cli.options import Engine, EngineOption, SetOption, parsed
 
 __all__ = ["draw_timeline"]
 
-_SAMPLES = 1000
 _MILLISECOND = 1_000_000
 
 
@@ -34,7 +32,7 @@ def draw_timeline(
     """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev."""
     with speaking(), stoppable("nothing is kept"):
         from sim.explain.runs import runs_of
-        from sim.timeline.samples import Samples
+        from sim.timeline.document import WindowError, document, samples_in
         from sim.timeline.tracks import timeline
         from sim.units import format_duration, parse_duration
         from sim.whole_file import replace_text
@@ -44,18 +42,16 @@ def draw_timeline(
         if others:
             print_message(f"of {name}; --strategy picks another: {', '.join(other for other, _ in others)}")
         begin_ns = parsed("--from", begin, parse_duration)
-        end_ns = scenario.run.duration_ns if end is None else parsed("--to", end, parse_duration)
-        end_ns = min(end_ns, scenario.run.duration_ns)
-        if begin_ns >= end_ns:
-            raise UserError(f"--from {begin}: the window ends at {format_duration(end_ns)}: nothing lies in it", Code.USAGE)
-        step_ns = max(_MILLISECOND, (end_ns - begin_ns) // _SAMPLES) if step is None else parsed("--step", step, parse_duration)
-        if step_ns < 1:
-            raise UserError("--step: of 0 never comes to an end: write at least '1 ms'", Code.USAGE)
-        samples = Samples(step_ns, begin_ns, end_ns)
+        end_ns = None if end is None else parsed("--to", end, parse_duration)
+        step_ns = None if step is None else parsed("--step", step, parse_duration)
+        try:
+            samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns, step_ns)
+        except WindowError as error:
+            option = {"begin": f"--from {begin}", "step": "--step"}[error.part]
+            raise UserError(f"{option}: {error.reason}", Code.USAGE) from None
         close_up = watched(name, scenario, engine, samples.attach)
-        drawn = timeline(close_up.instances, samples.by_instance, step_ns, begin_ns, end_ns, limit)
-        about = {"run": f"{scenario.name}, {name}", "question": scenario.question, "step_ns": step_ns, "left_out": drawn.left_out}
-        replace_text(out, json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n")
+        drawn = timeline(close_up.instances, samples, limit)
+        replace_text(out, document(name, scenario, samples, drawn))
         if drawn.left_out:
             cut = format_duration(drawn.end_ns // _MILLISECOND * _MILLISECOND)
             print_message(f"{drawn.left_out} events after {cut} are left out: narrow the window with --from and --to, or raise --limit")
