@@ -346,7 +346,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "row of a trace by a list": (
         ending("faults: [{kill: task-manager, trace: t.csv, column: at, where: {node: [1]}}]\n"),
-        ("s:8:62: faults[0].where.node: expected a text or a number of the trace, not a list",),
+        ("s:8:65: faults[0].where.node: expected a text or a number of the trace, not a list",),
     ),
     "profile of another age": (
         ending("cluster: {profile: 1.2}\n"),
