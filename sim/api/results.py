@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sim.api.explanation import Explanation
     from sim.comparison.comparison import Comparison
+    from sim.model.backtest import Backtest
     from sim.runtime.run.result import Result
 
 __all__ = ["Origin", "Results"]
@@ -53,6 +54,7 @@ class Results:
     comparison: Comparison
     assumptions: tuple[str, ...] = ()
     origin: Origin | None = field(default=None)  # None: of several studies
+    backtest: Backtest | None = None  # of one imported job: its history beside its simulation
 
     @property
     def strategies(self) -> list[str]:
@@ -201,7 +203,7 @@ class Results:
 
         command = "" if self.origin is None else f"ckptsim run {self.origin.file}{_set_options(self.origin.changes)}"
         first = {name: stories[0] for name, stories in self.violations.items()}
-        page = comparison_page(Reported(self.comparison, self.assumptions, command, first))
+        page = comparison_page(Reported(self.comparison, self.assumptions, command, first, self.backtest))
         replace_text(Path(file), html(page))
         return Path(file)
 
@@ -215,6 +217,7 @@ class Results:
         from sim.comparison.files import keep
         from sim.comparison.run_folder import replacing
         from sim.runtime.run.manifest import identity
+        from sim.scenario.backtest.history import history_of
 
         if self.origin is None:
             raise ValueError("results of several studies are kept one by one: save each before they are compared")
@@ -224,10 +227,11 @@ class Results:
         runs = [*bare, *(pair for own in self.runs.values() for pair in enumerate(own))]
         cells = [Cell(run.scenario, identity(run.scenario), number) for number, run in runs]
         names = folder_names(cells)
+        history = history_of(self.backtest, cells[-1].scenario.residuals) if cells else None
         with replacing(target, lambda _: None) as place:
             for cell, (_, run) in zip(cells, runs, strict=True):
                 run.write(place / names[cell.id])
-            keep(self.comparison, place, self.origin.text, self.origin.file, self.origin.changes)
+            keep(self.comparison, place, self.origin.text, self.origin.file, self.origin.changes, history=history)
         return target
 
     def __getitem__(self, strategy: str) -> Results:

@@ -25,4 +25,4 @@ def run_study(
     total_ns = sum(cell.scenario.run.duration_ns for cell in planned)
     with watching(study.name, total_ns, len(planned), show=progress) as watch:
         comparison = compare_cells(study, planned, engine=engine, jobs=jobs, folder=None, watch=watch, check=checks)
-    return Results(replace(comparison, question=study.question), assumptions, origin)
+    return Results(replace(comparison, question=study.question), assumptions, origin, study.backtest)

@@ -71,6 +71,15 @@ def test_a_report_and_a_timeline_are_files(results, tmp_path):
         results.timeline(tmp_path / "t.json", begin="5 s")
 
 
+def test_an_import_has_its_history_beside_its_results(study, tmp_path):
+    compared = "{observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 410 ms, max: 420 ms, count: 60}}"
+    imported = sim.loads(f"{study.text}backtest: {{runs: 3, simulated: 90 s, end-to-end: {compared}}}\n", "imported")
+    done = imported["aligned"].run(jobs=1)
+
+    assert 20 == json.loads((done.save(tmp_path / "kept") / "comparison.json").read_text())["history"]["checkpoints"]
+    assert "The job as it is, beside its history" in done.report(tmp_path / "page.html").read_text()
+
+
 def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study, tmp_path):
     bare = study["aligned"].with_({"checkpoint.interval": "off"})
 
