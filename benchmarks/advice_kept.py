@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from benchmarks.blind import FOLDER
+from benchmarks.blind import FOLDER, barriers_of
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
@@ -29,7 +29,6 @@ from sim.analysis.number_texts import ms_text
 from sim.cells.local import Watch, no_watch
 from sim.cli.console.terminal import plain
 from sim.cli.reports.backtesting import with_backtest
-from sim.model.checkpoint import Barriers
 from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
@@ -145,12 +144,6 @@ def _kind(name: str) -> str:
     return name.split("-")[2]
 
 
-def _barriers(kind: str) -> Barriers:
-    if kind.startswith("timeout"):
-        return Barriers("aligned-timeout", int(kind.removeprefix("timeout")) * 10**6)
-    return Barriers("aligned" if kind == "aligned" else "unaligned")
-
-
 def _durations(table: pd.DataFrame) -> pd.Series[float]:
     rows = table[(table["quantity"] == "end_to_end_duration") & ~table["first"].astype(bool)]
     found: pd.Series[float] = rows["value"]
@@ -177,7 +170,7 @@ def _recorded(name: str, advice: Report) -> tuple[str, float] | None:
     for other in [name, *siblings(name)]:
         if other == name and advice.advised.point:
             continue
-        if str(_barriers(_kind(other))) == advice.chosen.protocol:
+        if str(barriers_of(_kind(other))) == advice.chosen.protocol:
             return other, float(_durations(observed(read_any(FOLDER / f"{other}.zip"))).quantile(0.99))
     return None
 
@@ -185,7 +178,7 @@ def _recorded(name: str, advice: Report) -> tuple[str, float] | None:
 def _is_predicted(other: str, bench: Bench) -> bool:
     """Whether the setting of another recording is predicted as well as a backtest without complaint says."""
     scenario = bench.load(bench.common)
-    options = replace(scenario.checkpoint, barriers=_barriers(_kind(other)))
+    options = replace(scenario.checkpoint, barriers=barriers_of(_kind(other)))
     expected = _simulated(replace(scenario, checkpoint=options))
     return agrees(_durations(observed(read_any(FOLDER / f"{other}.zip"))), expected)
 

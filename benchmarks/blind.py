@@ -33,7 +33,7 @@ from sim.scenario import loads, write
 from sim.validation.predicted import predicted
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "table", "values_of"]
+__all__ = ["FOLDER", "PAGE", "Run", "barriers_of", "families", "main", "predict", "runs", "table", "values_of"]
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "truth.md"
@@ -132,7 +132,7 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
 
 def _simulated(scenario: Scenario, kind: str, length_ms: int) -> Iterator[pd.DataFrame]:
     interruptible = kind == "interruptible"
-    options = replace(scenario.checkpoint, barriers=_barriers(kind), interruptible_timers=interruptible)
+    options = replace(scenario.checkpoint, barriers=barriers_of(kind), interruptible_timers=interruptible)
     scenario = replace(scenario, job=_yielding(scenario.job)) if interruptible else scenario
     for seed in SEEDS:
         run = replace(scenario.run, seed=seed, duration_ns=length_ms * 10**6)
@@ -150,7 +150,8 @@ def _yielding(job: Job) -> Job:
     )
 
 
-def _barriers(kind: str) -> Barriers:
+def barriers_of(kind: str) -> Barriers:
+    """`kind`: the last part of a recording's name."""
     if kind.startswith("timeout"):
         return Barriers("aligned-timeout", int(kind.removeprefix("timeout")) * 10**6)
     return Barriers("aligned" if kind == IMPORTED else "unaligned")
