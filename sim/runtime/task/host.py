@@ -310,6 +310,7 @@ class TaskHost:
         try:
             frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, waiting)
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
+            self.thread.end()
             self.job.fail_task(self.task, f"snapshot: {reason}")
             return
         own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns("sync", self.task, command.checkpoint)
@@ -337,11 +338,9 @@ class TaskHost:
             self.tell(vocabulary.AsyncFailed(self.env.now, checkpoint))
 
     def _run_async(self, command: vocabulary.RunAsync) -> None:
-        def failed() -> None:
-            self.tell(vocabulary.AsyncFailed(self.env.now, command.checkpoint))
-
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
+        failed: Callable[[], None] = lambda: self.tell(vocabulary.AsyncFailed(self.env.now, command.checkpoint))  # noqa: E731
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
         self.async_thread.queue(command.checkpoint, self._async_work(command), finished, failed)
         if command.checkpoint in self._channel_state_failed:

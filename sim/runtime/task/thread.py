@@ -59,6 +59,12 @@ class TaskThread:
         self.stopped = True
         self._mails.clear()
 
+    def end(self) -> None:
+        """An exception leaves the thread: it serves nothing more, and a cancellation does not wait for its work."""
+        self.occupy()
+        self.stop()
+        self.occupied = False
+
     def occupy(self) -> None:
         """Keep the thread for the control plane (no effect if it is kept already).  Call at a safe point only."""
         if not self.occupied:

@@ -8,7 +8,7 @@ import pytest
 from sim.model.actions import Action
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
-from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Retry, Storage
@@ -109,9 +109,11 @@ def test_freezing_for_a_materialisation_keeps_the_task():
     assert 10 * MS < busy[1] - busy[0] < 100 * MS
 
 
-def upload_fails(materialize_ns=NEVER):
+def upload_fails(materialize_ns=NEVER, pre_barrier_ns=0):
     """An outage as long as a client insists, at the first checkpoint."""
     base = scenario(Changelog(materialize_ns, 10**9, upload_attempts=1), interval=S, seconds=4)
+    source, reader = base.job.vertices
+    base = replace(base, job=Job((source, replace(reader, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ns)))))
     base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
     simulated = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
     simulated.start()
@@ -121,9 +123,13 @@ def upload_fails(materialize_ns=NEVER):
     return simulated
 
 
-def test_a_failed_upload_is_not_tried_again():
-    """The first checkpoint fails with the file, the second one fails the task: its log lacks a file.  A restart begins a new one."""
-    simulated = upload_fails()
+@pytest.mark.parametrize("pre_barrier_ns", [0, 3 * MS])
+def test_a_failed_upload_is_not_tried_again(pre_barrier_ns):
+    """The first checkpoint fails with the file, the second one fails the task: its log lacks a file.  A restart begins a new one.
+
+    The exception ends the thread: the cancellation does not wait for what it was at, be that work before the barrier.
+    """
+    simulated = upload_fails(pre_barrier_ns=pre_barrier_ns)
     (restart,) = simulated.job.recovery.stats.values()
 
     assert ["FAILED", "FAILED"] == [simulated.stats[number].status for number in sorted(simulated.stats)][:2]
