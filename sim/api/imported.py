@@ -35,9 +35,10 @@ class ImportedJob:
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file; returns its path."""
+        from sim.scenario.text.writer import placed
         from sim.whole_file import replace_text
 
-        replace_text(Path(file), self.text)
+        replace_text(Path(file), placed(self.text, Path(file).parent))
         return Path(file)
 
     def __repr__(self) -> str:

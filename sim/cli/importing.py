@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,7 @@ def import_recording(
     backtest: Annotated[
         bool, typer.Option("--backtest/--no-backtest", help="Simulate the job as it is, and hold that to its history of checkpoints.")
     ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Scenario, UNKNOWN values and what is not modelled as one JSON object.")] = False,
 ) -> None:
     """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
 
@@ -78,18 +80,16 @@ def import_recording(
         _keep_text(text, out)
         _tell(imported)
         if backtest:
-            text = _backtested(source, imported, text, out)
-        if out is None:
-            print(text, end="")
+            text = _backtested(source, imported, text, out, as_json=as_json)
+        _show(imported, text, out, as_json=as_json)
 
 
-def _backtested(source: RecordingSource, imported: Import | Inference, text: str, out: Path | None) -> str:
+def _backtested(source: RecordingSource, imported: Import | Inference, text: str, out: Path | None, *, as_json: bool) -> str:
     """The text with its backtest.  Ctrl-C keeps the text without it."""
     try:
         complete = _text(with_backtest(source, imported))
     except KeyboardInterrupt:
-        if out is None:
-            print(text, end="")
+        _show(imported, text, out, as_json=as_json)
         raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
     _keep_text(complete, out)
     return complete
@@ -97,9 +97,22 @@ def _backtested(source: RecordingSource, imported: Import | Inference, text: str
 
 def _keep_text(text: str, out: Path | None) -> None:
     if out is not None:
+        from sim.scenario.text.writer import placed
         from sim.whole_file import replace_text
 
-        replace_text(out, text)
+        replace_text(out, placed(text, out.parent))
+
+
+def _show(imported: Import | Inference, text: str, out: Path | None, *, as_json: bool) -> None:
+    """The scenario on stdout if it is in no file; as JSON in any case."""
+    from sim.scenario.text.writer import placed
+
+    scenario = placed(text, None)
+    if as_json:
+        unknown = [str(question) for question in getattr(imported, "unknown", ())]
+        print(json.dumps({"scenario": scenario, "unknown": unknown, "not_modelled": [str(lost) for lost in imported.not_modelled]}))
+    elif out is None:
+        print(scenario, end="")
 
 
 def _text(imported: Import | Inference) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from sim.cli.console.errors import Code, UserError, output_folder, print_message
 from sim.cli.options import ConfOption, parsed, spark_settings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sim.traces.choices import Choices
 
 __all__ = ["traces_app"]
@@ -40,6 +43,7 @@ def read(
     per: Annotated[str, typer.Option(metavar="DURATION", help="A value of --as rates counts so long.")] = "1 s",
     master: MasterOption = "local[*]",
     conf: ConfOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The counts of rows and the remarks as one JSON object.")] = False,
 ) -> None:
     """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost.
 
@@ -58,7 +62,7 @@ def read(
         kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
         with stoppable(kept), session(master, "ckptsim traces", conf=on_spark) as spark:
             counts = read_traces(spark, files, out, choices)
-        raise typer.Exit(_summary(counts, remarks))
+        raise typer.Exit(_summary(counts, remarks, as_json=as_json))
 
 
 @traces_app.command("windows")
@@ -111,14 +115,17 @@ def _choices(format_: str | None, time: str | None, time_unit: str | None, value
         raise UserError(str(error), Code.USAGE) from None
 
 
-def _summary(counts: object, remarks: list[str]) -> Code:
-    """Tables on stdout; what is in none of them on stderr."""
+def _summary(counts: object, remarks: list[str], *, as_json: bool) -> Code:
+    """Tables on stdout; what is in none of them on stderr.  As JSON all of it, on stdout."""
     import pandas as pd
 
     from sim.cli.console.terminal import show
 
     assert isinstance(counts, pd.DataFrame)  # noqa: S101 - importing pandas takes a second
     good, bad = counts[~counts["kind"].isin(["quarantine", "passed"])], counts[counts["kind"] == "quarantine"]
+    if as_json:
+        print(json.dumps({"counts": json.loads(counts.to_json(orient="records")), "remarks": remarks}))  # NaN becomes null
+        return _code(good, bad)
     rows = [[row["trace"], row["kind"], f"{row['count']}"] for _, row in good.iterrows()]
     if rows:
         show(["trace", "table", "rows"], rows[:MOST_SHOWN])
@@ -133,7 +140,11 @@ def _summary(counts: object, remarks: list[str]) -> Code:
         print_message(f"{row['file']}: {_where(row)}{row['reason']}")
     if len(bad) > MOST_SHOWN:
         print_message(f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`")
-    if not rows:
+    return _code(good, bad)
+
+
+def _code(good: pd.DataFrame, bad: pd.DataFrame) -> Code:
+    if good.empty:
         return Code.INVALID_INPUT
     return Code.CELLS_FAILED if len(bad) else Code.FINE
 

@@ -66,7 +66,7 @@ def read_rows(source: Origin, stream: BinaryIO, choices: Choices = Choices()) ->
         twice = sorted({name for name in names if names.count(name) > 1})
         format_ = choices.format_of(columns if headless and not choices.names_columns_by_number(len(columns)) else names)
         if format_ is None or twice:
-            unknown = f"no known format has the columns {', '.join(columns)[:LONGEST_ROW]}"
+            unknown = f"no known format has the columns {', '.join(columns)[:LONGEST_ROW]}: name yours by --time and --value"
             why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
             yield _quarantine(source, [(first.number, why, first.text)])
             return

@@ -12,7 +12,7 @@ def test_a_recording_becomes_a_study(tmp_path):
     job = sim.import_job(RECORDING, backtest=False)
 
     assert ["aligned"] == job.study.labels
-    assert job.text == job.save(tmp_path / "job.yaml").read_text()
+    assert job.text.splitlines()[1:] == job.save(tmp_path / "job.yaml").read_text().splitlines()  # no schema lies beside it
     assert "p2-severe" in repr(job)
     assert ["aligned", "unaligned"] == sim.import_job(RECORDING, backtest=False, compare=True).study.labels[:2]
 

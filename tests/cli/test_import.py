@@ -7,6 +7,7 @@ import pytest
 
 from sim.backtest.runs import TooLargeError
 from sim.scenario import load, loads
+from sim.scenario.text.writer import SCHEMA_LINE
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 USERS = RECORDINGS.parent / "users-jobs"
@@ -105,6 +106,32 @@ def test_a_file_that_cannot_be_written(ckptsim, tmp_path):
 
     assert 0 != done.exit_code
     assert 1 == len(done.stderr.splitlines())
+
+
+def test_as_json(ckptsim):
+    """The same scenario, and the questions of stderr."""
+    job = ("import", USERS / "J2-count-unaligned.zip", "--no-backtest")
+    plain, done = ckptsim(*job), ckptsim(*job, "--json")
+    found = json.loads(done.stdout)
+
+    assert plain.stdout == found["scenario"]
+    assert found["unknown"]
+    assert all(f"  {question}\n" in plain.stderr for question in found["unknown"])
+    assert all(f"not modelled: {lost}\n" in plain.stderr for lost in found["not_modelled"])
+
+
+def test_editors_are_sent_to_a_schema_that_is_there(ckptsim, tmp_path):
+    """Beside the file; a pipe has no place."""
+    recording = ("import", RECORDINGS / "p4-severe-aligned.json.gz", "--no-backtest")
+    (tmp_path / "with").mkdir()
+    (tmp_path / "with" / "ckptsim.schema.json").write_text("{}")
+    piped = ckptsim(*recording).stdout
+    ckptsim(*recording, "-o", tmp_path / "alone.yaml")
+    ckptsim(*recording, "-o", tmp_path / "with" / "job.yaml")
+
+    assert piped == (tmp_path / "alone.yaml").read_text()
+    assert f"{SCHEMA_LINE}\n{piped}" == (tmp_path / "with" / "job.yaml").read_text()
+    assert "$schema" not in piped
 
 
 def test_the_schema_of_scenarios(ckptsim):

@@ -4,8 +4,10 @@ import gzip
 import json
 import os
 
+import pandas as pd
 import pytest
 
+from sim.cli.traces import _summary
 from tests.cli.conftest import TINY
 
 ROWS = "".join(f"{1000 + at},{100 + at % 7}\n" for at in range(60))
@@ -36,7 +38,7 @@ good.csv, good.csv.gz: have one name; the later ones are good-1
 long.csv: 1 row in quarantine, line 3: the line is too long
 loop: is a link to a folder that is read anyway
 negative.csv: 1 row in quarantine, line 3: rate is negative
-own.csv: 1 row in quarantine, line 1: no known format has the columns when, what
+own.csv: 1 row in quarantine, line 1: no known format has the columns when, what: name yours by --time and --value
 swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
 truncated.csv.gz: is truncated: what follows this row is missing
 wide.csv: is UTF-16: save it as UTF-8
@@ -102,3 +104,13 @@ def test_what_needs_no_spark_to_be_refused(ckptsim, tmp_path, monkeypatch, optio
     assert (code, 1) == (done.exit_code, done.stderr.count("\n")), done.stderr
     assert message in done.stderr
     assert not os.listdir(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(("kinds", "code"), [(["rates"], 0), (["rates", "quarantine"], 4), (["quarantine"], 3)])
+def test_the_summary_as_json(capsys, kinds, code):
+    """All counts, and the exit code of the table."""
+    count = {"trace": "a", "file": "a.csv", "reason": None, "count": 2, "line": 1}
+    counts = pd.DataFrame([{**count, "kind": kind} for kind in kinds])
+
+    assert code == _summary(counts, ["hidden: 1 (.x)"], as_json=True)
+    assert {"counts": [{**count, "kind": kind} for kind in kinds], "remarks": ["hidden: 1 (.x)"]} == json.loads(capsys.readouterr().out)

@@ -6,15 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sim.foreign import printable
 from sim.scenario.text.problems import DocumentPath, dotted
 from sim.units import format_number
 
-__all__ = ["SCHEMA_LINE", "write"]
+__all__ = ["SCHEMA_LINE", "placed", "write"]
 
-SCHEMA_LINE = "# yaml-language-server: $schema=./ckptsim.schema.json"
+SCHEMA_FILE = "ckptsim.schema.json"
+SCHEMA_LINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
 WIDTH = 120
 ALWAYS_BLOCK = ("job", "flink")
 
@@ -37,6 +39,16 @@ def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str
     if left := set(by_path) - writer.used:
         raise KeyError(f"comments at keys that are not in the document: {', '.join(sorted(left))}")
     return "\n".join([*lines, *writer.lines]) + "\n"
+
+
+def placed(text: str, folder: Path | None) -> str:
+    """The text of `write` for a file in this folder, or for a pipe (None).
+
+    It names the schema only where that is beside it: editors look there.
+    """
+    if folder is not None and (folder / SCHEMA_FILE).is_file():
+        return text
+    return text.removeprefix(f"{SCHEMA_LINE}\n")
 
 
 class _Writer:
