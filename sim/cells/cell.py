@@ -63,15 +63,19 @@ def died(cell: Cell) -> Row:
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
-def warm(engine: Engine = "compiled") -> None:
-    """Load and compile the code of all cells, once per worker: it takes longer than a short cell.  Forked workers inherit it."""
+def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -> bool:
+    """Load and compile the code of all cells, once per worker: it takes longer than a short cell.  Forked workers inherit it.
+
+    `kernel`: what `sim.plane.compiled_kernel` gave in another process.  Returns whether this process compiled the kernel.
+    """
     from importlib import import_module
 
     import_module("sim.runtime.run.simulate")
     if engine == "compiled":
         from sim import plane
 
-        plane.warm()
+        return plane.warm(kernel)
+    return False
 
 
 def _columns(result: Result, check: bool) -> Row:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sim.plane.seam.interface import DataPlane, PlaneSpec, Source, Vertex
 
-__all__ = ["Engine", "build", "warm"]
+__all__ = ["Engine", "build", "compiled_kernel", "warm"]
 
 Engine = Literal["compiled", "interpreted", "reference"]
 
@@ -28,6 +28,21 @@ def build(spec: PlaneSpec, engine: Engine = "compiled") -> DataPlane:
     return KernelPlane(spec, engine)
 
 
-def warm() -> None:
-    """Compile everything, or load it from the cache, before the clock of a measurement or a sweep runs."""
+def warm(kernel: tuple[str, bytes] | None = None) -> bool:
+    """Compile everything, or load it from the cache, before the clock of a measurement or a sweep runs.
+
+    `kernel`: the machine code of another process, which spares the compiler if it fits.  Returns whether this process compiled.
+    """
+    from sim.plane.kernel import machine_code
+
+    if kernel:
+        machine_code.receive(*kernel)
     build(PlaneSpec(vertices=(Vertex("warm", 1, ((1,),), Source(total=0)),), edges=(), hosts=(0,))).advance(1)
+    return machine_code.compiled_here()
+
+
+def compiled_kernel() -> tuple[str, bytes] | None:
+    """The kernel's machine code under a name that says what it fits, for processes elsewhere.  None: there is no compiler here."""
+    from sim.plane.kernel import machine_code
+
+    return machine_code.portable()

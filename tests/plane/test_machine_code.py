@@ -1,12 +1,16 @@
 """The kernel's machine code: kept where it can be, loaded without the compiler, never trusted if it is not whole."""
 
+import os
+import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from sim.plane import warm
+from sim.plane import compiled_kernel, warm
 from sim.plane.kernel import jit, machine_code
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +67,103 @@ def test_places_without_a_setting(monkeypatch, tmp_path):
     """Beside the text first: a wheel that is copied with its code brings it along."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", "/of/all")
+    cache, temporary = Path(jit.__file__).parent / "__pycache__", Path("/of/all") / f"ckptsim-{os.getuid()}"
 
-    assert [Path(jit.__file__).parent / "__pycache__", tmp_path / "ckptsim"] == list(machine_code.places())
+    assert [cache, tmp_path / "ckptsim", temporary] == list(machine_code.places())
+
+
+def test_a_user_without_a_home_keeps_code_all_the_same(monkeypatch):
+    """A container may run a number that no file of users knows: asking for its home is an error."""
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+
+    assert ["__pycache__", f"ckptsim-{os.getuid()}"] == [place.name for place in machine_code.places()]
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A package and a home where nothing can be written.  Returns the folder for temporary files."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    monkeypatch.setattr(machine_code, "__file__", "/dev/null/machine_code.py")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_where_nothing_else_can_be_written_the_temporary_folder_keeps_code(read_only):
+    """The next process does not compile."""
+    *others, place = machine_code.places()
+    machine_code._keep(b"code", "kernel.o")
+
+    assert b"code" == machine_code._read(place / "kernel.o")
+    assert [None, None] == [machine_code._read(other / "kernel.o") for other in others]
+    assert 0o40700 == place.stat().st_mode
+
+
+@pytest.mark.parametrize("trap", ["open", "link"])
+def test_code_that_another_user_may_have_written_is_not_loaded(read_only, trap):
+    """Everybody may make a folder of our name among temporary ones, or a link: nothing is read there, nothing kept."""
+    *_, place = machine_code.places()
+    folder = read_only / "elsewhere"
+    folder.mkdir(mode=0o700)
+    if trap == "link":
+        place.symlink_to(folder)
+    else:
+        place.mkdir()
+        place.chmod(0o777)
+    machine_code._keep(b"code", "kernel.o")
+
+    assert [] == list(read_only.glob("**/kernel.o"))
+    (place / "kernel.o").write_bytes(machine_code._checksum(b"code") + b"code")
+    assert machine_code._read(place / "kernel.o") is None
+
+
+def test_code_of_another_process_spares_the_compiler(tmp_path):
+    """No cache holds anything, and the sent code runs; code under another name is passed over, and that is known."""
+    pytest.importorskip("numba")
+    (tmp_path / "kernel").write_bytes(pickle.dumps(compiled_kernel()))
+    (tmp_path / "numba.py").write_text("raise ImportError('asked for the compiler')\n")
+    program = """
+import pickle, sys, warnings
+from sim import plane
+warnings.simplefilter("ignore")
+name, code = pickle.load(open(sys.argv[1], "rb"))
+print(plane.warm((name + sys.argv[2], code)), plane.compiled_kernel() == (name, code))
+"""
+
+    def output(suffix):
+        done = subprocess.run(
+            [sys.executable, "-c", program, tmp_path / "kernel", suffix], cwd=ROOT, capture_output=True, text=True, check=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "none"), "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        )  # fmt: skip
+        return done.stdout
+
+    assert "False True\n" == output("")
+    assert "False False\n" == output("x")  # it needs the compiler, and there is none
+
+
+@pytest.mark.slow
+def test_a_machine_where_nothing_can_be_written_compiles_once(tmp_path):
+    """A package that is read only and a user without a home: the second process does not import the compiler."""
+    pytest.importorskip("numba")
+    shutil.copytree(ROOT / "sim", tmp_path / "sim", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "sim" / "plane" / "kernel" / "__pycache__").touch()  # a file: not even root can write below it
+    (tmp_path / "temporary").mkdir()
+    program = "import sys; from sim.plane import warm; print(warm(), 'numba' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "HOME")}
+    environment |= {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
+
+    def output():
+        run = [sys.executable, "-c", program]
+        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert ["True True\n", "False False\n"] == [output(), output()]
 
 
 def test_code_of_another_text_or_processor_is_not_taken(monkeypatch):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import stat
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,53 +23,93 @@ from sim.plane.kernel import jit
 from sim.plane.kernel.text.door import door
 from sim.whole_file import replace_file
 
-__all__ = ["compiled_door", "places"]
+__all__ = ["compiled_door", "compiled_here", "places", "portable", "receive"]
 
 ENTRY = "kernel_door"
 """The name of the one function that can be called."""
 _CHECKSUM = 16  # bytes that a file begins with
 _loaded: list[Any] = []
 """What was loaded stays as long as the process."""
+_codes: dict[str, bytes] = {}
+"""Machine code by name: what this process runs, and what another process sent."""
+_made: list[str] = []
+"""The names of what this process compiled itself."""
 
 
 @cache
 def compiled_door() -> Callable[..., int] | None:
     """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
+    door, why = _obtained()
+    if why:
+        warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
+    return door
+
+
+def portable() -> tuple[str, bytes] | None:
+    """The name and the bytes of the machine code, for `receive` in another process.  None: this process cannot have any."""
+    door, _ = _obtained()
+    return next(iter(_codes.items()), None) if door else None
+
+
+def receive(name: str, code: bytes) -> None:
+    """Take machine code of another process.  It is used if this text, processor and compiler give it the same name."""
+    _codes.setdefault(name, code)
+
+
+def compiled_here() -> bool:
+    """Whether this process compiled the kernel itself."""
+    return bool(_made)
+
+
+@cache
+def _obtained() -> tuple[Callable[..., int] | None, str]:
+    """The door, or why there is none."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        _warn("numba is disabled by NUMBA_DISABLE_JIT")
-        return None
+        return None, "numba is disabled by NUMBA_DISABLE_JIT"
     try:
         from llvmlite import binding
 
         name = f"kernel-{_key(binding)}.o"
     except (ImportError, PackageNotFoundError) as error:
-        _warn(f"numba cannot be imported: {error}")
-        return None
-    code = next(filter(None, (_read(place / name) for place in places())), None)
+        return None, f"numba cannot be imported: {error}"
+    sent = _codes.pop(name, None)
+    _codes.clear()  # what was sent for another processor is of no use
+    code = sent or next(filter(None, (_read(place / name) for place in places())), None)
     if code is None:
         try:
             made = jit.compiled()
         except ImportError as error:
-            _warn(f"numba cannot be imported: {error}")
-            return None
+            return None, f"numba cannot be imported: {error}"
+        _made.append(name)
         code = _machine_code(binding, made)
         if code is None:  # this numba calls functions in another way: its own way in works always
-            return made  # type: ignore[no-any-return]
+            return made, ""
         _keep(code, name)
-    return _loaded_door(binding, code)
-
-
-def _warn(why: str) -> None:
-    warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=3)
+    _codes[name] = code
+    return _loaded_door(binding, code), ""
 
 
 def places() -> Iterator[Path]:
-    """Where machine code is looked for, and kept where it can be written: by numba's setting, beside the text, in the user's cache."""
+    """Where machine code is looked for, and kept where it can be written.
+
+    Numba's setting is the only place where there is one.  Else: beside the text, the user's cache, the system's temporary folder.
+    """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen)
         return
     yield Path(__file__).parent / "__pycache__"
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    with suppress(RuntimeError):  # a container may run a user who has neither a name nor a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    if temporary := _temporary():
+        yield temporary
+
+
+def _temporary() -> Path | None:
+    """The user's own folder among those of all users.  None: there is no temporary folder."""
+    try:
+        return Path(tempfile.gettempdir()) / f"ckptsim-{os.getuid()}"
+    except OSError:
+        return None
 
 
 def _key(binding: Any) -> str:
@@ -78,8 +120,10 @@ def _key(binding: Any) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Machine code, if it is there and whole."""
+    """Machine code, if it is there and whole, and nobody else could have put it there."""
     try:
+        if not _is_private(path.parent):
+            return None
         content = path.read_bytes()
     except OSError:
         return None
@@ -91,9 +135,19 @@ def _keep(code: bytes, name: str) -> None:
     """Where it can be; where nothing can be written every process compiles."""
     for place in places():
         with suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
+            place.mkdir(parents=True, exist_ok=True, mode=0o700 if place == _temporary() else 0o777)
+            if not _is_private(place):
+                continue
             replace_file(place / name, lambda path: path.write_bytes(_checksum(code) + code))
             return
+
+
+def _is_private(place: Path) -> bool:
+    """Whether no other user can write there, asked of the temporary folder only: everybody may make a folder of any name in it."""
+    if place != _temporary():
+        return True
+    found = place.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
 
 
 def _checksum(code: bytes) -> bytes:

@@ -11,6 +11,7 @@ import json
 import pickle
 import re
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from sim.cells.cell import Row, died
 from sim.cells.local import Watch
 from sim.cells.plan import Cell
+from sim.plane import compiled_kernel
 from sim.runtime.run.manifest import code_version
 from sim.sweeps.spark import task as spark_task
 from sim.sweeps.spark.java import MissingDependencyError
@@ -58,7 +60,8 @@ def each_row(
 
 def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
     """Rows from an existing session."""
-    jobs = _Jobs(spark, engine, check)
+    kernel = compiled_kernel() if engine == "compiled" else None
+    jobs = _Jobs(spark, engine, check, kernel and spark.sparkContext.broadcast(kernel))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
         finished = simulated_ns = 0
@@ -86,11 +89,13 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
 class _Jobs:
     """Makes jobs of cells, and learns from them how many cells fit into a task."""
 
-    def __init__(self, spark: Any, engine: Engine, check: bool) -> None:
+    def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None) -> None:
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(spark_task)
-        self._spark, self._engine, self._check = spark, engine, check
+        self._spark, self._engine, self._check, self._kernel = spark, engine, check, kernel
+        self._compilers: set[str] = set()
+        """Hosts that compiled the kernel although it was sent."""
         self._cpu_s, self._cells, self._begun = 0.0, 0, 0
         self._met = time.monotonic()  # last time with an executor
         self.stopped = False
@@ -133,9 +138,22 @@ class _Jobs:
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
         self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
-        run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check)
+        run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check, self._kernel)
         done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
-        return [json.loads(line["row"]) for line in done]
+        lines = [json.loads(line["row"]) for line in done]
+        self._note_compilers({line[spark_task.COMPILED_ON] for line in lines if spark_task.COMPILED_ON in line})
+        return [line for line in lines if spark_task.COMPILED_ON not in line]
+
+    def _note_compilers(self, hosts: set[str]) -> None:
+        """Say once that executors spend their time on compiling."""
+        if hosts and not self._compilers:
+            warnings.warn(
+                f"{min(hosts)} compiled the kernel itself: its processor, numba or llvmlite is not the same as here, "
+                "so the machine code of this machine does not fit",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._compilers |= hosts
 
     def _raise_unless_killed(self, error: Exception) -> None:
         """Return if a killed executor caused the failure; raise any other error, which is not the cells' fault."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import platform
 import shutil
 import sys
 import tempfile
@@ -15,11 +16,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["runner"]
+__all__ = ["COMPILED_ON", "runner"]
+
+COMPILED_ON = "compiled_on"
+"""The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
 
 
-def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function for mapInArrow over the numbers of `tasks` (pickled cells), which returns their rows as JSON."""
+def runner(
+    tasks: list[bytes], archive: str, version: str, engine: str, check: bool, kernel: Any = None
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function for mapInArrow over the numbers of `tasks` (pickled cells), which returns their rows as JSON.
+
+    `kernel`: a broadcast variable with the driver's machine code.
+    """
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -28,7 +37,9 @@ def runner(tasks: list[bytes], archive: str, version: str, engine: str, check: b
         bring(archive, version)
         from sim.cells.cell import timed, warm
 
-        warm(engine)  # type: ignore[arg-type] # a worker runs many tasks: only the first one pays
+        # a worker runs many tasks: only the first one pays
+        if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
+            yield pa.RecordBatch.from_pydict({"row": [json.dumps({COMPILED_ON: platform.node()})]})
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
         for numbers in batches:
@@ -57,7 +68,10 @@ def bring(archive: str, version: str) -> None:
 
 def _lasting(sent: Path, version: str) -> Path:
     """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept next to it."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    except RuntimeError:  # a container may run a user who has neither a name nor a home
+        return sent
     place = home / version
     try:
         if not place.exists():

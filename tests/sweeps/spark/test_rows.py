@@ -1,10 +1,18 @@
 """What Spark's driver makes of a cluster that does not do what it should; no Spark is needed to see that."""
 
+import json
+import warnings
 from types import SimpleNamespace
 
 import pytest
 
+from sim.cells import cell
+from sim.cells.local import no_watch
+from sim.cells.plan import cells
+from sim.plane import warm
+from sim.runtime.run.manifest import code_version
 from sim.sweeps.spark import rows as room
+from sim.sweeps.spark import task
 from sim.sweeps.spark.java import MissingDependencyError
 from sim.sweeps.spark.rows import ClusterError
 
@@ -94,3 +102,45 @@ def test_batches_grow_with_the_cluster(jobs):
     second, left = jobs.next_batch(left)
 
     assert (4, 16, 80) == (len(first), len(second), len(left))
+
+
+def test_executors_that_compile_are_told_once(jobs, monkeypatch):
+    """Their processor is another one, and each takes half a minute: worth a line, but not one per task."""
+    lines = [{task.COMPILED_ON: "node-7"}, {"cell": "a", "cpu_s": 1.0}]
+    spark = SimpleNamespace(collect=lambda: [{"row": json.dumps(line)} for line in lines])
+    spark.mapInArrow = lambda *_: spark
+    jobs._spark.range = lambda *_: spark
+    jobs._spark.sparkContext.setJobDescription = lambda _: None
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = [jobs.run(["a cell"]), jobs.run(["a cell"])]
+
+    assert [lines[1:], lines[1:]] == rows
+    assert ["node-7 compiled the kernel itself"] == [str(warning.message).partition(":")[0] for warning in caught]
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(("kernel-x.o", b"code"), ["compiled_on"]), (None, [])])
+def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, expected):
+    """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
+    received = []
+    monkeypatch.setattr(cell, "warm", lambda engine, kernel: not received.append(kernel))
+    run = task.runner([], "archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent))
+
+    keys = [key for batch in run(iter([])) for line in batch.column("row").to_pylist() for key in json.loads(line)]
+
+    assert ([sent], expected) == (received, keys)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_an_executor_does_not_compile(tmp_path, study):
+    """It finds nothing in its cache, and would keep there what it compiled."""
+    pytest.importorskip("numba")
+    warm()
+    planned = cells(study.scenarios)[:1]
+    conf = {"spark.executorEnv.NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    (row,) = room.each_row(planned, master="local[1]", engine="compiled", watch=no_watch, conf=conf)
+
+    assert ("ok", False) == (row["status"], (tmp_path / "cache").exists())
