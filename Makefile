@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow site flink lint envelope blind answers mutations mutants nightly clean
+.PHONY: run test test-slow site flink lint envelope blind answers performance mutations mutants nightly clean
 
 PY ?= python3
 SCENARIO ?= scenarios/p4-severe.yaml
@@ -10,6 +10,7 @@ PROFILE ?= dev
 WORLDS ?= 10000
 EXPERIMENT ?= shuffle
 SWEEPS ?=
+AGAINST ?=
 SAMPLE ?= 100
 SEED ?= 1
 BIN = .venv/bin
@@ -52,6 +53,11 @@ blind: .venv/.made-core
 # Runs the ready sweeps and writes their answers into the pages beside them; SWEEPS="NAME NAME" only those.
 answers: .venv/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.answers $(SWEEPS)
+
+# What runs cost, measured here: rows of benchmarks/history.csv and the tables of docs/performance.md.  AGAINST=FOLDER: an older checkout, too.
+performance: .venv/.made-core
+	$(WARM)
+	PYTHONPATH=. $(BIN)/python -m benchmarks.performance --measure --write $(if $(AGAINST),--against $(AGAINST))
 
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
 mutations: .venv/.made-test
