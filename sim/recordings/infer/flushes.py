@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import NOISE_MS
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.file_history import Files, files_of, history
+from sim.recordings.infer.file_history import Files, acknowledged, files_of, history
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.units import format_byte_rate, format_duration, format_share, parse_share
 
@@ -35,7 +35,8 @@ class _Snapshot(NamedTuple):
 def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found: Iterable[tuple[int, Files]]) -> None:
     """Set `state: {freeze, lsm: {flush, wait}}`.  `found`: what files tell of subtasks, by their index."""
     found = list(found)
-    snapshots = [snapshot for index, files in found for snapshot in _snapshots(points, vertex, index, files)]
+    by_subtask = acknowledged(points, vertex)
+    snapshots = [snapshot for index, files in found for snapshot in _snapshots(by_subtask[index], files)]
     quiet = [snapshot for snapshot in snapshots if not snapshot.merged_bytes]
     if not quiet:
         return
@@ -70,28 +71,20 @@ def explained_ms(draft: Draft, points: Sequence[Checkpoint], vertex: str) -> dic
     if share is None:
         return {}
     ms_per_byte = float(parse_share(share)) * 1000 / Lsm().compaction_bytes_per_second
-    indexes = {subtask.index for point in points if vertex in point.tasks for subtask in point.tasks[vertex].subtasks}
     return {
         (snapshot.checkpoint, index): snapshot.merged_bytes * ms_per_byte
-        for index in indexes
-        if (files := files_of(history(points, vertex, index))) is not None
-        for snapshot in _snapshots(points, vertex, index, files)
+        for index, own in acknowledged(points, vertex).items()
+        if (files := files_of(history(own))) is not None
+        for snapshot in _snapshots(own, files)
         if snapshot.merged_bytes and not snapshot.brings_merged
     }
 
 
-def _snapshots(points: Sequence[Checkpoint], vertex: str, index: int, files: Files) -> Iterator[_Snapshot]:
+def _snapshots(own: Iterable[tuple[Checkpoint, Subtask]], files: Files) -> Iterator[_Snapshot]:
     falls = {point.checkpoint for point in files.falls}
-    known = [(point, subtask) for point in points if (subtask := _subtask(point, vertex, index)) is not None]
+    known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
     after = [point.id in falls for point, _ in known[1:]]
     for (point, subtask), starts in zip(known, [*after, False], strict=True):
         level_0, below = Lsm().level0_files * files.increment_bytes, Lsm().base_bytes
         merged = min(float(max(subtask.state_size, 0)), level_0 + below) if starts else 0.0
         yield _Snapshot(point.id, subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)
-
-
-def _subtask(point: Checkpoint, vertex: str, index: int) -> Subtask | None:
-    for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
-        if subtask.index == index and min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0:
-            return subtask
-    return None

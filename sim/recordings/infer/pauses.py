@@ -20,7 +20,8 @@ __all__ = ["busy_in_snapshots_ms", "infer_pauses"]
 
 def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
     """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
-    pauses = [_work_ms(rest, works=works_before_barrier(job, vertex.name)) for rest in rests(job)[vertex.name]]
+    works = works_before_barrier(job, vertex.name)
+    pauses = [_work_ms(rest, works=works) for rest in rests(job)[vertex.name]]
     if long := [pause for pause in pauses if pause]:
         found = f"in {len(long)} of {len(pauses)} snapshots"
         origin = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"

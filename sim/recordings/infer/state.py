@@ -15,7 +15,7 @@ from statistics import correlation, linear_regression, median
 from sim.model.catalogs.backends import BACKENDS
 from sim.recordings.infer.before_barrier import settled
 from sim.recordings.infer.draft import MARK, Draft
-from sim.recordings.infer.file_history import below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
+from sim.recordings.infer.file_history import acknowledged, below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
@@ -107,7 +107,7 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
 
 def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
     """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
-    by_subtask = {index: files_of(history(points, vertex.name, index)) for index in range(vertex.parallelism)}
+    by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
     found = [files for files in by_subtask.values() if files is not None]
     per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
     if len(found) < vertex.parallelism:
