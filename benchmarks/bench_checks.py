@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from benchmarks.measure import cpu_seconds, print_table, record
 from benchmarks.scenarios import everything_text, scenario_text
-from sim import simulate
 from sim.model.scenario import Scenario
 from sim.plane import warm
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 
 __all__ = ["cases"]

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import cpu_seconds, print_table, record
-from sim import simulate
 from sim.plane import warm
+from sim.runtime.run.simulate import simulate
 from sim.scenario import load
 
 HOUR_NS = 3600 * 1_000_000_000

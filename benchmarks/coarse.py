@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import cpu_seconds, print_table, record
-from sim import simulate
 from sim.model.scenario import Scenario
 from sim.plane import warm
 from sim.runtime.run.resolution import resolution
 from sim.runtime.run.result import Result
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "truth.md"

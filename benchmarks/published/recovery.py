@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sim import simulate
 from sim.model.faults import TaskManagerLost
 from sim.model.scenario import Scenario
+from sim.runtime.run.simulate import simulate
 
 __all__ = ["Course", "Rule", "course", "recovery_s"]
 
