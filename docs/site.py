@@ -56,4 +56,5 @@ def _drawn(block: re.Match[str]) -> str:
     edges: dict[str, list[str]] = {}
     for upper, lower in re.findall(r"^ *(\w+) --> (\w+)", block[1], re.MULTILINE):
         edges.setdefault(upper, []).append(lower)
-    return f'<figure aria-label="{escape("Who imports whom")}">\n' + layers("Who imports whom", edges).replace("\n", "") + "\n</figure>\n"
+    drawn = layers("Who imports whom", edges).replace("\n", "")
+    return f'<figure class="scrolls" aria-label="{escape("Who imports whom")}">\n{drawn}\n</figure>\n'
