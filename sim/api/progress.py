@@ -59,6 +59,6 @@ def _in_notebook() -> bool:
 
 
 def _display(line: dict[str, str]) -> Any:
-    from IPython.display import display  # it has no types
+    from IPython.display import display
 
-    return display(line, raw=True, metadata=MARK, display_id=True)  # type: ignore[no-untyped-call]
+    return display(line, raw=True, metadata=MARK, display_id=True)

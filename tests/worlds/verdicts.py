@@ -26,10 +26,10 @@ SHORT_FACTS = {
 
 
 def verdict(strategy: Strategy, fault: str) -> str:
-    """``sound``, or what was broken."""
+    """``sound``, or what was broken; of at-least-once also what came twice as it was asked to."""
     result = simulate(FAULTS[fault](strategy.change(base())))
     unfinished = [] if result.job_status == "FINISHED" else [f"ends {result.job_status}"]
-    return ", ".join(sorted({*map(word, result.violations), *unfinished})) or "sound"
+    return ", ".join(sorted({*map(word, (*result.violations, *result.repetitions)), *unfinished})) or "sound"
 
 
 def word(violation: Violation) -> str:
