@@ -56,7 +56,7 @@ def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outc
     """In the order of the rules."""
 
     def try_rule(rule: Rule) -> Outcome:
-        outcome = Outcome(rule, run(rule.test, rule))
+        outcome = Outcome(rule, run(rule.test, rule=rule))
         report(outcome)
         return outcome
 
@@ -64,8 +64,8 @@ def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outc
         return list(pool.map(try_rule, rules))
 
 
-def run(test: str, rule: Rule | None = None) -> int:
-    """Exit code of a test on a copy of the package, broken if a rule is given."""
+def run(*tests: str, rule: Rule | None = None) -> int:
+    """Exit code of tests on a copy of the package, broken if a rule is given."""
     with tempfile.TemporaryDirectory(prefix="ckptsim-mutation-") as folder:
         copy = Path(folder)
         # With what is compiled already: bytecode and kernel know by time and size whether their source is still the same.
@@ -75,7 +75,7 @@ def run(test: str, rule: Rule | None = None) -> int:
         if rule is not None:
             path = copy / "sim" / rule.file
             path.write_text(path.read_text().replace(rule.text, rule.broken))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, test]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, *tests]
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
         return done.returncode
