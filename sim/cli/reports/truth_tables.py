@@ -50,7 +50,7 @@ def show_table(table: pd.DataFrame) -> None:
         ]
         for row in nonzero.to_dict("records")
     ]  # fmt: skip
-    sides = [f"{side} {name}" if name == "p10" else name for side in ("observed", "predicted") for name in _PERCENTILES]
+    sides = [f"{side} {name}" for side in ("observed", "predicted") for name in _PERCENTILES]
     show(["recording", "quantity", "vertex", *sides, "unit", "error", "covered"], rows)
 
 
