@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,6 @@ from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
 from sim.advice.trial_runner import TrialRunner
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.cells.local import Watch, no_watch
 from sim.cli.console.terminal import plain
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
@@ -78,8 +76,8 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         imported = to_document(recording)
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
-        begun, runner = time.process_time(), TrialRunner(Path(scratch), _quiet, jobs=1)
-        advice = report(bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, exhausted=runner.exhausted, vary=True)
+        begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
+        advice = report(bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords, vary=True)
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
@@ -111,11 +109,6 @@ def _quantile(table: pd.DataFrame, quantity: str, vertex: str, share: float) -> 
     """The first checkpoint meets a cold JVM and queues that are not full."""
     rows = table[(table["quantity"] == quantity) & (table["vertex"].fillna("") == vertex) & ~table["first"].astype(bool)]
     return float(rows["value"].quantile(share)) if len(rows) else float("nan")
-
-
-@contextmanager
-def _quiet(_missing: object, _tally: object) -> Iterator[Watch]:
-    yield no_watch
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,6 @@ from sim.advice.texts import name_of
 from sim.advice.trial_runner import TrialRunner
 from sim.advice.trials import SETTLED_NS, Bench
 from sim.analysis.number_texts import ms_text
-from sim.cells.local import Watch, no_watch
 from sim.cli.console.terminal import plain
 from sim.cli.reports.backtesting import with_backtest
 from sim.model.scenario import Scenario
@@ -44,8 +42,6 @@ ROOM = 1.25
 SEEDS = (101, 102, 103)
 PERIODS = 100
 """Checkpoints of each run."""
-BUDGET_S = 8.0
-"""Processor time of the trials, after the first of each setting."""
 AS_GOOD = 0.3
 """Error of a 90 % quantile that a verdict without complaint allows."""
 
@@ -105,9 +101,9 @@ def answer_to(name: str) -> Answer:
     with TemporaryDirectory() as scratch:
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=None)
-        runner = TrialRunner(Path(scratch), _quiet, jobs=1, budget_s=BUDGET_S)
+        runner = TrialRunner(Path(scratch), jobs=1)
         limits = Limits(checkpoint_ms=limit_ms)
-        advice = report(bench, limits, None, runner.run, Path(scratch), max_replications=3, exhausted=runner.exhausted, vary=False)
+        advice = report(bench, limits, None, runner.run, Path(scratch), max_replications=3, vary=False)
         longer = _longer(bench, advice)
         recorded = _recorded(name, advice)
         agreeing = tuple(_is_predicted(other, bench) for other in siblings(name))
@@ -181,11 +177,6 @@ def _is_predicted(other: str, bench: Bench) -> bool:
     options = replace(scenario.checkpoint, barriers=barriers_of(_kind(other)))
     expected = _simulated(replace(scenario, checkpoint=options))
     return agrees(_durations(observed(read_any(FOLDER / f"{other}.zip"))), expected)
-
-
-@contextmanager
-def _quiet(_missing: object, _tally: object) -> Iterator[Watch]:
-    yield no_watch
 
 
 if __name__ == "__main__":

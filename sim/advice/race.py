@@ -9,7 +9,7 @@ Intelligence Review 11, 1997).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -22,7 +22,7 @@ from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
 
-__all__ = ["Race", "RunTrials", "excess"]
+__all__ = ["Affords", "BudgetUsedError", "Race", "RunTrials", "any_amount", "excess"]
 
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -37,8 +37,24 @@ COSTLY = 0.003
 SLACK = 0.8
 """A longer interval is skipped if this part of its expected cost is already too much."""
 
+GRID, CERTAINTY, ALL = 0.6, 0.8, 1.0
+"""Shares of the budget.  The grid of intervals leaves room for more runs of the best settings, and these for a long run of the choice."""
+OVER_BUDGET = "more processor time than the budget leaves"
+
 RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
+Affords = Callable[[Sequence[Scenario], Sequence[Scenario], float], bool]
+"""(undisturbed runs, runs with a failure, share) -> whether that share of the budget covers these and all earlier runs."""
+
+
+class BudgetUsedError(Exception):
+    """Runs would take more processor time than the budget leaves."""
+
+
+def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
+    """A budget without end."""
+    del steady, failing, share
+    return True
 
 
 @dataclass
@@ -50,7 +66,7 @@ class Race:
     mtbf_s: float
     run: RunTrials
     max_replications: int  # replications of one setting
-    exhausted: Callable[[], bool] = lambda: False  # True: only runs that must be are made
+    affords: Affords = any_amount
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -62,7 +78,7 @@ class Race:
         self.longer_ms: dict[tuple[str, str], float] = {}  # 99 % quantiles of long runs
         self.long_checkpoints: dict[tuple[str, str], int] = {}
         self._measured: Trials = {}
-        self.given_up: list[str] = []  # reasons why intervals were skipped
+        self.given_up: list[str] = []  # what was not run, and why
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
 
@@ -122,11 +138,25 @@ class Race:
         if not missing:
             return
         self.runs |= missing
-        trials = [(trial, count) for candidate, count in self.runs.items() for trial in self.bench.trials(candidate)]
-        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
-        failing = [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
-        self._measured = measured(self.run(steady, failing), now=self.now.name, unlimited=self.unlimited)
+        self._measured = measured(self.run(*self._scenarios(self.runs)), now=self.now.name, unlimited=self.unlimited)
         self._correct()
+
+    def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
+        """(undisturbed runs, runs with a failure)."""
+        trials = [(trial, count) for candidate, count in runs.items() for trial in self.bench.trials(candidate)]
+        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
+        return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
+
+    def _covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
+        """Whether a share of the budget covers these runs; if not, what is not run is noted."""
+        steady, failing = self._scenarios(self.runs | dict.fromkeys(candidates, replications))
+        return self.noted(what, covered=self.affords(steady, failing, share))
+
+    def noted(self, what: str, *, covered: bool) -> bool:
+        """The same answer; runs that the budget does not cover are noted."""
+        if not covered:
+            self.given_up.append(f"{what}: {OVER_BUDGET}")
+        return covered
 
     def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
         """The corrected values of these runs alone."""
@@ -162,7 +192,10 @@ class Race:
                 self.given_up.append(reason)
                 return
             extra = [longer] if longer and interval_ns == todays_setting(self.scenario)[0] else []
-            self.replicate([candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)], 1)
+            settings = [candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)]
+            if interval_ns != left[0] and not self._covers(settings, 1, GRID, f"intervals of {format_duration(interval_ns)} and more"):
+                return
+            self.replicate(settings, 1)
 
     def _optimum(self) -> None:
         """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""
@@ -171,7 +204,9 @@ class Race:
             return
         optimum_s = renewal(cost_s, self.mtbf_s)
         nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-        self.replicate([candidate(self.scenario, nearest, self.protocols[chosen.protocol])], 1)
+        optimum = candidate(self.scenario, nearest, self.protocols[chosen.protocol])
+        if self._covers([optimum], 1, CERTAINTY, f"an interval of {optimum.interval}, which theory proposes"):
+            self.replicate([optimum], 1)
 
     def _extras(self) -> None:
         """If no setting keeps the limits: add single options to the nearest setting and to today's."""
@@ -181,7 +216,8 @@ class Race:
             extended = list(extras(self.scenario, self.protocols[name]))
             self.protocols |= {protocol.name: protocol for protocol in extended}
             found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in extended]
-        self.replicate(found, 1)
+        if self._covers(found, 1, CERTAINTY, f"{len(found)} further options of the settings nearest to the limits"):
+            self.replicate(found, 1)
 
     def _replicate_until_sure(self) -> None:
         while True:
@@ -189,9 +225,12 @@ class Race:
             names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
             stay = [self.candidate_of(name) for name in names if name is not None and name in self.trials]
             fewest = min((self.runs[candidate] for candidate in stay), default=self.max_replications)
-            if fewest >= self.max_replications or (fewest >= FIRST and (choice.same_setting >= SURE or self.exhausted())):
+            if fewest >= self.max_replications or (fewest >= FIRST and choice.same_setting >= SURE):
                 return
-            self.replicate(stay, min(max(FIRST, fewest * 2), self.max_replications))
+            runs = min(max(FIRST, fewest * 2), self.max_replications)
+            if not self._covers(stay, runs, CERTAINTY, f"{runs} runs of each setting that may be the best"):
+                return
+            self.replicate(stay, runs)
 
     def _confirm(self) -> None:
         """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""
@@ -200,8 +239,11 @@ class Race:
             if self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms or self.seen(chosen.name) >= ENOUGH:
                 return
             trials = list(self.bench.long_trials(self.candidate_of(chosen.name)))
+            scenarios = [self._scenario(trial, 1) for trial in trials]
+            if not self.noted(f"a run of the choice for {ENOUGH} checkpoints", covered=self.affords(scenarios, [], ALL)):
+                return
             self.long_trials |= dict.fromkeys(trials, 1)
-            rows = self.run([self._scenario(trial, 1) for trial in trials], [])
+            rows = self.run(scenarios, [])
             rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
             tails = rows["end_to_end_p99_ms"].where(rows["completed"] >= ENOUGH, rows["end_to_end_max_ms"])
             complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and tails.notna().all()

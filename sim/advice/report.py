@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.race import Race, RunTrials
+from sim.advice.race import Affords, Race, RunTrials, any_amount
 from sim.advice.requirements import requirements
 from sim.advice.sensitivity import Sensitivity, section, sensitivity
 from sim.advice.settings import TIMEOUT_NS, Candidate
@@ -48,10 +48,10 @@ class Report:
 
 def report(
     bench: Bench, limits: Limits, mtbf_ms: float | None, run: RunTrials, folder: Path, *, max_replications: int,
-    exhausted: Callable[[], bool], vary: bool,
+    affords: Affords = any_amount, vary: bool,
 ) -> Report:  # fmt: skip
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
-    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, exhausted)
+    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords)
     race.run_until_sure()
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
@@ -67,8 +67,8 @@ def report(
         parts.append(configured)
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
-    parts += _remarks(race)
     found = sensitivity(race, marked, _served(race, marked), planned) if vary else []
+    parts += _remarks(race)
     parts += _unknown_inputs(race, marked, found, mtbf_ms)
     parts.append(texts.all_settings(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)

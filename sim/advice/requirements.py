@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.race import Race
+from sim.advice.race import OVER_BUDGET, BudgetUsedError, Race
 from sim.advice.sensitivity import advise_if, shortlist
 from sim.advice.texts import name_of
 from sim.advice.trials import Trial
@@ -56,7 +56,10 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
 def _enough(race: Race, what: str, found: Mapping[str, Quantity], planned: dict[Trial, int]) -> str:
     listed = shortlist(race)
     for factor in FASTER:
-        there = advise_if(race, listed, _faster(found, factor), planned)
+        try:
+            there = advise_if(race, listed, _faster(found, factor), planned)
+        except BudgetUsedError:
+            return f"Not run: {what} {float(factor):g} times as fast: {OVER_BUDGET}."
         if there is not None and there[1] is not None:
             return f"With {what} {float(factor):g} times as fast {name_of(there[1].name)} would keep the limits."
     return f"Even with {what} {float(FASTER[-1]):g} times as fast none of the nearest settings would."

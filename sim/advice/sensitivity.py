@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim.advice.judgement import Setting, Trials, choose, judged
-from sim.advice.race import Race
+from sim.advice.race import ALL, BudgetUsedError, Race
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
@@ -75,15 +75,20 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
     listed = shortlist(race)
     alone = {candidate.name: {world: values[:1] for world, values in race.trials[candidate.name].items()} for candidate in listed}
     base = next(setting for setting in _judged(race, alone) if setting.name == listed[0].name)
-    found = []
+    own = choose(_judged(race, alone), race.changes)
+    found, left_out = [], []
     for unknown in marked:
         values = plausible(unknown, served.get(str(unknown.path[1]) if len(unknown.path) > 1 else "", 0.0))
-        ends = tuple((value, *advised) for value in values if (advised := advise_if(race, listed, {unknown.key: value}, planned)))
+        try:
+            ends = tuple((value, *advised) for value in values if (advised := advise_if(race, listed, {unknown.key: value}, planned)))
+        except BudgetUsedError:
+            left_out.append(unknown.name)
+            continue
         if ends:
-            sensitive = Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)
-            own = choose(_judged(race, alone), race.changes)
-            found.append(replace(sensitive, threshold=_threshold(race, listed, unknown, sensitive, own, planned)))
-    return sorted(found, key=lambda row: (not row.changes_advice, -row.largest_move))
+            found.append((unknown, Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)))
+    race.noted(f"other values of {', '.join(left_out)}", covered=not left_out)
+    rows = [replace(row, threshold=_threshold(race, listed, unknown, row, own, planned)) for unknown, row in found]
+    return sorted(rows, key=lambda row: (not row.changes_advice, -row.largest_move))
 
 
 def section(found: Sequence[Sensitivity]) -> Section:
@@ -105,15 +110,20 @@ def _judged(race: Race, trials: Trials) -> tuple[Setting, ...]:
 def advise_if(
     race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int]
 ) -> tuple[Setting | None, Setting | None] | None:
-    """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario."""
+    """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario.
+
+    BudgetUsedError: the budget does not cover the runs.
+    """
     trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra)]
     try:
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
     except ScenarioError:
         return None
-    planned |= dict.fromkeys(trials, 1)
     steady = [scenario for trial, scenario in loaded if trial.kind == UNDISTURBED]
     failing = [scenario for trial, scenario in loaded if trial.kind != UNDISTURBED]
+    if not race.affords(steady, failing, ALL):
+        raise BudgetUsedError
+    planned |= dict.fromkeys(trials, 1)
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
     settings = _judged(race, race.measured(steady, failing, unlimited=unlimited))
     own = next((setting for setting in settings if setting.name == listed[0].name), None)
@@ -137,7 +147,11 @@ def _threshold(
             middle = near.between(far, 0.5, log=True)
             if middle.value in (near.value, far.value):
                 break
-            if (there := advise_if(race, listed, {unknown.key: middle.written()}, planned)) is None:
+            try:
+                there = advise_if(race, listed, {unknown.key: middle.written()}, planned)
+            except BudgetUsedError:
+                break  # the range is wider, and still right
+            if there is None:
                 break
             if _name(there[1]) == _name(own):
                 near = middle

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,7 @@ from sim.api.study import Study, load
 if TYPE_CHECKING:
     from sim.advice.report import Report
     from sim.analysis.section import Section
-    from sim.cells.local import Watch
-    from sim.cells.plan import Cell
     from sim.plane import Engine
-    from sim.sweeps.tally import Tally
 
 __all__ = ["Advice", "advise"]
 
@@ -83,8 +79,8 @@ def advise(
 
     `source`: a study of one combination, a scenario file, or what `import_job` reads.  Limits, each may be left out: `p99` of checkpoints
     ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").  `mtbf`: mean time
-    between failures ("12 h").  `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time after which no setting
-    runs more often.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
+    between failures ("12 h").  `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs; what
+    is left out is listed.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
     Raises ScenarioError, UnitError (a limit that is none), RecordingError.
     """
     from sim.advice.job import job_file, prepared
@@ -101,16 +97,12 @@ def advise(
     file = job_file(file, text, place)
     bench = prepared(file, overrides, list(load), recovery_ms=limits.recovery_ms)
 
-    @contextmanager
-    def display(missing: Sequence[Cell], _: Tally) -> Iterator[Watch]:
-        total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
-        with watching("trying settings", total_ns, len(missing), show=progress) as watch:
-            yield watch
-
-    runner = TrialRunner(place, display, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=(_ms(budget) or 0.0) / 1e3)
-    found = report(
-        bench, limits, _ms(mtbf), runner.run, place, max_replications=replications, exhausted=runner.exhausted, vary=unknowns
-    )  # fmt: skip
+    budget_s = (_ms(budget) or 0.0) / 1e3
+    runner = TrialRunner(place, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)
+    with watching("trying settings", round(budget_s * 1e9), None, show=progress) as runner.watch:
+        found = report(
+            bench, limits, _ms(mtbf), runner.run, place, max_replications=replications, affords=runner.affords, vary=unknowns
+        )  # fmt: skip
     runner.collected()
     return Advice(found, place, file, overrides)
 

@@ -19,8 +19,8 @@ MARK = {"ckptsim": "progress"}
 
 
 @contextmanager
-def watching(what: str, total_ns: int, count: int, *, show: bool = True, what_each: str = "runs") -> Iterator[Watch]:
-    """Yields a receiver of (finished items, simulated time of all [ns])."""
+def watching(what: str, total_ns: int, count: int | None, *, show: bool = True, what_each: str = "runs") -> Iterator[Watch]:
+    """Yields a receiver of (finished items, simulated or spent time of all [ns]).  `count` None: nobody knows how many there will be."""
     if not show or not _in_notebook():
         yield no_watch
         return
@@ -33,7 +33,8 @@ def watching(what: str, total_ns: int, count: int, *, show: bool = True, what_ea
         if now - begun < PATIENCE_S or now - drawn < EVERY_S:
             return
         drawn = now
-        line = {"text/plain": line_of(what, f"{finished} of {count} {what_each}", simulated_ns / max(1, total_ns), now - begun)}
+        done = f"{finished}{'' if count is None else f' of {count}'} {what_each}"
+        line = {"text/plain": line_of(what, done, simulated_ns / max(1, total_ns), now - begun)}
         if handle is None:
             handle = _display(line)
         else:

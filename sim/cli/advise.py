@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,22 +17,18 @@ from sim.cli.reports.backtesting import with_backtest
 from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
     from sim.advice.judgement import Limits
     from sim.advice.report import Report
     from sim.advice.trial_runner import TrialRunner
-    from sim.cells.local import Watch
-    from sim.cells.plan import Cell
-    from sim.sweeps.tally import Tally
 
 __all__ = ["advise_on"]
 
 WHAT = "A scenario, a recording, or what import reads: a folder of saved answers, an archive, logs."
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="Try settings on Spark instead of here.", show_default=False)]
-SECONDS = 90.0
 
 
 def _limit(name: str, what: str) -> typer.models.OptionInfo:
@@ -55,7 +49,7 @@ def advise_on(
     ] = None,
     overrides: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="At most so many runs of each setting.")] = 12,
-    budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time after which no setting runs more often.")] = "90 s",
+    budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time of all runs; what is left out is listed.")] = "90 s",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     out: OutOption = None,
@@ -79,11 +73,12 @@ def advise_on(
         mtbf_ms, budget_ms = _duration("--mtbf", mtbf), _duration("--budget", budget)
         name, text = _read(source)
         folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
-        runner = TrialRunner(
-            folder, partial(_bar, folder), engine=engine.value, jobs=jobs, master=master, conf=on_spark,
-            budget_s=(budget_ms or 0.0) / 1e3,
-        )  # fmt: skip
-        report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, runner)
+        budget_s = (budget_ms or 0.0) / 1e3
+        kept = f"what has run is kept in {folder}; the same command goes on"
+        runner = TrialRunner(folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, budget_s=budget_s)
+        trying = bar("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
+        with stoppable(kept), trying as runner.watch:
+            report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, runner)
         table = runner.collected()
         for finding in runner.store.findings():
             print_message(finding)
@@ -108,7 +103,7 @@ def _advised(
     if text is None:  # else it was printed just now
         print_backtest(bench.load(bench.common).name, bench.backtest)
     print_tails(bench.load(bench.common).name, [bench.load(bench.common)])
-    return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, exhausted=runner.exhausted, vary=unknowns)
+    return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, affords=runner.affords, vary=unknowns)
 
 
 def _read(source: Path) -> tuple[str, str | None]:
@@ -127,14 +122,6 @@ def _read(source: Path) -> tuple[str, str | None]:
     imported = with_backtest(read, imported)
     named = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
     return named, write(imported.document, imported.question, imported.comments)
-
-
-@contextmanager
-def _bar(folder: Path, missing: Sequence[Cell], tally: Tally) -> Iterator[Watch]:
-    total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
-    kept = f"what has run is kept in {folder}; the same command goes on"
-    with stoppable(kept), bar("trying settings", total_ns, len(missing), details=tally.text) as watch:
-        yield watch
 
 
 def _failed(table: pd.DataFrame) -> str:

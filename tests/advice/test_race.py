@@ -5,7 +5,7 @@ import pytest
 
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.race import Race
+from sim.advice.race import ALL, Race
 from sim.advice.requirements import requirements
 from sim.advice.sensitivity import section, sensitivity
 from sim.advice.trials import Bench
@@ -112,6 +112,55 @@ def test_a_close_race_goes_on_to_the_end(job):
 
     assert 8 == run.replications["30 s", "aligned"]
     assert found.choice().same_setting < 0.95
+
+
+def runs_at_most(count):
+    """A budget of so many runs, all at one price."""
+    return lambda steady, failing, share: sum(scenario.run.replications for scenario in (*steady, *failing)) <= count * share
+
+
+def budgeted(job, run, affords, **limits):
+    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), DAY_S, run, 12, affords)
+    found.run_until_sure()
+    return found
+
+
+def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job):
+    """Today's setting and the shortest interval always run: without them there is nothing to compare."""
+    run = MadeUp({"aligned": 100.0})
+    found = budgeted(job, run, runs_at_most(0))
+
+    assert {("30 s", "aligned")} | {name for name in run.replications if name[0] == "10 s"} == set(run.replications)
+    assert "intervals of 30 s and more: more processor time than the budget leaves" in found.given_up
+    assert "3 runs of each setting that may be the best: more processor time than the budget leaves" in found.given_up
+    assert {1} == set(run.replications.values())
+
+
+def test_a_budget_that_covers_all_changes_nothing(job):
+    plenty, endless = MadeUp({"aligned": 100.0}), MadeUp({"aligned": 100.0})
+
+    assert race(job, endless, recovery_ms=40_000).given_up == budgeted(job, plenty, runs_at_most(10_000), recovery_ms=40_000).given_up
+    assert endless.replications == plenty.replications
+
+
+def test_a_choice_that_is_not_run_for_long_is_said(job):
+    """Two checkpoints show no tail; a hundred are over the budget."""
+    found = budgeted(job, MadeUp({"aligned": 100.0}), lambda _steady, _failing, share: share < ALL, checkpoint_ms=1000)
+
+    assert not found.longer_ms
+    assert ["a run of the choice for 100 checkpoints: more processor time than the budget leaves"] == found.given_up[-1:]
+
+
+def test_inputs_that_the_budget_leaves_out_are_named(job):
+    """An unknown that is not varied is in no table, and is not said to hold."""
+    found = race(job, MadeUp({"aligned": 100.0}))
+    found.affords = runs_at_most(0)
+    unknown = Unknown(("storage", "bandwidth"), "100 MB/s", "How fast is it?")
+
+    assert [] == sensitivity(found, [unknown], {}, {})
+    assert "other values of storage bandwidth: more processor time than the budget leaves" == found.given_up[-1]
+    sentences = requirements(found, {}, {})
+    assert "Not run: operators 1.5 times as fast: more processor time than the budget leaves." in sentences
 
 
 def test_nothing_keeps_the_limits(job):

@@ -17,16 +17,20 @@ LOG_EVERY_S = 60.0
 
 
 @contextmanager
-def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
-    """Yields what is told (finished cells, simulated ns so far).  `details` says more; with it, a log has a line now and then."""
+def bar(what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
+    """Yields a receiver of (finished cells, ns so far).  `details` says more; with it, a log has a line now and then.
+
+    `count` None: nobody knows how many there will be, and `details` says how long it takes.
+    """
     if not sys.stderr.isatty():
         yield no_watch if details is str else _log(what, count, what_each, details)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
-    progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
+    left = () if count is None else (TimeRemainingColumn(),)
+    progress = Progress(*columns, *left, console=Console(stderr=True), transient=True, auto_refresh=False)
     task = progress.add_task(what, total=total_ns, done="")
     begun = drawn = time.monotonic()
 
@@ -45,11 +49,11 @@ def bar(what: str, total_ns: int, count: int, *, what_each: str = "cells", detai
         progress.stop()
 
 
-def _done(finished: int, count: int, what_each: str, details: Callable[[], str]) -> str:
-    return ", ".join(filter(None, [f"{finished}/{count} {what_each}", details()]))
+def _done(finished: int, count: int | None, what_each: str, details: Callable[[], str]) -> str:
+    return ", ".join(filter(None, [f"{finished}{'' if count is None else f'/{count}'} {what_each}", details()]))
 
 
-def _log(what: str, count: int, what_each: str, details: Callable[[], str]) -> Watch:
+def _log(what: str, count: int | None, what_each: str, details: Callable[[], str]) -> Watch:
     """A line a minute for those who look at a log."""
     logged_s = time.monotonic()
 
