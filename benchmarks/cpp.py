@@ -1,8 +1,8 @@
 """The kernel's own text as C++: the yardstick for what the compiler of the product leaves on the table.
 
 The restricted Python of ``sim.plane.kernel.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
-run on the same memory.  A world is a structure of base addresses, rows are structures of int64, in the order the
-product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
+run on the same memory.  A world is a structure of base addresses, rows are structures of integers, in the order and
+of the width in which the product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import inspect
 import shutil
 import subprocess
 import tempfile
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -22,7 +21,7 @@ from unittest.mock import patch
 
 from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import KernelPlane
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import World, record_dtype
 from sim.plane.seam.interface import PlaneSpec
 
 __all__ = ["available", "cpp_plane", "print_kernel"]
@@ -166,12 +165,18 @@ class Printer:
                 raise NotImplementedError(f"{self.function.name}: {ast.unparse(node)}")
 
 
+def print_row(row: type) -> str:
+    """A structure of the same layout."""
+    dtype = record_dtype(row)
+    return f"struct {row.__name__} {{ " + " ".join(f"{dtype[name].name}_t {name};" for name in dtype.names or ()) + " };"
+
+
 def print_kernel() -> str:
     """The whole kernel as one C++ file with one door."""
     types = world_types()
     rows = [get_args(hint)[0] if get_args(hint) else hint for hint in get_type_hints(World).values()]
     source = [PRELUDE]
-    source += [f"struct {row.__name__} {{ " + " ".join(f"i64 {f.name};" for f in fields(row)) + " };" for row in rows if row is not int]
+    source += [print_row(row) for row in rows if row is not int]
     source.append("struct World { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
     constants: dict[str, int] = {}
     printers = []

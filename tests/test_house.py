@@ -116,6 +116,7 @@ VOCABULARY: dict[str, set[str]] = {
 SHARED_WORDS: dict[tuple[str, str], str] = {
     ("protocol", "upload"): "a command; how long it takes is storage's business",
     ("protocol", "uploads"): "the same",
+    ("plane", "align"): "numpy's word for fields laid out as C does",
     ("plane", "barriers"): "the name of a series of marker numbers; the plane never asks what it means",
     ("storage", "checkpoint"): "CheckpointStorage is Flink's name for the whole room",
 }

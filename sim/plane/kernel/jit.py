@@ -18,7 +18,6 @@ import importlib
 import operator
 import pkgutil
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, cast, get_args, get_type_hints
@@ -123,7 +122,7 @@ def teach_memory(numba: Any) -> Any:
     from numba.extending import lower_setattr_generic as lower_setattr
     from numba.types import Integer, Type, int64, void
 
-    word = ir.IntType(64)
+    word, byte = ir.IntType(64), ir.IntType(8)
     pointer = word.as_pointer()
 
     class Memory(Type):  # type: ignore[misc]
@@ -150,7 +149,7 @@ def teach_memory(numba: Any) -> Any:
         return Memory(inner[0], is_list=True)
 
     world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
-    columns = {hint.row: {field.name: i for i, field in enumerate(fields(hint.row))} for _, hint in world.values() if hint.row is not int}
+    columns: Any = {hint.row: rows.record_dtype(hint.row) for _, hint in world.values() if hint.row is not int}
 
     @infer_getattr
     class MemoryAttribute(AttributeTemplate):  # type: ignore[misc]
@@ -159,7 +158,7 @@ def teach_memory(numba: Any) -> Any:
         def generic_resolve(self, kind: Memory, name: str) -> Any:
             if kind.row is World:
                 return world[name][1]
-            return int64 if not kind.is_list and name in columns[kind.row] else None
+            return int64 if not kind.is_list and name in columns[kind.row].names else None
 
     @infer_global(operator.getitem)
     class MemoryItem(AbstractTemplate):  # type: ignore[misc]
@@ -184,12 +183,16 @@ def teach_memory(numba: Any) -> Any:
         return instruction
 
     def place_of(builder: Any, kind: Memory, base: Any, name: str) -> Any:
-        return builder.gep(base, [word(columns[kind.row][name])], inbounds=True)
+        """A pointer to integers of the field's width."""
+        dtype, offset = columns[kind.row].fields[name][:2]
+        place = builder.gep(builder.bitcast(base, byte.as_pointer()), [word(offset)], inbounds=True)
+        return builder.bitcast(place, ir.IntType(8 * dtype.itemsize).as_pointer())
 
     @lower_getattr(Memory)
     def get_attribute(context: Any, builder: Any, kind: Memory, base: Any, name: str) -> Any:
         if kind.row is not World:
-            return tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
+            field = tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
+            return builder.sext(field, word) if field.type.width < word.width else field
         address = builder.load(builder.gep(base, [word(world[name][0])], inbounds=True))
         address.set_metadata("invariant.load", builder.module.add_metadata([]))
         return builder.inttoptr(address, pointer)
@@ -198,14 +201,17 @@ def teach_memory(numba: Any) -> Any:
     def set_attribute(context: Any, builder: Any, signature: Any, args: Any, name: str) -> Any:
         kind, value = signature.args
         number = context.cast(builder, args[1], value, int64)
-        return tagged(builder, builder.store(number, place_of(builder, kind, args[0], name)), f"{kind.row.__name__}.{name}")
+        place = place_of(builder, kind, args[0], name)
+        if place.type.pointee.width < word.width:
+            number = builder.trunc(number, place.type.pointee)
+        return tagged(builder, builder.store(number, place), f"{kind.row.__name__}.{name}")
 
     @lower_builtin(operator.getitem, Memory, Integer)
     def get_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row = signature.args[0].row
         if row is int:
             return tagged(builder, builder.load(builder.gep(args[0], [args[1]], inbounds=True)), "word")
-        return builder.gep(args[0], [builder.mul(args[1], word(len(columns[row])))], inbounds=True)
+        return builder.gep(args[0], [builder.mul(args[1], word(columns[row].itemsize // 8))], inbounds=True)
 
     @lower_builtin(operator.setitem, Memory, Integer, Integer)
     def set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:

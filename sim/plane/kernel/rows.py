@@ -1,101 +1,112 @@
-"""The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields int64.
+"""The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields integers.
 
 Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with the
 same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together stands
-together, eight fields to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those of
+together, 64 bytes to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those of
 ``sim/plane/RULES.md``.  A missing index is -1.  Building the rows of a specification is left to `build`.
+
+A field has 64 bits.  Of channels and elements there are millions: their places, amounts and switches have 32 and 8.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
 __all__ = ["Channel", "Element", "Gate", "General", "Line", "Partition", "Task", "World", "record_dtype"]
 
+Half = Annotated[int, np.int32]
+"""Places of rows, and amounts below the number of elements."""
+Byte = Annotated[int, np.int8]
+"""Switches and small codes."""
+
 
 @dataclass(slots=True)
 class Channel:
+    """Five lines of cache: the sender's side, what both sides read, the receiver's side, and two that seldom matter."""
+
     # written at every record
     written: int = 0
     full_at: int = 0  # offset at which the open buffer is full; 0: none is open
     records_out: int = 0  # completely written
-    stride: int = 0  # the stream of record sizes
-    offset: int = 0
-    count: int = 0  # segments of this channel (O1)
+    sent: int = 0
+    out_to: int = 0  # captures: bytes in (out_from, out_to] are pinned
+    # the sender's queue
+    head: Half = -1
+    tail: Half = -1
+    queued: Half = 0  # elements
+    buffers: Half = 0  # ... of which data
+    credit: Half = 0
+    count: Half = 0  # segments of this channel (O1)
+    # both sides
     buffer_bytes: int = 0  # capacity of the next buffer (D4)
     opened_at: int = 0  # where the open buffer begins
-    # the sender's queue
-    head: int = -1
-    tail: int = -1
-    queued: int = 0  # elements
-    buffers: int = 0  # ... of which data
-    sent: int = 0
-    credit: int = 0
-    flush: int = 0
-    blocked: int = 0
-    listed: int = 0  # SEND is on the work list
-    local: int = 0
-    writer: int = 0  # task
-    reader: int = 0
-    partition: int = 0
-    gate: int = 0
-    place: int = 0  # among the channels of its gate
-    digest: int = 1
+    recovered: int = 0  # offset behind the input recovered at the start (P6)
+    partition: Half = 0
+    gate: Half = 0
+    reader: Half = 0  # task
+    required: Half = 0
+    ex_free: Half = 0
+    fl_free: Half = 0
+    received_buffers: Half = 0  # elements of the receive queue that are data
+    ready_before: Half = -1  # its neighbours in its gate's ready list
+    ready_after: Half = -1
+    flush: Byte = 0
+    blocked: Byte = 0
+    listed: Byte = 0  # SEND is on the work list
+    local: Byte = 0
     # the receiver's side
     arrived: int = 0
-    first: int = -1  # receive queue
-    last: int = -1
-    received: int = 0  # elements
-    received_buffers: int = 0  # ... of which data
-    required: int = 0
-    ex_free: int = 0
-    fl_free: int = 0
-    ready: int = 0  # stands in its gate's ready list, between these:
-    ready_before: int = -1
-    ready_after: int = -1
-    waiting: int = 0  # stands in its gate's list of listeners, before this one:
-    next_listener: int = -1
     taken: int = 0
     consumed: int = 0
     record_end: int = 0  # of the record after `consumed`
     records_in: int = 0  # whose service began
-    recovered: int = 0  # offset behind the input recovered at the start (P6)
-    held_back: int = 0
+    in_to: int = 0  # captures: bytes in (in_from, in_to] are pinned
+    first: Half = -1  # receive queue
+    last: Half = -1
+    received: Half = 0  # elements
+    ready: Byte = 0  # stands in its gate's ready list
+    current: Byte = 0  # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
+    # recycling it gives the segment back)
+    waiting: Byte = 0  # stands in its gate's list of listeners, before `next_listener`
+    held_back: Byte = 0
+    # seldom touched
+    stride: int = 0  # the stream of record sizes
+    offset: int = 0
+    digest: int = 1
+    earlier_read: int = 0  # records of earlier attempts, beyond where the present one began (P8)
+    earlier_written: int = 0
     mark: int = 0
     mark_at: int = 0
-    # captures: bytes in (from, to] are pinned
+    place: Half = 0  # among the channels of its gate
+    writer: Half = 0  # task
+    next_listener: Half = -1
+    owed_exclusive: Half = 0  # captures: recycled while pinned
+    owed_floating: Half = 0
+    owed_segments: Half = 0
+    # more of captures
     capturing: int = 0  # the number awaited (C1)
     captured_from: int = 0
     cap_in: int = 0
     in_from: int = 0
-    in_to: int = 0
-    owed_exclusive: int = 0  # recycled while pinned
-    owed_floating: int = 0
     cap_out: int = 0
     out_from: int = 0
-    out_to: int = 0
-    owed_segments: int = 0
-    earlier_read: int = 0  # records of earlier attempts, beyond where the present one began (P8)
-    earlier_written: int = 0
-    current: int = 0  # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
-    # recycling it gives the segment back)
 
 
 @dataclass(slots=True)
 class Element:
     """A buffer or marker, from the sender's queue over the wire to the receive queue; also a message on the reverse line."""
 
-    next: int = -1
-    channel: int = 0
-    kind: int = 0  # >= 0: a marker of this series; else DATA, CREDIT, RESUME, RESIZE, WATCH
-    number: int = 0  # of the marker; credits or bytes of a message
-    traits: int = 0  # of the marker; of received data: 1 = in a floating buffer
     end: int = 0  # data: offset behind the last byte
+    number: int = 0  # of the marker; credits or bytes of a message
     time: int = 0  # of arrival, on a line
-    backlog: int = 0  # S3, on the way; a watch: markers still to leave
+    next: Half = -1
+    channel: Half = 0
+    backlog: Half = 0  # S3, on the way; a watch: markers still to leave
+    kind: Byte = 0  # >= 0: a marker of this series; else DATA, CREDIT, RESUME, RESIZE, WATCH
+    traits: Byte = 0  # of the marker; of received data: 1 = in a floating buffer
 
 
 @dataclass(slots=True)
@@ -308,5 +319,6 @@ class World(NamedTuple):
 
 
 def record_dtype(row: type) -> np.dtype[np.void]:
-    """The same fields in the same order, for an array of records."""
-    return np.dtype([(field.name, np.int64) for field in fields(row)])
+    """The same fields in the same order, laid out as C does, for an array of records."""
+    hints = get_type_hints(row, include_extras=True)
+    return np.dtype([(field.name, (get_args(hints[field.name]) or (int, np.int64))[1]) for field in fields(row)], align=True)

@@ -51,14 +51,14 @@ def column(rows: Any, name: str) -> Column:
         rows = [rows]
     if isinstance(rows, list):
         return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
-    return np.array(rows[name])
+    return np.array(rows[name], np.int64)
 
 
 def picked(rows: Any, name: str, places: Sequence[int] | Column) -> Column:
     """One field of some rows."""
     if isinstance(rows, list):
         return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
-    values: Column = rows[name][places]
+    values: Column = rows[name][places].astype(np.int64, copy=False)
     return values
 
 

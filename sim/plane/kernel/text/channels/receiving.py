@@ -120,7 +120,7 @@ def recycle_current(w: World, c: int) -> None:
             retire(w, c, ch.taken)
     elif (how & LOOSE) != 0:  # recovered input (P6)
         return
-    elif ch.in_from < ch.taken and ch.taken <= ch.in_to:  # pinned (C4)
+    elif ch.taken <= ch.in_to and ch.in_from < ch.taken:  # pinned (C4); most often `in_from` is not read
         if (how & FLOATING) != 0:
             ch.owed_floating += 1
         else:
