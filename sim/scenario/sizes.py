@@ -83,9 +83,9 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
     """Forward and rescale make as many as the larger side has subtasks; all others connect everybody with everybody."""
     total = 0
     for name, vertex in job.items():
-        for upstream, given in (vertex.input or {}).items():
+        for key, given in (vertex.input or {}).items():
             ship = given if isinstance(given, str) else given.ship
-            writers, readers = counts.get(upstream, 1), counts[name]
+            writers, readers = counts.get(vertex.upstreams[key], 1), counts[name]
             kind = SHIPPING[ship]
             pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # forward else becomes rebalance
             total += max(writers, readers) if pointwise else writers * readers

@@ -362,6 +362,14 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "missing trace": (but(("1k/s", "{trace: none.csv, column: x}")), ("s:4:23: job.a.source.rate.trace: no such file: none.csv",)),
     # the graph
+    "an edge from a vertex that is none": (
+        but(("{a: hash}", "{x: {from: aa, ship: hash}}")),
+        ("s:5:19: job.b.input.x.from: there is no vertex 'aa' (did you mean 'a'?)",),
+    ),
+    "an edge named like another vertex": (
+        but(("{a: hash}", "{a: hash, c: {from: a, ship: hash}}"), ("checkpoint:", "  c: {input: {b: hash}}\ncheckpoint:")),
+        ("s:5:24: job.b.input.c: reads 'a', but has the name of another vertex: choose another name",),
+    ),
     "unknown upstream": (but(("{a: hash}", "{aa: hash}")), ("s:5:15: job.b.input.aa: there is no vertex 'aa' (did you mean 'a'?)",)),
     "cycle": (
         but(("checkpoint:", "  c: {input: {d: hash}}\n  d: {input: {c: hash}}\ncheckpoint:")),

@@ -11,7 +11,16 @@ from sim.scenario import write
 from tests.worlds.broken import suit
 from tests.worlds.draw import Document, Draw
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
-from tests.worlds.jobs import draw_backlogs, draw_edges, draw_first_stages, draw_growth, draw_job, draw_residuals, draw_windows
+from tests.worlds.jobs import (
+    draw_backlogs,
+    draw_edges,
+    draw_first_stages,
+    draw_growth,
+    draw_job,
+    draw_residuals,
+    draw_second_edges,
+    draw_windows,
+)
 from tests.worlds.settings import draw_checkpoint, draw_cluster, draw_directories, draw_overheads, draw_recovery, draw_restart, draw_storage
 from tests.worlds.wrong import WRONG
 
@@ -49,6 +58,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_residuals(draw, world)
     draw_recovery(draw, world)
     draw_first_stages(draw, world)
+    draw_second_edges(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

@@ -10,7 +10,9 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_windows"]
+__all__ = [
+    "draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_second_edges", "draw_windows",
+]  # fmt: skip
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -247,6 +249,19 @@ def draw_edges(draw: Draw, world: Document) -> None:
         for writer in [name for name in inputs if draw.chance(0.1)]:
             given = inputs[writer] if isinstance(inputs[writer], dict) else {"ship": inputs[writer]}
             inputs[writer] = given | {"fan-out": draw.pick(0, 0.5, 1)}
+
+
+def draw_second_edges(draw: Draw, world: Document) -> None:
+    """Some vertices read another one twice: a join of a stream with itself.  Drawn behind all else, too."""
+    job = world["job"]
+    for vertex in job.values():
+        inputs = vertex.get("input", {})
+        for writer in [name for name in inputs if draw.chance(0.06)]:
+            ship = draw.pick("hash", "rebalance", "rescale", "global")
+            inputs[f"{writer}-again"] = {"from": writer, "ship": ship, "fan-out": draw.pick(0, 0.5, 1)} | draw.section(
+                0.4, service=lambda: draw.pick("1 us", "200 us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
+            )
+            vertex.setdefault("combine", draw.pick("join", "join", "union"))
 
 
 def draw_backlogs(draw: Draw, world: Document) -> None:

@@ -11,6 +11,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any
 
+from sim.scenario.job.document import upstream_of
 from tests.worlds.draw import Document
 
 __all__ = ["shrink"]
@@ -56,7 +57,8 @@ def _candidates(document: Document) -> Iterator[Document]:
 def _is_needed(place: Place) -> bool:
     """Edges go one by one and never all; without the others the file is none."""
     edge = place[0] == "job" and len(place) in (3, 4) and place[2] in ("input", "source") and place[3:] != ("record",)
-    return edge or place[-1] in ("ship", "at", "mean", "cv", "count", "nodes", "size")
+    named = place[0] == "job" and place[2:3] == ("input",) and place[-1] == "from"
+    return edge or named or place[-1] in ("ship", "at", "mean", "cv", "count", "nodes", "size")
 
 
 def _walk(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
@@ -91,12 +93,14 @@ def _without_vertex(document: Document, name: str) -> Document | None:
     changed = deepcopy(document)
     gone = changed["job"].pop(name)
     for vertex in changed["job"].values():
-        if name in (inputs := vertex.get("input", {})):
-            details = inputs.pop(name)
-            for upstream in gone.get("input", {}):
-                inputs.setdefault(upstream, details)
-            if not inputs:
-                return None
+        inputs = vertex.get("input", {})
+        edges = [key for key, given in inputs.items() if upstream_of(key, given) == name]
+        details = [inputs.pop(key) for key in edges]
+        if name in edges:
+            for key, given in gone.get("input", {}).items():
+                inputs.setdefault(upstream_of(key, given), details[edges.index(name)])
+        if edges and not inputs:
+            return None
     options = changed["checkpoint"]
     if "forced-aligned" in options:
         options["forced-aligned"] = [edge for edge in options["forced-aligned"] if name not in edge.split(" -> ")]

@@ -10,7 +10,7 @@ from statistics import median
 
 from sim.foreign import one_line
 from sim.recordings.infer.draft import Draft, Inference
-from sim.recordings.infer.edges import edge_flows, unbalanced
+from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals

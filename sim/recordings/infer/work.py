@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.edges import Edge
+from sim.recordings.infer.edges.counted import Edge
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex

@@ -8,6 +8,7 @@ from sim.recordings.infer.log import infer_log
 from sim.recordings.observe.measured import Measured
 from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
 from sim.recordings.source.rest.answers import parsed
+from sim.scenario.job.document import upstream_of
 
 __all__ = ["to_log_recording"]
 
@@ -29,7 +30,8 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
 
 
 def _vertex(name: str, details: dict[str, Any]) -> dict[str, Any]:
-    return {"id": name, "parallelism": details["parallelism"], "inputs": [{"upstream": upstream} for upstream in details.get("input", ())]}
+    upstreams = [upstream_of(key, given) for key, given in details.get("input", {}).items()]
+    return {"id": name, "parallelism": details["parallelism"], "inputs": [{"upstream": upstream} for upstream in upstreams]}
 
 
 def _checkpoint(point: LogCheckpoint) -> dict[str, Any]:

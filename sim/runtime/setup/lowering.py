@@ -19,7 +19,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
     """The data plane of a scenario; every random stream hangs on the run's seed and the names of vertices and edges."""
     job, network = scenario.job, scenario.cluster.network
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
-    edges = [_edge(job, number, reader, inlet) for reader in job.vertices for inlet in reader.inputs]
+    edges = [_edge(job, number, reader, gate) for reader in job.vertices for gate in range(len(reader.inputs))]
     return plane.PlaneSpec(
         vertices=tuple(_vertex(vertex, yields=_yields(vertex, scenario)) for vertex in job.vertices),
         edges=tuple(edges),
@@ -76,11 +76,13 @@ def _yields(vertex: Vertex, scenario: Scenario) -> bool:
     return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
-def _edge(job: Job, number: dict[str, int], reader: Vertex, inlet: Input) -> plane.Edge:
+def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.Edge:
+    """Its name tells it from every other edge between the same two vertices: random streams hang on it."""
+    inlet = reader.inputs[gate]
     writer = job.vertex(inlet.upstream)
     fan_out = job.fan_out(inlet)
     return plane.Edge(
-        name=f"{writer.name}->{reader.name}#{reader.inputs.index(inlet)}",
+        name=f"{writer.name}->{reader.name}#{gate}",
         upstream=number[writer.name],
         downstream=number[reader.name],
         ship=plane.Ship[inlet.shipping.routing],

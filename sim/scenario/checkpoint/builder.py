@@ -66,7 +66,7 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         options = replace(options, max_concurrent=1)
     for i, (upstream, downstream) in enumerate(options.forced_aligned):
         reader = job.get(downstream)
-        if reader is None or upstream not in (reader.input or {}):
+        if reader is None or upstream not in reader.upstreams.values():
             reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
     return options
 

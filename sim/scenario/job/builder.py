@@ -29,13 +29,13 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """The job, its traces cut at the end of the run; mistakes go to `reading`."""
-    order = topological({name: [up for up in (vertex.input or {}) if up in job] for name, vertex in job.items()})
+    order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
-    read = {upstream for vertex in job.values() for upstream in vertex.input or {}}
+    read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
     emitted: dict[str, Distribution] = {}  # size of the records a vertex emits
     for name in order:
         vertex = job[name]
-        inputs = [_input(name, up, details, vertex, job, emitted, reading) for up, details in (vertex.input or {}).items() if up in built]
+        inputs = [_input(name, key, vertex, job, emitted, reading) for key, upstream in vertex.upstreams.items() if upstream in built]
         emitted[name] = _record(name, vertex, inputs, name in read, reading)
         built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
     return Job(with_committers(tuple(built.values()), reading))
@@ -66,15 +66,10 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
 
 
 def _input(
-    name: str,
-    upstream: str,
-    given: doc.Input | str,
-    vertex: doc.Vertex,
-    job: dict[str, doc.Vertex],
-    emitted: dict[str, Distribution],
-    reading: Reading,
+    name: str, key: str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution], reading: Reading
 ) -> Input:
-    here: DocumentPath = ("job", name, "input", upstream)
+    here: DocumentPath = ("job", name, "input", key)
+    given, upstream = (vertex.input or {})[key], vertex.upstreams[key]
     details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship

@@ -29,7 +29,7 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
-__all__ = ["AsyncIO", "Backlog", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex"]
+__all__ = ["AsyncIO", "Backlog", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex", "upstream_of"]
 
 Ship = Annotated[str, choice_of(lambda: SHIPPING, lambda: {word: way.name for way in SHIPPING.values() for word in way.answers_to})]
 
@@ -124,6 +124,10 @@ class Skew(Section):
 class Input(Section):
     """One edge, seen from its reader."""
 
+    HINTS: ClassVar[Texts] = {"upstream": "write from: upstream, and any name before it"}
+
+    from_: str | None = Field(None, alias="from", min_length=1)
+    """Upstream vertex, where several edges lead from it to this one; default: the name of the input."""
     ship: Axis[Ship]
     """How records choose their reader: Flink's ship strategies."""
     weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
@@ -215,7 +219,7 @@ class Vertex(Section):
     source: Source | None = None
     """What arrives; a vertex has this or an input."""
     input: dict[str, InputField] | None = Field(None, min_length=1)
-    """Upstream vertex -> how its records travel."""
+    """Upstream vertex -> how its records travel.  A second edge from the same vertex has a name of its own, and says from."""
     combine: Literal["union", "join"] | None = None
     """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
     parallelism: Axis[Parallelism] | None = None
@@ -243,3 +247,16 @@ class Vertex(Section):
     """Files that the operator writes for a snapshot."""
     commit: Axis[CommitField] | None = None
     """two-phase, or its details."""
+
+    @property
+    def upstreams(self) -> dict[str, str]:
+        """Name of each input -> the vertex that it reads, in the order of the gates."""
+        return {name: upstream_of(name, given) for name, given in (self.input or {}).items()}
+
+
+def upstream_of(name: str, given: object) -> str:
+    """The vertex that an input reads, as it is written or parsed."""
+    if isinstance(given, Input):
+        return given.from_ or name
+    written = given.get("from") if isinstance(given, dict) else None
+    return written if isinstance(written, str) and written else name

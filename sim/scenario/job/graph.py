@@ -7,7 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
-from sim.scenario.text.problems import Reading
+from sim.scenario.job.document import upstream_of
+from sim.scenario.text.problems import DocumentPath, Reading
 
 __all__ = ["check_graph", "topological"]
 
@@ -18,12 +19,20 @@ def check_graph(plain: Any, reading: Reading) -> None:
     if not isinstance(job, dict) or not job:
         return
     inputs: dict[str, list[str]] = {}
+    named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
     for name, vertex in job.items():
         if not isinstance(vertex, dict):
             inputs[name] = []
             continue
         given = vertex.get("input")
-        inputs[name] = list(given) if isinstance(given, dict) else []
+        inputs[name] = []
+        for key, details in given.items() if isinstance(given, dict) else ():
+            upstream = upstream_of(key, details)
+            inputs[name].append(upstream)
+            here: DocumentPath = ("job", name, "input", key)
+            named.setdefault((upstream, name), here if upstream == key else (*here, "from"))
+            if upstream != key and key in job:
+                reading.wrong(here, f"reads '{upstream}', but has the name of another vertex: choose another name")
         if "source" in vertex and "input" in vertex:
             reading.wrong(("job", name), "has a source and an input: a source reads no other vertex, keep one of them")
         if "source" not in vertex and "input" not in vertex:
@@ -31,7 +40,7 @@ def check_graph(plain: Any, reading: Reading) -> None:
     for name, upstreams in inputs.items():
         for upstream in upstreams:
             if upstream not in job:
-                reading.wrong(("job", name, "input", upstream), f"there is no vertex '{upstream}'{reading.did_you_mean(upstream, job)}")
+                reading.wrong(named[upstream, name], f"there is no vertex '{upstream}'{reading.did_you_mean(upstream, job)}")
     sources = [name for name, vertex in job.items() if isinstance(vertex, dict) and "source" in vertex]
     if not sources:
         reading.wrong(("job",), "no vertex has a source: nothing would ever flow")

@@ -68,7 +68,7 @@ def test_vertices_and_edges_become_numbers():
 
 def test_two_edges_never_share_a_name():
     """Streams hang on edge names: the same pair of vertices twice must not draw the same numbers."""
-    twice = Job((Vertex("a", source=Source()), Vertex("b", inputs=(Input("a", "hash"), Input("a", "rebalance")))))
+    twice = Job((Vertex("a", source=Source()), Vertex("b", inputs=(Input("a", "hash"), Input("a", "hash")))))
 
     assert 2 == len({edge.name for edge in plane_spec(scenario(twice)).edges})
 

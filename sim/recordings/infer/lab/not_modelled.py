@@ -39,8 +39,6 @@ def not_modelled(config: Configuration) -> list[str]:
 def _of_node(config: Configuration, node: Node) -> list[str]:
     phrases = [f"key '{key}'" for key in node.model_extra or {}]
     phrases += [f"key '{key}' of an input" for edge in node.inputs for key in edge.model_extra or {}]
-    if len({edge.upstream for edge in node.inputs}) < len(node.inputs):
-        phrases.append("two edges from the same node: one is kept")
     if node.commit_ms and node.commit == "none":
         phrases.append(f"{node.commit_ms:g} ms of work per commit")
     if len(config.emitted_bytes()[node.id]) > 1 and config.is_read(node.id):

@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from sim.recordings.infer.edges.names import input_names
 from sim.recordings.infer.lab.lost_task_managers import kills, replacement
 from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, known, not_modelled
 from sim.recordings.infer.lab.passed_on import mean_bytes
@@ -127,7 +128,8 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
     if node.kind == "source":
         vertex["source"] = _source(node)
     else:
-        vertex["input"] = {edge.upstream: _edge(config, node, i) for i, edge in enumerate(node.inputs)}
+        names = input_names([edge.upstream for edge in node.inputs], [other.id for other in config.nodes])
+        vertex["input"] = {name: _edge(config, node, i, name) for i, name in enumerate(names)}
         if node.kind == "join":
             vertex["combine"] = "join"
         if not _service_per_input(node):
@@ -158,10 +160,11 @@ def _source(node: Node) -> dict[str, Any]:
     return source | ({"records-per-subtask": node.total} if node.total else {})
 
 
-def _edge(config: Configuration, node: Node, i: int) -> str | dict[str, Any]:
+def _edge(config: Configuration, node: Node, i: int, name: str) -> str | dict[str, Any]:
     """An input: only its ship strategy if it has no further details."""
     edge = node.inputs[i]
-    details: dict[str, Any] = {"ship": SHIP.get(edge.exchange, edge.exchange)}
+    details: dict[str, Any] = {} if name == edge.upstream else {"from": edge.upstream}
+    details["ship"] = SHIP.get(edge.exchange, edge.exchange)
     weights = config.node(edge.upstream).out_weights
     if weights and edge.exchange == "keyby":
         details["weights"] = [_plain(weight) for weight in weights]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.edges import edge_flows, unbalanced
+from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.flows import Flow, Flows
 from sim.recordings.infer.work import _amounts
 from sim.recordings.source.rest.job import RestInput, RestVertex

@@ -1,0 +1,64 @@
+"""Laws 61 and 62: every edge carries what is its own, and several between the same vertices are as many single ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.model.job import Distribution, Input, Job, Source, Vertex
+from sim.runtime.run.simulate import simulate
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, scenario, source
+
+few = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+RECORDS = 40  # of each subtask of the source
+SHIPS = ("hash", "rebalance", "rescale", "broadcast", "global")
+
+
+def edge(ship="rebalance", fan_out=None, size=500, service_ns=1 * MS):
+    return Input("a", ship, service=Distribution(service_ns), record_bytes=Distribution(size), fan_out=fan_out)
+
+
+def job(*inputs, parallelism=2, joined=False, total=None):
+    given = replace(source("a", parallelism), source=Source((), total))
+    return Job((given, Vertex("b", parallelism, inputs=inputs, joined=joined)))
+
+
+@few
+@given(
+    st.lists(st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
+    """Whatever the number of edges: each copy is read once, a broadcast one by every subtask."""
+    given = job(*[edge(ship, fan_out) for ship, fan_out in edges], joined=joined, total=RECORDS)
+    tasks = simulate(scenario(given, UNALIGNED, seconds=60)).tables["tasks"]
+    copies = [(1 if fan_out is None else fan_out) * (2 if ship == "broadcast" else 1) for ship, fan_out in edges]
+
+    assert 2 * RECORDS * sum(copies) == tasks.loc[tasks["vertex"] == "b", "numRecordsIn"].sum()
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
+    """In-flight data of k edges is k times that of one; their barriers are one checkpoint."""
+
+    def persisted(edges):
+        given = job(*[edge() for _ in range(edges)], joined=joined)
+        done = simulate(scenario(given, UNALIGNED, seconds=6)).tables["checkpoints"]
+        return done.loc[done["status"] == "COMPLETED", "persisted_data"].median()
+
+    assert [2, 3] == pytest.approx([persisted(edges) / persisted(1) for edges in (2, 3)], rel=0.1)
+
+
+@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
+@pytest.mark.parametrize("joined", [False, True])
+def test_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
+    """The barrier on one gate waits for the other while the writer has one output full."""
+    given = job(edge("hash", size=2000), edge("rebalance", Fraction(1, 10), size=20, service_ns=3 * MS), joined=joined)
+    done = simulate(scenario(given, kind, seconds=12)).tables["checkpoints"]
+
+    assert (done["status"] == "COMPLETED").sum() >= 2
+    assert {""} == set(done["x_standstill"])

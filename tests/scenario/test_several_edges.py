@@ -1,0 +1,40 @@
+"""Several edges between the same two vertices: their names, their order, what is theirs alone."""
+
+from fractions import Fraction
+
+from sim.model.job import Distribution
+from sim.scenario import loads
+
+TEXT = """# Who sees it twice?
+version: 1
+job:
+  src: {source: {rate: 100/s, record: 1 kB}}
+  other: {source: {rate: 100/s, record: 1 kB}}
+  join:
+    input:
+      left: {from: src, ship: hash}
+      other: rebalance
+      right: {from: src, ship: rebalance, fan-out: 0.5, record: 300 B, service: 2 ms}
+    combine: join
+    parallelism: 2
+checkpoint: {interval: 5 s, barriers: unaligned, forced-aligned: [src -> join]}
+run: {duration: 10 s}
+"""
+
+
+def test_edges_stand_in_the_order_of_the_file_each_with_its_own_amounts():
+    """The order of the gates, by which a join takes turns."""
+    job = loads(TEXT, name="x").scenarios[0].job
+    left, other, right = job.vertices[-1].inputs
+
+    assert [("src", "hash"), ("other", "rebalance"), ("src", "rebalance")] == [(i.upstream, i.ship) for i in (left, other, right)]
+    assert (Fraction(1, 2), Distribution(300), Distribution(2_000_000)) == (right.fan_out, right.record_bytes, right.service)
+    assert (None, Distribution(1000)) == (left.fan_out, left.record_bytes)
+    assert (("src", "join"), ("other", "join"), ("src", "join")) == job.edges
+
+
+def test_a_sweep_reaches_each_edge_by_its_name():
+    study = loads(TEXT.replace("ship: rebalance, fan-out: 0.5", "ship: rebalance, fan-out: [0.5, 2]"), name="x")
+
+    assert [Fraction(1, 2), Fraction(2)] == [scenario.job.vertices[-1].inputs[2].fan_out for scenario in study.scenarios]
+    assert ["job.join.input.right.fan-out"] == [axis.name for axis in study.axes]
