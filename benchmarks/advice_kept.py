@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from benchmarks.blind import FOLDER, barriers_of
+from benchmarks.blind import FOLDER
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
@@ -25,14 +25,15 @@ from sim.advice.texts import name_of
 from sim.advice.trial_runner import TrialRunner
 from sim.advice.trials import SETTLED_NS, Bench
 from sim.analysis.number_texts import ms_text
+from sim.backtest.imports import with_backtest
 from sim.cli.console.terminal import plain
-from sim.cli.reports.backtesting import with_backtest
 from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.units import format_duration, parse_duration
 from sim.validation.predicted import predicted
+from sim.validation.run_names import run_name
 from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["Answer", "agrees", "answer_to", "limit_of", "main", "siblings"]
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str]) -> None:
 def answer_to(name: str) -> Answer:
     begun_s = time.process_time()
     source = read_saved(FOLDER / f"{name}.zip")
-    imported = with_backtest(source, infer(source))
+    imported, _ = with_backtest(source, infer(source))
     limit_ms = limit_of(observed(read_any(FOLDER / f"{name}.zip")))
     with TemporaryDirectory() as scratch:
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
@@ -122,22 +123,14 @@ def limit_of(history: pd.DataFrame) -> float:
 
 def siblings(name: str) -> list[str]:
     """Recordings of the same job under other barriers."""
-    names = [path.stem for path in FOLDER.glob(f"{_family(name)}-*.zip")]
-    return sorted(other for other in names if other != name and _kind(other) != "interruptible")
+    others = [path.stem for path in FOLDER.glob("*.zip") if path.stem != name and run_name(path.stem).job == run_name(name).job]
+    return sorted(other for other in others if run_name(other).kind != "interruptible")
 
 
 def agrees(measured: pd.Series[float], expected: pd.Series[float]) -> bool:
     """Whether a prediction is as good as a verdict without complaint says."""
     pairs = [(float(measured.quantile(share)), float(expected.quantile(share))) for share in (0.5, 0.9)]
     return all(abs(there - here) < max(NEGLIGIBLE_MS, AS_GOOD * here) for here, there in pairs)
-
-
-def _family(name: str) -> str:
-    return "-".join(name.split("-")[:2])
-
-
-def _kind(name: str) -> str:
-    return name.split("-")[2]
 
 
 def _durations(table: pd.DataFrame) -> pd.Series[float]:
@@ -166,7 +159,7 @@ def _recorded(name: str, advice: Report) -> tuple[str, float] | None:
     for other in [name, *siblings(name)]:
         if other == name and advice.advised.point:
             continue
-        if str(barriers_of(_kind(other))) == advice.chosen.protocol:
+        if str(run_name(other).barriers) == advice.chosen.protocol:
             return other, float(_durations(observed(read_any(FOLDER / f"{other}.zip"))).quantile(0.99))
     return None
 
@@ -174,7 +167,7 @@ def _recorded(name: str, advice: Report) -> tuple[str, float] | None:
 def _is_predicted(other: str, bench: Bench) -> bool:
     """Whether the setting of another recording is predicted as well as a backtest without complaint says."""
     scenario = bench.load(bench.common)
-    options = replace(scenario.checkpoint, barriers=barriers_of(_kind(other)))
+    options = replace(scenario.checkpoint, barriers=run_name(other).barriers)
     expected = _simulated(replace(scenario, checkpoint=options))
     return agrees(_durations(observed(read_any(FOLDER / f"{other}.zip"))), expected)
 

@@ -22,18 +22,17 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.cli.reports.backtesting import with_backtest
 from sim.envelope.build import replaced
-from sim.model.checkpoint import Barriers
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
 from sim.validation.predicted import predicted
+from sim.validation.run_names import RunName
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["FOLDER", "PAGE", "Run", "barriers_of", "families", "main", "predict", "runs", "table", "values_of"]
+__all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "table", "values_of"]
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "truth.md"
@@ -122,7 +121,7 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
     Each is simulated for as long as it was watched: state grows meanwhile.  (Blind predictions are of 100 s.)
     """
     source = read_saved(folder / f"{family}-{IMPORTED}.zip")
-    imported = with_backtest(source, infer(source))
+    imported = infer(source)
     scenario = loads(write(imported.document, imported.question, imported.comments), name=family).scenarios[0]
     lengths = {
         path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms for path in folder.glob(f"{family}-*.zip")
@@ -132,7 +131,7 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
 
 def _simulated(scenario: Scenario, kind: str, length_ms: int) -> Iterator[pd.DataFrame]:
     interruptible = kind == "interruptible"
-    options = replace(scenario.checkpoint, barriers=barriers_of(kind), interruptible_timers=interruptible)
+    options = replace(scenario.checkpoint, barriers=RunName("", kind).barriers, interruptible_timers=interruptible)
     scenario = replace(scenario, job=_yielding(scenario.job)) if interruptible else scenario
     for seed in SEEDS:
         run = replace(scenario.run, seed=seed, duration_ns=length_ms * 10**6)
@@ -148,13 +147,6 @@ def _yielding(job: Job) -> Job:
             for vertex in job.vertices
         ),
     )
-
-
-def barriers_of(kind: str) -> Barriers:
-    """`kind`: the last part of a recording's name."""
-    if kind.startswith("timeout"):
-        return Barriers("aligned-timeout", int(kind.removeprefix("timeout")) * 10**6)
-    return Barriers("aligned" if kind == IMPORTED else "unaligned")
 
 
 def error(name: str, measured: float, expected: float) -> float:

@@ -6,12 +6,12 @@ many vertices.  State counts per subtask: twice the subtasks with twice the keys
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from sim.recordings import Measured
 from sim.recordings.source.lab.config import Configuration, Node
+from sim.validation.run_names import run_name
 
 __all__ = ["Settings", "differences", "settings_of", "settings_of_measured"]
 
@@ -19,7 +19,6 @@ Settings = Mapping[str, Any]
 
 _UNALIGNED, _TIMEOUT = "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"
 _PHASES = {"prepare_ms": "before the barrier", "snapshot_ms": "synchronous", "async_ms": "asynchronous"}
-_KIND = re.compile(r"-(aligned|unaligned|timeout\d*)(-r\d+)?$")
 _NAMES = {"name", "family", "duration_s", "nodes", "flink", "fs"}
 _APART = {"id", "state_keys", "state_value_bytes", *_PHASES}
 _RECORDER = {"heap", "poll_s", "sample_s", "flink_release"}
@@ -44,7 +43,8 @@ def settings_of_measured(job: Measured) -> Settings:
 
     Each setting is one of its job, so that recordings of two jobs never differ in one setting.
     """
-    name, options = _KIND.sub("", job.name), job.inference.document["checkpoint"]
+    named, options = run_name(job.name), job.inference.document["checkpoint"]
+    name = job.name if named.kind == "interruptible" else named.job  # what no option says makes another job
     settings = {key: str(value) for key, value in options.items()} | {"barriers": _barriers_of(options)}
     return {f"{key} of {name}": value for key, value in settings.items()}
 
