@@ -1,4 +1,4 @@
-"""What the name of a recorded run says: its job, its kind of barriers, which repetition it is.
+"""The name of a recorded run, and what it says: its job, and its kind of barriers.
 
 ``J4-pressed-timeout500-r1`` is the first run of the job J4-pressed, unaligned with an aligned timeout of 500 ms.
 """
@@ -21,7 +21,7 @@ class RunName(NamedTuple):
 
     @property
     def barriers(self) -> Barriers:
-        """Of an interruptible run they are unaligned."""
+        """Unaligned for an interruptible run."""
         if self.kind.startswith("timeout"):
             return Barriers("aligned-timeout", int(self.kind.removeprefix("timeout")) * 10**6)
         return Barriers("aligned" if self.kind == "aligned" else "unaligned")
