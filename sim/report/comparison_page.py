@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import count_text, ms_text
 from sim.analysis.section import Section
+from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
-from sim.report.figures import alike, lines, phases
+from sim.report.figures import lines, phases
 from sim.report.history import history
 from sim.report.page import Block, Page
 from sim.report.through_time import QUANTITIES, curves_of, failures_s, triggers_s

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.strategies.path import PARTS
+from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.summary import Tables
 from sim.report.svg import COLOURS, GRID, INK, figure, label
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PHASES", "SMALL", "alike", "lines", "phases", "style"]
+__all__ = ["PHASES", "SMALL", "lines", "phases", "style"]
 
 PHASES: dict[str, tuple[str, ...]] = {
     "behind data": ("queue",),
@@ -73,7 +74,7 @@ def lines(
     axes = drawn.subplots()
     for i, (name, names) in enumerate(distinct.items()):
         title = " = ".join(label(same) for same in names) + (" (identical)" if len(names) > 1 else "")
-        dash = ("-", "--", "-.", ":")[i % 4]
+        dash = ("-", "--", "-.", ":")[(i + i // len(COLOURS)) % 4]  # no pair of colour and dash comes twice among 32
         axes.plot(curves[name].index, curves[name], dash, color=COLOURS[i % len(COLOURS)], lw=1.4, label=title)
     for k, at_s in enumerate(sorted(failures)):
         axes.axvline(at_s, color=INK, lw=1, ls=(0, (2, 2)), label="failure" if k == 0 else None)
@@ -86,15 +87,6 @@ def lines(
     axes.set_xlabel("simulated time [s]", fontsize=SMALL, color=INK)
     _legend(drawn, axes)
     return drawn
-
-
-def alike(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
-    """Name -> names of the same curve, itself first: nobody sees the line that lies below another."""
-    found: dict[str, list[str]] = {}
-    for name, curve in curves.items():
-        same = next((other for other in found if curves[other].equals(curve)), name)
-        found.setdefault(same, []).append(name)
-    return found
 
 
 def _stack(tables: Tables) -> pd.DataFrame:

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from sim.analysis.strategies.path import PARTS
-from sim.report.figures import PHASES, alike, lines, phases
+from sim.analysis.strategies.picture import alike
+from sim.report.figures import PHASES, lines, phases
 
 
 def run(*checkpoints):
@@ -46,6 +47,13 @@ def test_thousands_of_checkpoints_are_drawn_as_means():
 
 def test_without_a_checkpoint_there_is_no_figure():
     assert phases({"it": run()}) is None
+
+
+def test_many_lines_differ_in_colour_or_dash():
+    """The colours begin again after eight; their dashes do not."""
+    drawn = lines({f"it {k}": pd.Series([1.0, float(k)]) for k in range(30)}, "seconds").axes[0].lines
+
+    assert 30 == len({(line.get_color(), line.get_linestyle()) for line in drawn})
 
 
 def test_identical_curves_are_one_line():

@@ -91,7 +91,8 @@ def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, l
     places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
     axes.errorbar(
         places, table[column].iloc[chosen], yerr=table[f"{column} ±"].iloc[chosen].fillna(0.0), label=", ".join(lines[i]), capsize=3,
-        ms=5, lw=1.2, color=COLOURS[i % len(COLOURS)], marker=_MARKERS[i % len(_MARKERS)], ls="-" if scale.is_quantity else "",
+        ms=5, lw=1.2, color=COLOURS[i % len(COLOURS)], marker=_MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
+        ls="-" if scale.is_quantity else "",
     )  # fmt: skip
 
 
