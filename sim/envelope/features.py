@@ -210,6 +210,7 @@ FEATURES = (
         "time per record", lambda scenario: [mean for vertex in scenario.job.vertices for mean, _ in _services(vertex)], format_duration,
         sides="both",
     ),
+    Feature("services by subtask", lambda scenario: ["yes" for vertex in scenario.job.vertices if vertex.service_factors]),
     Feature("service law", lambda scenario: [kind for vertex in scenario.job.vertices for _, kind in _services(vertex)]),
     Feature(
         "async I/O latency", lambda scenario: [vertex.async_io.latency.mean for vertex in scenario.job.vertices if vertex.async_io],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sim.model.job import Input, Job, Vertex
+from sim.model.key_groups import key_groups
 from sim.model.scenario import Scenario
 
 __all__ = ["loads_of", "utilisation"]
@@ -39,22 +40,23 @@ def utilisation(job: Job) -> Fraction | None:
             (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))
             for inlet in vertex.inputs
         ]
-        busy = sum((rate * _largest_share(inlet, vertex) * inlet.service.mean / _SECOND for inlet, rate in coming), Fraction(0))
-        offered = sum((rate * _largest_share(inlet, vertex) for inlet, rate in coming), Fraction(0))
+        work = [(rate * vertex.largest_work(_shares(inlet, vertex)), inlet.service.mean) for inlet, rate in coming]
+        busy = sum((records * each_ns / _SECOND for records, each_ns in work), Fraction(0))
         if vertex.async_io is not None:
+            offered = sum((rate * max(_shares(inlet, vertex)) for inlet, rate in coming), Fraction(0))
             busy = max(busy, offered * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
         if vertex.window is not None:
-            busy += offered * vertex.fan_out * vertex.window.fire_ns / _SECOND
+            busy += sum((records for records, _ in work), Fraction(0)) * vertex.fan_out * vertex.window.fire_ns / _SECOND
         busiest = max(busiest, busy)
         rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0))
     return busiest
 
 
-def _largest_share(inlet: Input, vertex: Vertex) -> Fraction:
-    """The share of an input's records that its busiest reader gets."""
+def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:
+    """The share of an input's records that each subtask reads."""
     if inlet.shipping.to_one:
-        return Fraction(1)
+        return [Fraction(1)]
     if inlet.weights:
-        return max(inlet.weights) / sum(inlet.weights)
+        return [weight / sum(inlet.weights) for weight in inlet.weights]
     groups = vertex.max_parallelism if inlet.shipping.keyed else vertex.parallelism  # the owner of most key groups reads most
-    return Fraction(-(-groups // vertex.parallelism), groups)
+    return [Fraction(len(key_groups(i, vertex.parallelism, groups)), groups) for i in range(vertex.parallelism)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -138,6 +139,7 @@ class Vertex:
     inputs: tuple[Input, ...] = ()
     joined: bool = False  # several inputs: read in turn, record by record (a join); else a union, buffer by buffer
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
+    service_factors: tuple[tuple[int, Fraction], ...] = ()  # (subtask, how many times as long its services take); others: 1
     fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
     async_io: AsyncIO | None = None
     window: Window | None = None
@@ -152,6 +154,11 @@ class Vertex:
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
         return self.async_io is not None or (self.window is not None and (self.window.time == "event" or self.window.early))
+
+    def largest_work(self, shares: Sequence[Fraction]) -> Fraction:
+        """The work of the busiest subtask, if the work of all records is 1; `shares`: of the records, by subtask."""
+        factors = dict(self.service_factors)
+        return max(share * factors.get(subtask, 1) for subtask, share in enumerate(shares))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ def scenario(rate="100/s", exchange="hash", options=()):
         ("500/s", "broadcast", (), Fraction(1)),  # everything to both
         ("500/s", "hash", ("job.sink.parallelism=8", "job.map.service=1 ms"), Fraction(1, 2)),  # the map is busier now
         ("500/s", "hash", ("job.sink.input={map: {ship: hash, weights: {hot: 40 %}}}",), Fraction(4, 5)),  # 2000/s, 800 of them to one
+        ("500/s", "hash", ("job.sink.service-factor={1: 3/2}",), Fraction(3, 4)),  # 500/s of 1.5 ms
+        ("500/s", "hash", ("job.sink.input={map: {ship: hash, weights: [5, 2, 2, 1]}}", "job.sink.service-factor={2: 3}"), Fraction(6, 5)),
         ("500/s", "global", ("job.map.service=600 us",), Fraction(3, 5)),
         ("[{at: 0 s, rate: 100/s}, {at: 5 s, rate: 700/s}]", "hash", (), Fraction(7, 10)),
     ],

@@ -67,6 +67,13 @@ TIMING = (
         f"{_WARM}who_restarts_while_cold_begins_anew",
     ),
     Rule(
+        "each subtask has its own factor of services",
+        "runtime/setup/lowering.py",
+        "        factors |= {first + subtask: factor for",
+        "        factors |= {first: factor for",
+        "tests/runtime/run/test_service_factors.py::test_services_of_a_subtask_take_its_factor_times_as_long",
+    ),
+    Rule(
         "a flusher sleeps for the timeout and works then",
         "runtime/setup/lowering.py",
         "    return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns\n",

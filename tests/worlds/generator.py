@@ -19,6 +19,7 @@ from tests.worlds.jobs import (
     draw_job,
     draw_residuals,
     draw_second_edges,
+    draw_service_factors,
     draw_windows,
 )
 from tests.worlds.settings import draw_checkpoint, draw_cluster, draw_directories, draw_overheads, draw_recovery, draw_restart, draw_storage
@@ -59,6 +60,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_recovery(draw, world)
     draw_first_stages(draw, world)
     draw_second_edges(draw, world)
+    draw_service_factors(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

@@ -11,7 +11,8 @@ from typing import Any
 from tests.worlds.draw import Document, Draw
 
 __all__ = [
-    "draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_second_edges", "draw_windows",
+    "draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_second_edges",
+    "draw_service_factors", "draw_windows",
 ]  # fmt: skip
 
 MOST_RECORDS = 1500  # that one vertex reads
@@ -262,6 +263,14 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
                 0.4, service=lambda: draw.pick("1 us", "200 us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
             )
             vertex.setdefault("combine", draw.pick("join", "join", "union"))
+
+
+def draw_service_factors(draw: Draw, world: Document) -> None:
+    """Some subtasks work slower or faster than others of their vertex.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if draw.chance(0.1):
+            subtasks = draw.subset(range(vertex.get("parallelism", 1)), 2)
+            vertex["service-factor"] = {str(subtask): draw.pick(0.5, 1.25, 3) for subtask in subtasks}
 
 
 def draw_backlogs(draw: Draw, world: Document) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sim.model.resolution.coarse import not_coarse
@@ -83,7 +84,8 @@ def _fills(scenario: Scenario) -> Iterator[tuple[float, str]]:
     flow: dict[str, float] = {}  # records a subtask takes or emits per second, where they are fewest
     for vertex in job.vertices:
         coming = sum(flow[inlet.upstream] * _share(job, inlet, vertex) for inlet in vertex.inputs)
-        flow[vertex.name] = min(_capacity(vertex), coming if vertex.inputs else min(_offered(vertex)))
+        slowest = _capacity(vertex) / float(max([Fraction(1), *(factor for _, factor in vertex.service_factors)]))
+        flow[vertex.name] = min(slowest, coming if vertex.inputs else min(_offered(vertex)))
         for inlet in vertex.inputs:
             if vertex.committer_of:
                 continue
@@ -100,14 +102,15 @@ def _load(job: Job) -> float:
         flow[vertex.name] = min(_capacity(vertex), max(_offered(vertex)))
         if vertex.inputs:
             coming = sum(flow[inlet.upstream] * _share(job, inlet, vertex) for inlet in vertex.inputs)
-            loads.append(coming * max(map(_unevenness, vertex.inputs)) / _capacity(vertex))
+            loads.append(coming * max(_unevenness(inlet, vertex) for inlet in vertex.inputs) / _capacity(vertex))
             flow[vertex.name] = min(_capacity(vertex), coming)
     return max(loads)
 
 
-def _unevenness(inlet: Input) -> float:
-    """What the subtask with most of an edge takes, over the mean."""
-    return float(max(inlet.weights) * len(inlet.weights) / sum(inlet.weights)) if inlet.weights else 1.0
+def _unevenness(inlet: Input, reader: Vertex) -> float:
+    """The work of the subtask with most of an edge, over the mean of records without factors."""
+    weights = inlet.weights or (Fraction(1),) * reader.parallelism
+    return float(reader.largest_work(weights) * len(weights) / sum(weights))
 
 
 def _offered(vertex: Vertex) -> list[float]:

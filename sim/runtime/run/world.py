@@ -20,7 +20,7 @@ from sim.runtime.jobmanager.job_manager import JobManager
 from sim.runtime.observe.checking import Checking
 from sim.runtime.outcome import Outcome
 from sim.runtime.run.beginning import Beginning
-from sim.runtime.setup.lowering import hosts, plane_spec
+from sim.runtime.setup.lowering import hosts, plane_spec, service_factors
 from sim.runtime.speed import Speed
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
@@ -50,6 +50,8 @@ class World:
         self.contents = Contents(self.plane)
         self.counters = Counters(self.plane, len(self.layout.vertex))
         speed = Speed(self.plane)
+        for task, factor in service_factors(scenario.job).items():
+            speed.slow(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
         self.checking: Checking | None = None
         if check or record_cuts:

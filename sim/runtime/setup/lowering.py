@@ -10,7 +10,7 @@ from sim.model.randomness.quantiles import quantile_table, share_table, size_tab
 from sim.model.scenario import Scenario
 from sim.plane.seam import interface as plane
 
-__all__ = ["hosts", "plane_spec"]
+__all__ = ["hosts", "plane_spec", "service_factors"]
 
 _SECOND = 1_000_000_000
 
@@ -49,6 +49,15 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
     if placement == "isolated":
         return tuple(range(len(subtasks)))
     return tuple(0 if placement == "single" else i // scenario.cluster.slots for i in subtasks)
+
+
+def service_factors(job: Job) -> dict[int, Fraction]:
+    """Task -> how many times as long its services take.  After a rescale the subtask of the same number has the factor, if there is one."""
+    factors, first = dict[int, Fraction](), 0
+    for vertex in job.vertices:
+        factors |= {first + subtask: factor for subtask, factor in vertex.service_factors if subtask < vertex.parallelism}
+        first += vertex.parallelism
+    return factors
 
 
 def _vertex(vertex: Vertex, *, yields: bool) -> plane.Vertex:

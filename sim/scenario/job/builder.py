@@ -18,11 +18,13 @@ from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
 from sim.scenario.text.problems import DocumentPath, Reading
+from sim.units import format_number
 
 __all__ = ["build_job"]
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
+LEAST_FACTOR, MOST_FACTOR = Fraction(1, 100), 100
 LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
@@ -54,6 +56,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         joined=given.combine == "join",
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
         service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
+        service_factors=_service_factors(given, name, reading),
         fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         async_io=_async_io(given, name, reading),
         window=build_window(given, name, reading),
@@ -63,6 +66,19 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
     )
+
+
+def _service_factors(given: doc.Vertex, name: str, reading: Reading) -> tuple[tuple[int, Fraction], ...]:
+    parallelism, factors = given.parallelism or 1, list[tuple[int, Fraction]]()
+    for subtask, factor in (given.service_factor or {}).items():
+        here: DocumentPath = ("job", name, "service-factor", subtask)
+        if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
+            reading.wrong(here, f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}")
+        elif not LEAST_FACTOR <= factor <= MOST_FACTOR:
+            reading.wrong(here, f"is {format_number(factor)}: a factor stands between {format_number(LEAST_FACTOR)} and {MOST_FACTOR}")
+        else:
+            factors.append((int(subtask), factor))
+    return tuple(sorted(factors))
 
 
 def _input(

@@ -206,10 +206,10 @@ class Vertex(Section):
 
     LATER: ClassVar[Texts] = {
         "placement": "slots per vertex",
-        "slow": "a slow subtask",
     }
     HINTS: ClassVar[Texts] = {
         "rate": "rate stands inside source:",
+        "slow": "write service-factor: {subtask: factor}",
         "inputs": "write input: {upstream: hash}",
         "ship": "write input: {upstream: ship}",
         "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}",
@@ -229,6 +229,9 @@ class Vertex(Section):
     where the parallelism does not divide them, some own one group more than others."""
     service: Axis[DurationField] | None = None
     """Time per record (sources: per emitted record)."""
+    service_factor: dict[str, Axis[Number]] | None = Field(None, min_length=1)
+    """Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.
+    After a rescale the subtask of the same number has it."""
     fan_out: Axis[Number] | None = None
     """Records out per record in, on each outgoing edge."""
     record: Axis[SizeField] | None = None

@@ -38,6 +38,7 @@ def scenario(*change: str) -> sim.Scenario:
         (("src: hash", "src: forward"), 10),
         (("80k/s", "200k/s"), 4),  # all buffers fill up: 80 of them
         (("src: hash", "src: {ship: hash, weights: [3, 2]}"), 4),  # those of one subtask do
+        (("service: 10 us, p", "service: 10 us, service-factor: {1: 5/4}, p"), 4),
         (("run:", "faults: [{kill: 'sink[0]', at: 3 s}]\nrun:"), 4),  # after the failure they do
         (("1 s}\nstorage", "1 s, barriers: unaligned}\nstorage"), 10),
     ],
