@@ -1,4 +1,4 @@
-"""``ckptsim traces``: files of others into typed tables, and tables into windows for sweeps, on Spark."""
+"""``ckptsim traces``: files of others into typed tables, and tables into windows for sweeps; what is small here, the rest on Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ __all__ = ["traces_app"]
 
 traces_app = typer.Typer(help="Traces of load and failures: read them into tables, cut windows for sweeps.", no_args_is_help=True)
 
-MasterOption = Annotated[str, typer.Option(metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://...")]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="here|URL",
+        help="local[*], spark://HOST:PORT, yarn, k8s://... (Default: here, without Spark; local[*] for buckets and above 64 MB.)",
+        show_default=False,
+    ),
+]
+HERE, ON_THIS_MACHINE = "here", "local[*]"
 
 
 def _option(name: str, metavar: str, help_text: str) -> Any:
@@ -41,7 +49,7 @@ def read(
     value: Annotated[str | None, _option("--value", "COLUMN", "Of your own tables: the value.")] = None,
     as_: Annotated[str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")] = None,
     per: Annotated[str, typer.Option(metavar="DURATION", help="A value of --as rates counts so long.")] = "1 s",
-    master: MasterOption = "local[*]",
+    master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The counts of rows and the remarks as one JSON object.")] = False,
 ) -> None:
@@ -50,18 +58,26 @@ def read(
     What a file is, its content tells. Rows that cannot be used stand in the table `quarantine`, with file, line and reason.
     """
     with speaking():
-        on_spark = spark_settings(master, conf)
+        on_spark = _settings(master, conf)
         choices = _choices(format_, time, time_unit, value, as_, per)
-        from sim.sweeps.spark.session import session
         from sim.traces.listing import list_files
-        from sim.traces.pipeline import read_traces
+        from sim.traces.local.size import files_are_small
 
         files, remarks = list_files(folder, without=out)
         if "://" not in out:
             output_folder(Path(out))
         kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
-        with stoppable(kept), session(master, "ckptsim traces", conf=on_spark) as spark:
-            counts = read_traces(spark, files, out, choices)
+        with stoppable(kept):
+            if master == HERE or (master is None and "://" not in out and files_are_small(files)):
+                from sim.traces.local.tables_of_files import read_traces_here
+
+                counts = read_traces_here(files, out, choices)
+            else:
+                from sim.sweeps.spark.session import session
+                from sim.traces.pipeline import read_traces
+
+                with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=on_spark) as spark:
+                    counts = read_traces(spark, files, out, choices)
         raise typer.Exit(_summary(counts, remarks, as_json=as_json))
 
 
@@ -73,15 +89,15 @@ def cut_windows(
     count: Annotated[int | None, typer.Option(min=1, help="So many of each trace. (Default: all.)", show_default=False)] = None,
     trace: Annotated[str | None, typer.Option(help="Only this one.", show_default=False)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="For `windows: {file: ...}` of a sweep.")] = Path("windows.csv"),
-    master: MasterOption = "local[*]",
+    master: MasterOption = None,
     conf: ConfOption = None,
 ) -> None:
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
     with speaking():
-        on_spark = spark_settings(master, conf)
+        on_spark = _settings(master, conf)
         from sim.cli.console.terminal import put
         from sim.sheet import write_csv
-        from sim.sweeps.spark.session import session
+        from sim.traces.local.size import tables_are_small
         from sim.traces.windows import CUTS, windows
         from sim.units import parse_duration
 
@@ -93,12 +109,27 @@ def cut_windows(
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
-        with stoppable(f"{out} is as it was before"), session(master, "ckptsim traces", conf=on_spark) as spark:
-            found, remarks = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
+        with stoppable(f"{out} is as it was before"):
+            if master == HERE or (master is None and tables_are_small(tables)):
+                from sim.traces.local.cutting import windows_here
+
+                found, remarks = windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
+            else:
+                from sim.sweeps.spark.session import session
+
+                with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=on_spark) as spark:
+                    found, remarks = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
         write_csv(found, out, float_format="%.6g")
         for line in remarks:
             print_message(line)
         put(f"{len(found)} windows of {found['trace'].nunique()} traces in {out}")
+
+
+def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
+    """What --conf says; None: not on Spark."""
+    if master == HERE and conf:
+        raise UserError("--conf is for Spark: say another --master", Code.USAGE)
+    return spark_settings(None if master == HERE else master, conf)
 
 
 def _choices(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Choices:

@@ -1,4 +1,4 @@
-"""A folder of traces -> typed tables, on Spark: a task per file; the driver gets names and counts only.
+"""A folder of traces -> typed tables, on Spark: a task per file; the driver gets names and counts only.  `sim.traces.local` needs no Spark.
 
 The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
 that is interrupted while reading leaves the earlier tables as they were.
@@ -22,15 +22,13 @@ from sim.traces import task
 from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
-from sim.traces.tables import TABLES, UNION
+from sim.traces.tables import MOST_GAP_S, TABLES, UNION
 
 __all__ = ["read_traces", "schema_of"]
 
 STAGING = "_staging"
 MOST_TASKS = 2000
 """A task costs some 50 ms: beyond this number files share tasks."""
-MOST_GAP_S = 86_400
-"""Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen

@@ -5,11 +5,15 @@ Times are seconds on the trace's own clock (epoch seconds if the file has them),
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["TABLES", "UNION", "Column"]
+__all__ = ["MOST_GAP_S", "TABLES", "UNION", "Column", "folder_of"]
+
+MOST_GAP_S = 86_400
+"""Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 
 
 class Column(NamedTuple):
@@ -67,3 +71,11 @@ UNION = pa.schema([
 
 The kind of a row is a table, `arrivals` (counted into rates), or `passed`: a `count` of lines that belong to no table.
 """
+
+
+def folder_of(trace: str) -> str:
+    """The folder of a trace within a table; Spark escapes these characters and no others."""
+    return "trace=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", trace)
+
+
+_ESCAPED = re.compile(r"""["#%'*/:=?\\{\[\]^\x01-\x1f\x7f]""")

@@ -1,6 +1,7 @@
 """Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
 
 All of it runs on Spark, by trace and window.  No trace has to fit into memory, and a row is joined only with the windows near it.
+`sim.traces.local` cuts the same windows without Spark, a trace at a time.
 The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name), `from_s` (from the first
 row of the trace), `length_s`, `file` (the trace's table of rates, relative to the stored windows), and features.
 """
@@ -10,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from os.path import relpath
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import pandas as pd
 
 from sim.traces.lines import TraceFileError
 from sim.traces.pipeline import schema_of
+from sim.traces.tables import folder_of
 
-__all__ = ["CUTS", "FEATURES", "CutWindows", "windows"]
+__all__ = ["CUTS", "FEATURES", "LEAST_COVERED", "CutWindows", "finished", "none_so_long", "windows"]
 
 FEATURES = {
     "rows": "observations",
@@ -57,15 +58,25 @@ def windows(
     span = _span(rates).where((F.col("end") - F.col("begin") >= length_s) & F.col("usual").isNotNull()).cache()
     possible = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
     if not possible:
-        searched = f"the trace '{trace}'" if trace is not None else "any trace"
-        raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
+        raise none_so_long(tables, length_s, trace)
     failures = _failures(spark, tables, span)
     around = _around(failures, span, length_s) if cut == "failures" else None
     full = _described(rates, failures, span, around, length_s).cache()
-    notes = []
-    if sparse := (possible if around is None else around.count()) - full.count():
-        notes.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
+    sparse = (possible if around is None else around.count()) - full.count()
     found = CUTS[cut](full, count).select("trace", "from_s", *FEATURES).orderBy("trace", "from_s").toPandas()
+    return finished(found, tables, length_s, base, sparse=sparse)
+
+
+def none_so_long(tables: str, length_s: float, trace: str | None) -> TraceFileError:
+    searched = f"the trace '{trace}'" if trace is not None else "any trace"
+    return TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
+
+
+def finished(found: pd.DataFrame, tables: str, length_s: float, base: str, *, sparse: int) -> CutWindows:
+    """The table with names and places.  TraceFileError: it is empty."""
+    notes = list[str]()
+    if sparse:
+        notes.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
     if found.empty:
         raise TraceFileError(f"{tables}: no windows: " + (notes[0] if notes else f"none of {length_s:g} s around a failure"))
     several = len(set(found["trace"])) > 1
@@ -81,8 +92,8 @@ def _table(spark: Any, tables: str, name: str) -> Any:
 
 
 def _place(tables: str, trace: str, base: str) -> str:
-    """The path of a trace's rates; of the characters in traces' names Spark escapes only `/`."""
-    place = f"{tables}/rates/trace={quote(trace, safe='')}"
+    """The path of a trace's rates."""
+    place = f"{tables}/rates/{folder_of(trace)}"
     return place if "://" in place else relpath(place, base)
 
 

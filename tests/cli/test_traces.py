@@ -46,12 +46,17 @@ wide.csv: is UTF-16: save it as UTF-8
 QUICK = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")
-def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
+@pytest.mark.parametrize(
+    "where", [pytest.param("local[2]", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]), None], ids=["Spark", "here"]
+)
+def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch, where):
     """Broken files are told one by one and cost nothing but themselves; windows of the others are replayed."""
-    pytest.importorskip("pyspark")
-    quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
+    if where is None:
+        monkeypatch.setattr("sim.sweeps.spark.session.session", lambda *_: pytest.fail("Spark was started"))
+        master = []
+    else:
+        pytest.importorskip("pyspark")
+        master = ["--master", where, *(word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}"))]
     raw = tmp_path / "raw"
     raw.mkdir()
     for name, content in BROKEN.items():
@@ -59,7 +64,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
     (raw / "good.csv").write_text("epoch_s,rate\n" + ROWS)
     (raw / "loop").symlink_to(raw)
 
-    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", "--master", "local[2]", *quick)
+    done = ckptsim("traces", "read", raw, "--out", tmp_path / "tables", *master)
     assert set() == set(REPORT.splitlines()) ^ set(done.stderr.splitlines())
     assert (4, len(REPORT.splitlines())) == (done.exit_code, done.stderr.count("\n"))
     assert not (tmp_path.parent / "outside").exists()
@@ -67,7 +72,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
         line.split()[0] for line in done.stdout.splitlines()[1:]
     }
 
-    cut = ("traces", "windows", tmp_path / "tables", "--length", "3 s", "--trace", "good", "--count", "2", "--master", "local[2]", *quick)
+    cut = ("traces", "windows", tmp_path / "tables", "--length", "3 s", "--trace", "good", "--count", "2", *master)
     done = ckptsim(*cut, "--cut", "load")
     assert (0, "2 windows of 1 traces in windows.csv\n") == (done.exit_code, done.stdout)
 
@@ -89,6 +94,7 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path):
         (("read", "empty", "--time", "when"), 2, "--value: say which column"),
         (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: a value counts longer than that"),
         (("read", "empty", "--time-unit", "fortnight"), 2, "--time-unit: "),
+        (("read", "file", "--master", "here", "--conf", "a=b"), 2, "--conf is for Spark: say another --master"),
         (("windows", "empty"), 3, "empty: no tables of traces here: run `ckptsim traces read` first"),
         (("windows", "empty", "--cut", "mood"), 2, "--cut: expected time, bursts, load, failures, not 'mood'"),
         (("windows", "empty", "--length", "0 s"), 2, "--length: a window of 0 s has nothing in it"),

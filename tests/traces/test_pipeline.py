@@ -1,11 +1,11 @@
 """A folder of traces becomes tables, tables become windows, windows drive a sweep."""
 
-import gzip
-
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from sim.sweeps.file.definition import define
+from tests.traces.conftest import write_more_traces, write_traces
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -32,22 +32,12 @@ def spark():
 
 @pytest.fixture(scope="module")
 def tables(spark, tmp_path_factory):
-    """A load with a burst, failures in it and in another run, arrivals with a gap, speeds, dirty rows, and a file nobody knows."""
+    """Tables of each kind of trace, written by Spark."""
     from sim.traces.listing import list_files
     from sim.traces.pipeline import read_traces
 
     folder = tmp_path_factory.mktemp("traces")
-    (folder / "a").mkdir()
-    load = [100 + at + (900 if 60 <= at < 62 else 0) for at in range(120)]
-    rows = "".join(f"{1000 + at},{rate}\n" for at, rate in enumerate(load))
-    (folder / "a" / "load.csv").write_text(f"epoch_s,rate\n{rows}1050,3\n1200,-1\n")
-    (folder / "a" / "kills.csv").write_text("chk_interval_ms,kill_epoch_s\n10,1085\n7,1025\n")
-    (folder / "a" / "all_kills.csv").write_text("kill_epoch_s\n1045\n")
-    (folder / "a" / "load_chk7.csv").write_text("epoch_s,rate\n1000,1\n1001,\n1050,3\n")
-    (folder / "1").write_text("value,starttime,VM_id\n9,1970-01-01,a\n3,1970-01-02,b\n9,1970-01-03,a\n")
-    (folder / "README.md").write_text("about")
-    (folder / "arrivals.csv.gz").write_bytes(gzip.compress(b"TIMESTAMP\n0.1\n0.2\n0.9\n3.5\n9e6\n"))
-    (folder / "notes.csv").write_text("what,is,this\n1,2,3\n")
+    write_traces(folder)
     out = tmp_path_factory.mktemp("tables")
     return out, read_traces(spark, list_files(str(folder)).files, str(out))
 
@@ -139,3 +129,38 @@ def test_tables_that_cannot_be_written_are_one_line(spark, tmp_path):
 
     assert str(refused.value).startswith("the tables cannot be written: ")
     assert "\n" not in str(refused.value)
+
+
+def test_the_same_without_spark(spark, tmp_path):
+    """Rows, their order and their files, counts, and windows of each cut."""
+    from sim.traces.listing import list_files
+    from sim.traces.local.cutting import windows_here
+    from sim.traces.local.tables_of_files import read_traces_here
+    from sim.traces.pipeline import read_traces
+    from sim.traces.tables import TABLES
+    from sim.traces.windows import windows
+
+    (tmp_path / "raw").mkdir()
+    write_traces(tmp_path / "raw")
+    write_more_traces(tmp_path / "raw")
+    files = list_files(str(tmp_path / "raw")).files
+    there, here = str(tmp_path / "there"), str(tmp_path / "here")
+
+    pd.testing.assert_frame_equal(read_traces(spark, files, there), read_traces_here(files, here), check_dtype=False)
+
+    for table in TABLES:
+        assert rows_by_folder(tmp_path / "there" / table) == rows_by_folder(tmp_path / "here" / table)
+    for cut, length_s, count in (("time", 20, None), ("bursts", 7.5, 4), ("load", 7.5, 3), ("failures", 20, None)):
+        expected, notes = windows(spark, there, length_s=length_s, cut=cut, count=count, base=str(tmp_path))
+        found, notes_here = windows_here(here, length_s=length_s, cut=cut, count=count, base=str(tmp_path))
+        assert notes == notes_here
+        assert expected.to_csv(float_format="%.6g").replace("there/", "here/") == found.to_csv(float_format="%.6g")
+
+
+def rows_by_folder(table):
+    """Folder -> schema and rows of the files in it."""
+    found = {}
+    for part in sorted(table.glob("*/*.parquet")):
+        rows = pq.ParquetFile(part).read()
+        found[part.parent.name] = (dict(zip(rows.schema.names, map(str, rows.schema.types), strict=True)), rows.to_pylist())
+    return found

@@ -16,7 +16,9 @@ from pathlib import Path
 __all__ = ["MissingDependencyError", "find", "prepare"]
 
 NEEDED = 17
-MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N, which needs no Java"
+MESSAGE = (
+    "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"
+)
 
 _SHIM = """#!/bin/sh
 for argument; do

@@ -57,7 +57,9 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
         from pyspark import SparkConf, SparkContext, __version__
         from pyspark.sql import SparkSession
     except ImportError:
-        raise java.MissingDependencyError("Spark is not installed: pip install '.[spark]', or use --jobs N, which needs none") from None
+        raise java.MissingDependencyError(
+            "Spark is not installed: pip install '.[spark]', or use --jobs N (traces: --master here), which needs none"
+        ) from None
     must_fit(os.environ, __version__)
     _check_master_listens(master)
     os.environ.update(chosen.environment)

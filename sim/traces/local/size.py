@@ -1,0 +1,32 @@
+"""How many local files are read without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.traces.listing import TraceFile
+
+__all__ = ["files_are_small", "tables_are_small"]
+
+MOST_BYTES = 64 << 20
+"""A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
+
+
+def files_are_small(files: Sequence[TraceFile]) -> bool:
+    """Whether the files lie on this machine and are small."""
+    if any("://" in file.root for file in files):
+        return False
+    return sum(_bytes(Path(file.root, path)) for file in files for path in file.paths) <= MOST_BYTES
+
+
+def tables_are_small(tables: str) -> bool:
+    """Whether the tables lie on this machine and are small."""
+    return "://" not in tables and sum(_bytes(place) for place in Path(tables, "rates").rglob("*.parquet")) <= MOST_BYTES
+
+
+def _bytes(place: Path) -> int:
+    try:
+        return place.stat().st_size
+    except OSError:  # reading it says why
+        return 0
