@@ -8,7 +8,7 @@ from typing import Literal
 
 from sim.model.catalogs.backends import BACKENDS, BackendKind
 
-__all__ = ["Changelog", "Lsm", "State", "StateOptions"]
+__all__ = ["Changelog", "Lsm", "State", "StateOptions", "Ttl"]
 
 _MIB = 1 << 20
 _SECOND = 1_000_000_000
@@ -57,6 +57,15 @@ class Changelog:
 
 
 @dataclass(frozen=True, slots=True)
+class Ttl:
+    """Keys expire (StateTtlConfig), and leave when something looks at them."""
+
+    after_ns: int  # a key was last written
+    checks: int = 10  # hashmap: entries looked at per record: five when it reads state, five when it writes (cleanupIncrementally)
+    filters_snapshots: bool = False  # hashmap: expired entries that are still there are not written (cleanupFullSnapshot)
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
@@ -69,10 +78,16 @@ class State:
     sync_ns: int = 0  # freezing it, beside what the backend itself does
     serialize_bytes_per_second: int | None = None  # hashmap: processor time of a snapshot; None: never the limit
     growth_bytes: int = 0  # new keys per record served, on average
+    ttl: Ttl | None = None  # keys go some time after they were last written
 
     @property
     def kind(self) -> BackendKind:
         return BACKENDS[self.backend]
+
+    @property
+    def turns_over(self) -> bool:
+        """Whether keys come or go."""
+        return self.growth_bytes > 0 or self.ttl is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sim.model.stored import SnapshotType
 from sim.plane.seam.interface import DataPlane, Position
 from sim.plane.seam.layout import Layout
 from sim.protocol.commit.committables import Committable
+from sim.state.expiry import Ages
 from sim.state.files import FrozenState, Handle
 from sim.storage.ledger import FileId
 
@@ -37,6 +38,7 @@ class StateSnapshot:
     logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
     local: FileId | None = None  # the copy on the disk of its task manager
     stamp: Stamp | None = None  # whose state it is, for those who check restores
+    ages: Ages = ()  # of keys that expire
 
     @property
     def full_bytes(self) -> int:

@@ -43,11 +43,19 @@ def check(document: Document, reading: Reading) -> None:
         if _never_changes(vertex.state, document.checkpoint.incremental):
             advice = "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
             reading.warn(("job", name, "state", "backend"), f"state never changes, so incremental checkpoints write nothing: {advice}")
+        if vertex.state is not None and vertex.state.ttl and _is_still(vertex.state):
+            advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
+            reading.warn(("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}")
 
 
 def _never_changes(state: State | None, incremental: str | None) -> bool:
     """Whether nobody said how much of it changes, where that decides what a checkpoint writes."""
-    return state is not None and incremental == "true" and state.backend == "rocksdb" and state.update is None and state.growth is None
+    return state is not None and incremental == "true" and state.backend == "rocksdb" and _is_still(state)
+
+
+def _is_still(state: State) -> bool:
+    """Whether no record writes to it."""
+    return state.update is None and state.growth is None
 
 
 def _check_times(document: Document, reading: Reading) -> None:

@@ -23,8 +23,11 @@ class Backend(Protocol):
     def update(self, writes: int, now_ns: int) -> None:
         """So many entries were rewritten since the last call."""
 
-    def resize(self, size_bytes: int) -> None:
-        """It holds so much by now: new keys came since the last call, or a snapshot was restored."""
+    def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
+        """It holds so much by now: new keys came since the last call, or a snapshot was restored.
+
+        `expired_bytes` are not among them any more since; `records`: served since.
+        """
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         """Freeze the state as it stands after the last `update`; says what is to be written.

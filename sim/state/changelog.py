@@ -97,11 +97,11 @@ class ChangelogBackend:
         self.end_bytes += writes * self.state.value_bytes
         self.inner.update(writes, now_ns)
 
-    def resize(self, size_bytes: int) -> None:
-        """What is new is logged; what was restored is not."""
-        self.end_bytes += 0 if self._held_bytes is None else size_bytes - self._held_bytes
+    def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
+        """What is new is logged; what was restored is not, nor is what expires."""
+        self.end_bytes += 0 if self._held_bytes is None else size_bytes + expired_bytes - self._held_bytes
         self._held_bytes = size_bytes
-        self.inner.resize(size_bytes)
+        self.inner.resize(size_bytes, expired_bytes, records)
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         if type_ in ("canonical", "native"):

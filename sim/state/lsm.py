@@ -111,8 +111,11 @@ class LsmTree:
         """Another tree of so many keys, written from the beginning."""
         return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 
-    def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0) -> None:
-        """So many updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full."""
+    def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
+        """So many updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full.
+
+        So many keys have expired by the end: a merge then leaves fewer.
+        """
         done, writes, keys = 0, updates + added, self.keys
         while self._writes + writes - done >= self._full:
             done += self._full - self._writes
@@ -121,6 +124,7 @@ class LsmTree:
             self.flush(begin_ns + (end_ns - begin_ns) * done // writes)
         self._writes += writes - done
         self._add(keys + added - self.keys)
+        self.keys -= expired
         self.thread.advance(end_ns)
 
     def _add(self, keys: int) -> None:

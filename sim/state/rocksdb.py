@@ -30,30 +30,35 @@ class RocksDb:
     """`shared`: the thread that compacts for every database of the task manager, used if the tree's options say so."""
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None) -> None:
-        grows = state.growth_bytes > 0
-        entry_bytes = state.value_bytes if grows else min(state.value_bytes, size_bytes)
+        entry_bytes = state.value_bytes if state.turns_over else min(state.value_bytes, size_bytes)
         self.state = state
         self.options = options
         thread = shared if state.lsm.compaction_thread == "task-manager" else None
-        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread, grows=grows)
+        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread, grows=state.turns_over)
         self.increments = Increments()
         self._now_ns = 0
-        self._added = 0  # new keys since the last update
+        self._added = self._expired = 0  # keys since the last update
+        self._gone_bytes = 0  # ... and the bytes of those that expired
         self._is_anew = False  # restored into a new tree, whose size nobody has said yet
 
     def update(self, writes: int, now_ns: int) -> None:
-        self.tree.write(writes, self._now_ns, now_ns, self._added)
-        self._added = 0
+        self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)
+        self._added = self._expired = self._gone_bytes = 0
         self._now_ns = now_ns
 
-    def resize(self, size_bytes: int) -> None:
-        """New keys are written as updates are.  What was restored is in the tree from the beginning."""
+    def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:  # noqa: ARG002
+        """New keys are written as updates are.  What was restored is in the tree from the beginning.
+
+        Expired keys stay in their tables until these are merged (FlinkCompactionFilter).
+        """
         keys = size_bytes // self.tree.entry_bytes
         if self._is_anew:
             self.tree.leave()
             self.tree = self.tree.loaded_anew(keys)
             self._is_anew = False
-        self._added = max(keys - self.tree.keys, 0)
+        self._gone_bytes += expired_bytes
+        self._added = max(keys + self._gone_bytes // self.tree.entry_bytes - self.tree.keys, 0)
+        self._expired = self.tree.keys + self._added - keys if self.state.ttl is not None else 0
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:  # noqa: ARG002
         sync_ns = self._freeze()
@@ -89,7 +94,8 @@ class RocksDb:
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
-        self._now_ns, self._added = now_ns, 0
+        self._now_ns = now_ns
+        self._added = self._expired = self._gone_bytes = 0
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
             self.tree.leave()

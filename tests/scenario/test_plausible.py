@@ -52,3 +52,12 @@ def test_state_that_never_changes_is_said_where_that_decides(state, incremental,
     found = loads(text.replace("interval: 5 s", f"interval: 5 s, incremental: {incremental}"), "s").warnings
 
     assert is_said == any("never changes, so incremental checkpoints write nothing" in str(warning) for warning in found)
+
+
+@pytest.mark.parametrize(("state", "is_said"), [("", True), (", ttl: 0 s", False), (", growth: 1 B", False), (", update: 5 %", False)])
+def test_state_that_only_expires_is_said(state, is_said):
+    """Nothing keeps its keys coming, so snapshots would be empty after one time to live."""
+    ttl = "" if "ttl" in state else ", ttl: 1 min"
+    found = loads(BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB{ttl}{state}}}"), "s").warnings
+
+    assert is_said == any("no record writes to this state, so all of it expires" in str(warning) for warning in found)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.scenario import ScenarioError, loads
 
 S, MIB = 1_000_000_000, 1 << 20
@@ -46,6 +46,9 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("backend: rocksdb, update: 30 %, value: 2 kB", State(4 << 30, "rocksdb", Fraction(3, 10), 2000)),
     ("freeze: 10 ms, serialize: 150 MB/s", State(4 << 30, sync_ns=S // 100, serialize_bytes_per_second=150_000_000)),
     ("growth: 993 B", State(4 << 30, growth_bytes=993)),
+    ("growth: 1 B, ttl: 1 h", State(4 << 30, growth_bytes=1, ttl=Ttl(3600 * S))),
+    ("ttl: 1 s, ttl-checks: 0, ttl-filter: true", State(4 << 30, ttl=Ttl(S, 0, filters_snapshots=True))),
+    ("growth: 1 B, ttl: 0 s", State(4 << 30, growth_bytes=1)),
     ("changelog: on", State(4 << 30, changelog=Changelog())),
     ("changelog: off", State(4 << 30)),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
@@ -139,9 +142,20 @@ def test_a_copy_nobody_reads_is_told():
         State(4 << 30, changelog=Changelog(60 * S)),
     ),
     (["state.changelog.enabled: false"], State(4 << 30)),
+    (["table.exec.state.ttl: 2 h"], State(4 << 30, ttl=Ttl(7200 * S))),
+    (["table.exec.state.ttl: 0"], State(4 << 30)),
 ])  # fmt: skip
 def test_flink_keys_about_each_backend(flink, expected):
     assert expected == model(flink=flink)[0]
+
+
+def test_keys_about_expiry_that_have_no_effect_are_told():
+    """Without a time to live, or in a backend that drops keys when it merges files."""
+    growing = "growth: 1 B, ttl-checks: 1"
+    warnings = [study(text).warnings[0] for text in (growing, f"{growing}, ttl: 1 h, backend: rocksdb")]
+
+    expected = ["write ttl, how long after its last write a key leaves", "in rocksdb expired keys leave when files are merged"]
+    assert expected == [str(warning).split("state.ttl-checks: has no effect: ")[1] for warning in warnings]
 
 
 def test_a_key_about_another_backend_is_told():

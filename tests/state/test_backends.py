@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
 from sim.state.files import Handle, KeyedPart
@@ -101,6 +101,84 @@ def test_a_restored_state_has_grown_before():
 
         assert size_bytes // 1000 == other.tree.keys
         assert other.tree.memtable_bytes in (0, size_bytes), "all in files, or a tree written from the beginning"
+
+
+def test_expired_keys_leave_rocksdb_when_tables_are_merged():
+    """Half of 1,000 keys expire.  Snapshots refer to them until the fourth table starts a compaction; then 500 kB are left."""
+    rocks = made(replace(ROCKS, growth_bytes=1, ttl=Ttl(9 * S)), INCREMENTAL)
+    take(rocks, 0)
+    rocks.resize(500_000, 500_000)
+    rocks.update(0, S)
+    rocks.update(1, S)
+    sizes = []
+    for number in range(1, 5):
+        _, handles = take(rocks, number)
+        sizes.append(sum(handle.size_bytes for handle in handles if handle.name.endswith(".sst")))
+        rocks.update(1, (number + 1) * S)
+
+    assert [1_001_000, 1_002_000, 1_003_000] == sizes[:3]
+    assert 500_000 <= sizes[3] <= 502_000
+    assert 500 == rocks.tree.keys
+
+
+def test_keys_that_come_and_expire_are_both_counted():
+    """As many come as go, in several calls: their entries are written, and the number stays."""
+    rocks = made(replace(ROCKS, growth_bytes=1, ttl=Ttl(9 * S)), INCREMENTAL)
+    take(rocks, 1)
+    rocks.resize(1_004_000, 6_000)
+    rocks.resize(1_000_000, 4_000)
+    rocks.update(0, S)
+
+    assert [10_000] == [file.size_bytes for file in all_files(take(rocks, 2)[0]) if file.name.endswith(".sst")]
+    assert 1_000 == rocks.tree.keys
+
+
+@pytest.mark.parametrize(("ttl", "expected"), [
+    (Ttl(9 * S, checks=0), [1_000_000, 1_000_000]),
+    (Ttl(9 * S), [750_000, 625_000]),
+    (Ttl(9 * S, checks=10**9), [500_000, 500_000]),
+    (Ttl(9 * S, checks=0, filters_snapshots=True), [500_000, 500_000]),
+])  # fmt: skip
+def test_expired_keys_leave_the_heap_when_the_cleanup_comes_by(ttl, expected):
+    """Half of 1,000 entries expire.  50 records look at 10 each: half of all, where expired ones are twice as dense as elsewhere.
+
+    Of 500 the implicit step leaves 250, then of 750 entries 125.
+    """
+    heap, sizes = made(replace(HEAP, ttl=ttl, serialize_bytes_per_second=None)), []
+    for expired_bytes, records in ((500_000, 50), (0, 37)):
+        heap.resize(500_000, expired_bytes, records)
+        sizes.append(take(heap, 1)[0].full_bytes)
+
+    assert [sizes[0], pytest.approx(sizes[1], rel=0.01)] == expected
+
+
+def test_a_steady_heap_holds_half_a_round_of_expired_keys():
+    """100 keys come and go per second, and 1,000 entries are looked at: a round takes 1.05 s, so 5 % more than those alive."""
+    heap = made(replace(HEAP, ttl=Ttl(9 * S)))
+    for _ in range(50):
+        heap.resize(1_000_000, 100_000, 100)
+
+    assert 1_053_000 == pytest.approx(take(heap, 1)[0].full_bytes, rel=0.01)
+
+
+def test_a_restored_heap_has_its_expired_keys_and_those_that_expired_since():
+    """1 MB was read, 400 kB of it are alive: the rest goes with the next rounds of the cleanup."""
+    heap = made(replace(HEAP, ttl=Ttl(9 * S)))
+    heap.restore(1, [part(*take(heap, 1))], 0)
+    heap.resize(400_000, 100_000)
+    assert 1_000_000 == take(heap, 2)[0].full_bytes
+    heap.resize(400_000, 0, 10_000)
+
+    assert 403_000 >= take(heap, 3)[0].full_bytes
+
+
+def test_keys_that_expire_are_not_logged():
+    """3 kB came and 5 kB went: the log has 3 kB."""
+    logs = made(replace(GROWING, ttl=Ttl(9 * S)))
+    logged(logs, logs.cut(), 1)
+    logs.resize(998_000, 5_000)
+
+    assert 3_000 == logs.pending_bytes
 
 
 @pytest.mark.parametrize(("wait", "held_ns"), [(Fraction(0), 0), (Fraction(1, 2), 5 * S)])

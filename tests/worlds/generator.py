@@ -14,6 +14,7 @@ from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_
 from tests.worlds.jobs import (
     draw_backlogs,
     draw_edges,
+    draw_expiry,
     draw_first_stages,
     draw_growth,
     draw_job,
@@ -61,6 +62,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_first_stages(draw, world)
     draw_second_edges(draw, world)
     draw_service_factors(draw, world)
+    draw_expiry(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

@@ -11,8 +11,8 @@ from typing import Any
 from tests.worlds.draw import Document, Draw
 
 __all__ = [
-    "draw_backlogs", "draw_edges", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals", "draw_second_edges",
-    "draw_service_factors", "draw_windows",
+    "draw_backlogs", "draw_edges", "draw_expiry", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals",
+    "draw_second_edges", "draw_service_factors", "draw_windows",
 ]  # fmt: skip
 
 MOST_RECORDS = 1500  # that one vertex reads
@@ -240,6 +240,14 @@ def draw_growth(draw: Draw, world: Document) -> None:
     for vertex in world["job"].values():
         if "state" in vertex and draw.chance(0.3):
             vertex["state"]["growth"] = draw.pick("1 B", "40 B", "2 kB")
+
+
+def draw_expiry(draw: Draw, world: Document) -> None:
+    """Some state expires, sooner or later than a run ends.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if "state" in vertex and draw.chance(0.15):
+            vertex["state"]["ttl"] = draw.pick("0 s", "70 ms", "900 ms", "1 h")
+            vertex["state"] |= draw.section(0.4, ttl_checks=lambda: draw.pick(0, 1, 500), ttl_filter=lambda: draw.pick("true", "false"))
 
 
 def draw_edges(draw: Draw, world: Document) -> None:

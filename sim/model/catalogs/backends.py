@@ -21,7 +21,7 @@ class BackendKind:
 
 
 BACKENDS: Catalog[BackendKind] = Catalog(
-    BackendKind("hashmap", sections=("serialize",), answers_to=("hashmap", "fsstate", "memory", "filesystem")),
+    BackendKind("hashmap", sections=("serialize", "ttl-checks", "ttl-filter"), answers_to=("hashmap", "fsstate", "memory", "filesystem")),
     BackendKind("rocksdb", keeps_files=True, sections=("lsm",), answers_to=("rocksdb",)),
 )
 """The first one is the default."""

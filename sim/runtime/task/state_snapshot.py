@@ -22,6 +22,7 @@ from sim.runtime.background import begin
 from sim.runtime.contents import StateSnapshot
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
+from sim.state.expiry import Expiry, together
 from sim.state.files import File, FrozenState, Handle, KeyedPart, WriteStep
 from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
@@ -77,8 +78,9 @@ class SubtaskState:
         self.backend = backend(state, mine, options, compaction) if state is not None and (mine or state.growth_bytes) else None
         tells_updates = state is not None and (state.kind.keeps_files or state.changelog is not None)  # the heap does not
         self.counts_records = (
-            self.backend is not None and state is not None and ((tells_updates and state.update_share > 0) or state.growth_bytes > 0)
+            self.backend is not None and state is not None and ((tells_updates and state.update_share > 0) or state.turns_over)
         )
+        self.expiry = None if state is None or state.ttl is None else Expiry(state.ttl.after_ns, mine, state.value_bytes)
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self._updates = 0  # entries rewritten so far
         self.stands_after = 0  # records served, as far as it was told
@@ -142,15 +144,17 @@ class SubtaskState:
         operator_bytes = self._own.operator_state_bytes + waiting.requests * self._request_bytes
         window = self.vertex.window
         window_bytes = 0 if window is None else waiting.in_windows * window.record_bytes
-        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, window_bytes)
+        ages = () if self.expiry is None else self.expiry.ages
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, window_bytes, ages=ages)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns + self._held_ns(keyed, checkpoint)
 
     def count(self, served: int, now_ns: int) -> None:
         """The task has served so many records in all."""
         if self.backend is not None:
-            self._grow(served)
-            self.backend.update(self._rewritten(served), now_ns)
+            records, rewritten = served - self.stands_after, self._rewritten(served)
+            self._resize(served, records, rewritten, now_ns)
+            self.backend.update(rewritten, now_ns)
 
     def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
         """Process: one part of the asynchronous phase.  Raises StorageFailed."""
@@ -209,10 +213,12 @@ class SubtaskState:
         parts = list(parts)
         self._updates = 0
         self._rewritten(served)
+        if self.expiry is not None:
+            self.expiry.stand(together((snapshot.ages, share) for snapshot, share in parts), int(storage.env.now))
         read_bytes = 0
         if self.backend is not None and (keyed := [_part(snapshot, share) for snapshot, share in parts if snapshot.handles]):
             restoring = self.backend.restore(checkpoint, keyed, int(storage.env.now))
-            self._grow(served)
+            self._resize(served, 0, 0, int(storage.env.now))
             self.brought += [_brought("keyed", snapshot, share, snapshot.handles) for snapshot, share in parts if snapshot.handles]
             if not (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
                 reads = [_read(storage, handle, size_bytes, self.host) for handle, size_bytes in restoring.reads]
@@ -319,10 +325,19 @@ class SubtaskState:
         """Savepoints never share physical files."""
         return None if snapshot.type in ("canonical", "native") else checkpoint
 
-    def _grow(self, served: int) -> None:
-        """The backend holds what it held at the beginning, and what so many records added."""
-        if self.backend is not None and self.vertex.state is not None and self.vertex.state.growth_bytes:
-            self.backend.resize(self.keyed_bytes + self.vertex.state.growth_bytes * served)
+    def _resize(self, served: int, records: int, rewritten: int, now_ns: int) -> None:
+        """The backend holds what it held at the beginning, and what `served` records added, the last `records` since it was told.
+
+        Keys that expire come and go by the clock, whatever `served` says.
+        """
+        if self.backend is None or self.vertex.state is None or not self.vertex.state.turns_over:
+            return
+        growth_bytes = self.vertex.state.growth_bytes
+        if self.expiry is None:
+            self.backend.resize(self.keyed_bytes + growth_bytes * served)
+        else:
+            turnover = self.expiry.advance(growth_bytes * records, rewritten, now_ns)
+            self.backend.resize(turnover.live_bytes, turnover.expired_bytes, records)
 
     def _rewritten(self, served: int) -> int:
         """Entries rewritten since the last call, the records served being these."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sim.model.catalogs.backends import BACKENDS
-from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.scenario.grammar.fields import either
 from sim.scenario.grammar.given import given_values, switch
 from sim.scenario.job.document import Vertex
@@ -32,7 +32,7 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
         State(given.size), backend=given.backend, value_bytes=given.value or None, update_share=given.update,
         lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading), sync_ns=given.freeze,
         changelog=_changelog(given.changelog, (*here, "changelog"), reading), serialize_bytes_per_second=given.serialize or None,
-        growth_bytes=given.growth,
+        growth_bytes=given.growth, ttl=_ttl(given, here, reading),
     )  # fmt: skip
 
 
@@ -54,6 +54,20 @@ def build_state_options(given: doc.StateKeys, job: Mapping[str, Vertex], reading
 
 def _either(section: str) -> str:
     return either([kind.name for kind in BACKENDS.values() if section in kind.sections])
+
+
+def _ttl(given: doc.State, here: DocumentPath, reading: Reading) -> Ttl | None:
+    kind = BACKENDS[given.backend or next(iter(BACKENDS))]
+    for key in ("ttl-checks", "ttl-filter"):
+        if getattr(given, key.replace("-", "_")) is None:
+            continue
+        if not given.ttl:
+            reading.warn((*here, key), "has no effect: write ttl, how long after its last write a key leaves")
+        elif key not in kind.sections:
+            reading.warn((*here, key), f"has no effect: in {kind.name} expired keys leave when files are merged")
+    if not given.ttl:
+        return None
+    return given_values(Ttl(given.ttl), checks=given.ttl_checks, filters_snapshots=switch(given.ttl_filter))
 
 
 def _lsm(given: doc.Lsm, here: DocumentPath, reading: Reading) -> Lsm:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Tag
 
 from sim.model.catalogs.backends import BACKENDS
-from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Positive, Share, Size, choice, choice_of
+from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Natural, Positive, Share, Size, choice, choice_of
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
 __all__ = ["Changelog", "Lsm", "State", "StateKeys", "Switch"]
@@ -97,6 +97,12 @@ class State(Section):
     """hashmap only: processor's part of writing it, per subtask."""
     growth: Axis[Size] | None = None
     """Every record served adds so much in new keys, on average; default: records rewrite entries that are there."""
+    ttl: Axis[Duration] | None = None
+    """A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never."""
+    ttl_checks: Axis[Natural] | None = None
+    """hashmap only: entries looked at per record, of which expired ones leave; default 10: five when state is read, five when written."""
+    ttl_filter: Axis[Switch] | None = None
+    """hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false."""
 
 
 class StateKeys(Section):

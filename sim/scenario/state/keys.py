@@ -7,11 +7,12 @@ from typing import Any
 
 from sim.model.catalogs.backends import BACKENDS
 
-__all__ = ["CHANGELOG", "LOCAL_BACKUP", "LOCAL_RECOVERY", "LOCAL_RESTORE", "STATE_KEYS", "state_values"]
+__all__ = ["CHANGELOG", "LOCAL_BACKUP", "LOCAL_RECOVERY", "LOCAL_RESTORE", "STATE_KEYS", "TTL", "state_values"]
 
 CHANGELOG = "state.changelog.enabled"
 LOCAL_BACKUP = "execution.checkpointing.local-backup.enabled"
 LOCAL_RESTORE = "execution.state-recovery.from-local"
+TTL = "table.exec.state.ttl"  # of the operators of a SQL job
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
 
 _ROCKSDB = {
@@ -31,6 +32,7 @@ _CHANGELOG = {
 }
 STATE_KEYS: dict[str, str] = {
     CHANGELOG: "boolean",
+    TTL: "duration",
     **dict.fromkeys(_ROCKSDB, "size"),
     "state.changelog.periodic-materialize.interval": "duration",
     "state.changelog.dstl.dfs.preemptive-persist-threshold": "size",
@@ -47,6 +49,8 @@ def state_values(backend: object, given: Mapping[str, Any]) -> Iterator[tuple[tu
     """(place inside `state:`, value, key) of every key that says something about a vertex with this backend."""
     if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
         yield from ((("lsm", name), given[key], key) for key, name in _ROCKSDB.items() if key in given)
+    if TTL in given:
+        yield ("ttl",), given[TTL], TTL
     if given.get(CHANGELOG):
         details = [key for key in _CHANGELOG if key in given]
         yield from ((("changelog", _CHANGELOG[key]), given[key], key) for key in details)

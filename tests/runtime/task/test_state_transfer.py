@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Snapshot, Vertex
-from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Storage
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.state.files import File, WriteStep
@@ -81,6 +81,37 @@ def test_state_grows_with_the_records_served(backend, changelog):
     assert began > 0
     tables = [handle.size_bytes for handle in next_one.handles if handle.name == "state" or handle.name.endswith(".sst")]
     assert {"hashmap": [12 * MB + 400_000], "rocksdb": [400_000, 12 * MB]}[backend] == tables
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
+    """40 B per record live for 10 s.  A snapshot of 10 s ago is empty, whatever had been served; that of 5 s ago is half full."""
+    state = State(0, backend, growth_bytes=40, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
+    for rest_s, live_bytes in ((0, 2 * MB), (5, MB), (10, 0)):
+        files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
+        assert task.counts_records
+        files.env.run(until=10_000 * MS)
+        _, kept = snapshot(task, files, 1, "native", served=50_000)
+        if rest_s:
+            files.env.run(until=(10 + rest_s) * 1000 * MS)
+        took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
+
+        assert live_bytes == pytest.approx(again.expiry.live_bytes, abs=0.02 * MB)
+        again.count(60_000, int(files.env.now))
+        assert live_bytes + 400_000 == pytest.approx(again.expiry.live_bytes, abs=0.02 * MB), "10,000 records since, whatever came before"
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_state_that_expires_levels_off_at_its_rate_times_the_time_to_live(backend):
+    """5,000 records of 40 B per second for 10 s."""
+    files, sizes = storage(), []
+    task = subtask(State(0, backend, growth_bytes=40, value_bytes=40, ttl=Ttl(10_000 * MS)), StateOptions())
+    for number in range(1, 13):
+        files.env.run(until=number * 5000 * MS)
+        sizes.append(snapshot(task, files, number, "canonical", served=25_000 * number)[1].full_bytes)
+
+    assert [MB] == sizes[:1]
+    assert sizes[1:] == [pytest.approx(2 * MB, rel=0.11)] * 11
 
 
 def list_schedule_ns(costs, threads):
