@@ -11,6 +11,7 @@ from statistics import median
 from sim.foreign import one_line
 from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
+from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
@@ -39,10 +40,11 @@ def infer_job(job: RestJob) -> Inference:
     draft.put("version", 1)
     flowed = flows(job)
     _head(draft, job)
-    edges = edge_flows(job, flowed)
+    contradictions = list(unbalanced(job, flowed))
+    carried = EdgeFlows(flowed, edge_flows(job, flowed), {place for found in contradictions for place in found.edges})
     for vertex in job.vertices:
-        infer_work(draft, job, vertex, flowed, edges)
-    draft.unbalanced += unbalanced(job, flowed)
+        infer_work(draft, job, vertex, carried)
+    draft.unbalanced += [found.phrase for found in contradictions]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_windows(draft, job, flowed)

@@ -13,13 +13,11 @@ weights        records in of each subtask behind a hash
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
 from fractions import Fraction
 
-from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.edges.counted import Edge
+from sim.recordings.infer.edges.inputs import EdgeFlows, infer_inputs
+from sim.recordings.infer.edges.sizes import emitted_size, outputs_of, size_counted
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
@@ -27,25 +25,20 @@ from sim.units import format_duration, format_number, format_rate, format_size
 
 __all__ = ["infer_work"]
 
-ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
-"""Ship strategies that a scenario lacks -> (the nearest one, a description)."""
-CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
-ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own
 FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
 SAME_WORK = 0.03  # times of a record that differ by less are one
 UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 
 
-def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows], edges: Mapping[tuple[str, str], Edge]) -> None:
+def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set everything under `job: {vertex: ...}` but its state."""
-    flow = flowed[vertex.name]
+    flow = flowed.vertices[vertex.name]
     if vertex.inputs:
-        _inputs(draft, job, vertex, flow)
-        _amounts(draft, job, vertex, flowed, edges)
+        infer_inputs(draft, job, vertex, flowed)
     else:
-        _source(draft, job, vertex, flow)
+        _source(draft, job, vertex, flowed)
     draft.put("parallelism", vertex.parallelism, job=vertex.name)
     if vertex.max_parallelism > 0:
         draft.put("max-parallelism", max(vertex.max_parallelism, vertex.parallelism), job=vertex.name)
@@ -58,106 +51,23 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[s
         draft.put("commit", "two-phase", "its chain has a committer", job=vertex.name)
 
 
-def _shipped(in_plan: str) -> str:
-    """The ship strategy of a scenario for a name in Flink's plan; empty: there is none."""
-    return next((name for name in SHIPPING if name.upper() == in_plan), "")
-
-
-def _inputs(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
-    if len({edge.upstream for edge in vertex.inputs}) < len(vertex.inputs):
-        draft.not_modelled.append(f"'{vertex.name}' reads one vertex over several edges: one is kept")
-    for edge in vertex.inputs:
-        if not edge.is_pipelined:
-            draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
-        ship, origin = _shipped(edge.ship), f"{edge.ship} in the plan"
-        if not ship:
-            unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
-            ship, what = ALIKE.get(edge.ship, ("rebalance", unknown))
-            draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
-            origin = f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
-        path = f"input.{edge.upstream}"
-        weights = _weights(flow) if all(_shipped(other.ship) == "hash" for other in vertex.inputs) else None
-        if weights is None:
-            draft.put(path, ship, origin, job=vertex.name)
-        else:
-            draft.put(f"{path}.ship", ship, origin, job=vertex.name)
-            draft.put(f"{path}.weights", weights, f"records in of each subtask, {flow.source}", job=vertex.name)
-    if len(vertex.inputs) > 1:
-        _combine(draft, job, vertex)
-
-
-def _amounts(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows], edges: Mapping[tuple[str, str], Edge]) -> None:
-    """Set fan-out and record size of each edge that carries other records than its writer writes on the whole."""
-    for upstream in dict.fromkeys(edge.upstream for edge in vertex.inputs):
-        edge, writer = edges.get((upstream, vertex.name)), next(other for other in job.vertices if other.name == upstream)
-        flow = flowed[upstream]
-        base, written = flow.per_second("records_in" if writer.inputs else "records_out"), flow.per_second("records_out")
-        if edge is None or not base > 0 or not written > 0:
-            continue
-        path, bounds = f"input.{upstream}", f"between 0 and {edge.at_most / base:.4g}"
-        if math.isnan(edge.per_second):
-            question = f"How many records does '{upstream}' send it per record that it {'reads' if writer.inputs else 'emits'}?"
-            _as_section(draft, vertex, path)
-            value = format_number(_round(min(written, edge.at_most) / base))
-            draft.ask(
-                f"{path}.fan-out", value, question, f"as many as it writes; {bounds}, nothing tells its outputs apart.", job=vertex.name
-            )
-        elif abs(edge.per_second / written - 1) > ALIKE_SHARE:
-            _as_section(draft, vertex, path)
-            origin = f"{edge.source} / {base:,.4g}/s {'into' if writer.inputs else 'out of'} '{upstream}'"
-            draft.put(f"{path}.fan-out", format_number(_round(edge.per_second / base)), origin, job=vertex.name)
-            size, size_origin = _size(flowed[vertex.name], "in") if len(vertex.inputs) == 1 else (None, "")
-            if size is not None:
-                draft.put(f"{path}.record", format_size(size), size_origin, job=vertex.name)
-
-
-def _as_section(draft: Draft, vertex: RestVertex, path: str) -> None:
-    """`upstream: hash` becomes `upstream: {ship: hash}`; its comment goes with it."""
-    inputs, (_, name) = draft.document["job"][vertex.name]["input"], path.split(".", 1)
-    if isinstance(inputs[name], str):
-        place = f"job.{vertex.name}.{path}"
-        inputs[name] = {"ship": inputs[name]}
-        if place in draft.comments:
-            draft.comments[f"{place}.ship"] = draft.comments.pop(place)
-
-
-def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
-    """Set `combine`.  The plan draws a union like an operator of two inputs; some versions of Flink give the latter a watermark each."""
-    question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
-    if ".currentInput2Watermark" in series(job, vertex):
-        draft.put("combine", "join", "an operator of its chain has a metric currentInput2Watermark", job=vertex.name)
-    elif re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
-        draft.put("combine", "join", "by its name", job=vertex.name)
-    elif any(edge.ship == "HASH" for edge in vertex.inputs):
-        draft.ask("combine", "join", question, "joined, because they are keyed.", job=vertex.name)
-    else:
-        draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
-
-
-def _weights(flow: Flows) -> list[int] | None:
-    """Per mille of the records by subtask, if they differ by more than chance.
-
-    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
-    """
-    counts = [sub.records_in for sub in flow.subtasks]
-    total = math.fsum(counts)
-    mean = total / max(len(counts), 1)
-    if not total > 0 or all(abs(count - mean) <= CHANCE * math.sqrt(mean) for count in counts):
-        return None
-    return [round(1000 * count / total) for count in counts]
-
-
-def _source(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
+def _source(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+    flow = flowed.vertices[vertex.name]
     emitted = flow.per_second("records_out")
-    size, origin = _size(flow, "out")
     _pace(draft, job, vertex, flow, emitted)
     written = flow.total("records_out")
     if job.job.state == "FINISHED" and written > 0 and not any(point.checkpoint_type == "SYNC_SAVEPOINT" for point in job.checkpoints):
         draft.put("source.records", round(written), "the job came to its end without being stopped", job=vertex.name)
+    outputs = outputs_of(job, vertex.name)
+    has_one = len(outputs) < 2 and not any(flowed.edges[place].copies > 1 for place in outputs if place in flowed.edges)
+    size = size_counted(flow, "out") if has_one else emitted_size(job, vertex.name, flowed.vertices, flowed.edges)
     if size is None:
         draft.ask("source.record", "1 kB", "How large are its records on the wire?", "1 kB.", job=vertex.name)
+    elif size.range.is_exact:
+        draft.put("source.record", format_size(size.likely), size.source, job=vertex.name)
     else:
-        draft.put("source.record", format_size(size), origin, job=vertex.name)
+        question = "How large are its records on the wire?"
+        draft.ask("source.record", format_size(size.likely), question, "as large on all its edges.", job=vertex.name)
 
 
 def _pace(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, emitted: float) -> None:
@@ -239,26 +149,19 @@ def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
         draft.put("fan-out", format_number(_round(written / read)), origin, job=vertex.name)
 
 
-def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> None:
-    """Set the size of records.  A reader with a single input counts its edge exactly; a writer counts all its edges together."""
-    readers = job.readers(vertex.name)
-    sides = [_size(flowed[reader.name], "in") for reader in readers if len(reader.inputs) == 1]
-    sides += [_size(flowed[vertex.name], "out")] if len(readers) == 1 else []
-    known = [side for side in sides if side[0] is not None]
-    if known and known[0][0] is not None:
-        draft.put("record", format_size(known[0][0]), known[0][1], job=vertex.name)
-    else:
+def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+    """Set the size of records, by the edge that carries most of them."""
+    size = emitted_size(job, vertex.name, flowed.vertices, flowed.edges)
+    if size is None and len(outputs_of(job, vertex.name)) == 1:
+        size = size_counted(flowed.vertices[vertex.name], "out")
+    question = "How large are the records it emits?"
+    if size is None:
         read = draft.document["job"][vertex.inputs[0].upstream]
-        size = (read.get("source") or read).get("record", "1 kB")
-        draft.ask("record", size, "How large are the records it emits?", "as large as those it reads.", job=vertex.name)
-
-
-def _size(flow: Flows, way: str) -> tuple[int | None, str]:
-    """Bytes per record on the wire, with a source's timestamp."""
-    size, records = flow.total(f"bytes_{way}"), flow.total(f"records_{way}")
-    if not (records > 0 and size > 0):
-        return None, ""
-    return max(1, round(size / records)), f"{size:,.0f} bytes / {records:,.0f} records {way}, {flow.source}"
+        draft.ask("record", (read.get("source") or read).get("record", "1 kB"), question, "as large as those it reads.", job=vertex.name)
+    elif size.range.is_exact:
+        draft.put("record", format_size(size.likely), size.source, job=vertex.name)
+    else:
+        draft.ask("record", format_size(size.likely), question, "as large on all its edges.", job=vertex.name)
 
 
 def _round(value: float) -> Fraction:

@@ -199,6 +199,23 @@ def test_every_way_of_shipping(changed, ship, expected, lost):
     assert () == loads(text(inference), "imported").warnings
 
 
+def test_edges_stand_in_the_order_of_gates_and_twice_if_there_are_two(changed):
+    """Whatever the order of the plan; the file can be read, and says how its edges differ."""
+
+    def edit(plan):
+        for node in plan["plan"]["nodes"]:
+            (edge,) = node.get("inputs") or [None]
+            if edge is not None:
+                node["inputs"] = [edge | {"num": 1, "ship_strategy": "REBALANCE"}, edge | {"num": 0}]
+        return plan
+
+    inference = changed({"/plan": edit})
+    inputs = loads(text(inference), "imported").scenarios[0].job.vertex("map").inputs
+
+    assert ["src", "src-2"] == list(inference.document["job"]["map"]["input"])
+    assert [("src", "hash"), ("src", "rebalance")] == [(inlet.upstream, inlet.ship) for inlet in inputs]
+
+
 @pytest.mark.parametrize(
     ("name", "ship", "metric", "expected", "is_question"),
     [

@@ -1,7 +1,7 @@
-"""The amount of records on each edge, where a vertex feeds several readers: a writer counts all its outputs together.
+"""The records and bytes on each edge: a writer counts its outputs together, a reader its inputs.
 
-Flink increments `numRecordsOut` once per record, for any number of outputs that it reaches.  A reader of a single vertex counts its edge
-exactly.  One with several inputs counts their sum: an edge of it follows if all the others are known, else it has bounds only.
+Flink increments `numRecordsOut` once per record, for any number of outputs that it reaches, and `numRecordsIn` for all inputs.  Bytes are
+counted once per subtask that they are sent to.  What follows from these sums is known, the rest has bounds.
 """
 
 from __future__ import annotations
@@ -10,67 +10,136 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sim.recordings.infer.edges.sums import TOLERANCE, Range, Sum, alike, narrowed
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
-__all__ = ["Edge", "edge_flows", "unbalanced"]
+__all__ = ["Edge", "Place", "Unbalanced", "edge_flows", "unbalanced"]
 
-TOLERANCE = 0.05
-"""Windows of two vertices begin and end at different moments: counters that differ by less agree."""
 CHANCE = 3  # standard deviations of a count
 
-Pair = tuple[str, str]  # writer, reader
+Place = tuple[str, int]  # reader, which of its inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Records per second; NaN: only the bounds are known."""
+    """Per second: records as they are written, bytes of all their copies.  Values are known, or as even as the bounds allow."""
 
-    per_second: float
-    at_most: float
-    source: str  # where from, for people
+    upstream: str
+    copies: int  # of each record, on the wire
+    records: Range
+    bytes: Range
+    likely_records: float
+    likely_bytes: float
+    source: str  # where the records are counted, for people
+
+    @property
+    def size(self) -> Range:
+        """Bytes of a record."""
+        least, most = self.records.least * self.copies, self.records.most * self.copies
+        return Range(self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf)
+
+    @property
+    def likely_size(self) -> float:
+        """NaN: nothing tells."""
+        copies = self.likely_records * self.copies
+        return self.likely_bytes / copies if copies > 0 and self.likely_bytes > 0 else math.nan
 
 
-def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Pair, Edge]:
-    """The edges of writers with several readers.  Where counters are missing there is no edge."""
-    known: dict[Pair, float] = {}
-    pairs = [(upstream, vertex) for vertex in job.vertices for upstream in _upstreams(vertex)]
-    for upstream, vertex in pairs:
-        if len(job.readers(upstream)) == 1:
-            known[upstream, vertex.name] = flowed[upstream].per_second("records_out")
-    for vertex in _in_order_of_inputs(job):
-        unknown = [upstream for upstream in _upstreams(vertex) if (upstream, vertex.name) not in known]
-        read = flowed[vertex.name].per_second("records_in") / _copies(vertex)
-        if len(unknown) == 1:
-            others = math.fsum(known[upstream, vertex.name] for upstream in _upstreams(vertex) if upstream != unknown[0])
-            known[unknown[0], vertex.name] = max(read - others, 0.0)
+@dataclass(frozen=True, slots=True)
+class Unbalanced:
+    """Counters of vertices that contradict each other."""
+
+    phrase: str
+    edges: tuple[Place, ...]  # that may carry more or less than was counted
+
+
+def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
+    """All edges whose readers count records."""
+    places = [(vertex.name, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
+    number = {place: k for k, place in enumerate(places)}
+    upstreams = [job_input.upstream for vertex in job.vertices for job_input in vertex.inputs]
+    copies = [_copies(vertex, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
+    alone = [upstreams.count(upstream) == 1 for upstream in upstreams]
+    written = [flowed[upstream].per_second("records_out") for upstream in upstreams]
+    records, sizes = _sums(job, flowed, number, copies)
+    rates = [_at_most(most, is_exact=only) for most, only in zip(written, alone, strict=True)]
+    amounts = [Range() for _ in places]
+    known, carried = narrowed(rates, records), narrowed(amounts, sizes)
+    likely, likely_bytes = alike(rates, records), alike(amounts, sizes)
     found = {}
-    for upstream, vertex in pairs:
-        read = flowed[vertex.name].per_second("records_in") / _copies(vertex)
-        if len(job.readers(upstream)) > 1 and not math.isnan(read):
-            most = min(read, flowed[upstream].per_second("records_out"))
-            rate = known.get((upstream, vertex.name), math.nan)
-            less = "" if len(_upstreams(vertex)) == 1 else " less what its other inputs carry"
-            origin = f"{read:,.4g}/s into '{vertex.name}'{less}, {flowed[vertex.name].source}"
-            found[upstream, vertex.name] = Edge(rate, most, origin)
+    for k, (reader, i) in enumerate(places):
+        read = flowed[reader].per_second("records_in")
+        if not math.isnan(read):
+            less = "" if len(job.vertex(reader).inputs) == 1 else " less what its other inputs carry"
+            origin = f"{read:,.4g}/s into '{reader}'{less}, {flowed[reader].source}"
+            found[reader, i] = Edge(upstreams[k], copies[k], known[k], carried[k], likely[k], likely_bytes[k], origin)
     return found
 
 
-def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[str]:
-    """A phrase per vertex whose readers count other records than it writes."""
+def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+    """Vertices that read more or less than others write, as far as both count."""
     for vertex in job.vertices:
-        readers = job.readers(vertex.name)
-        written = flowed[vertex.name].per_second("records_out")
-        counted = [flowed[reader.name].per_second("records_in") / _copies(reader) for reader in readers]
-        alone = all(len(_upstreams(reader)) == 1 for reader in readers)
-        if not readers or math.isnan(written) or any(map(math.isnan, counted)):
-            continue
-        slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
-        most = max(counted)
-        if alone and most > written + slack:
-            yield f"{writes} and '{readers[counted.index(most)].name}' reads {most:,.4g}/s"
-        elif math.fsum(counted) < written - slack:
-            yield f"{writes} and its readers read {math.fsum(counted):,.4g}/s together"
+        written, out = flowed[vertex.name].per_second("records_out"), _outputs(job, vertex)
+        counted = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
+        if out and not math.isnan(written) and not any(map(math.isnan, counted)):
+            slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
+            most = max(range(len(out)), key=counted.__getitem__)
+            alone = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
+            if alone and counted[most] > written + slack:
+                yield Unbalanced(f"{writes} and '{out[most][0]}' reads {counted[most]:,.4g}/s", (out[most],))
+            elif math.fsum(counted) < written - slack:
+                yield Unbalanced(f"{writes} and its readers read {math.fsum(counted):,.4g}/s together", tuple(out))
+        if len(set(_upstreams(vertex))) > 1:
+            yield from _read_otherwise(job, vertex, flowed)
+
+
+def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+    """A vertex of several inputs that reads more than all its writers write, or less than those write that nobody else reads."""
+    read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
+    written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
+    if math.isnan(read) or any(map(math.isnan, written)):
+        return
+    slack, reads = _slack(flowed[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
+    edges = tuple((vertex.name, i) for i in range(len(upstreams)))
+    own = math.fsum(most for upstream, most in zip(upstreams, written, strict=True) if len(_outputs(job, job.vertex(upstream))) == 1)
+    if read > math.fsum(written) + slack:
+        yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
+    elif read < own - slack and read > max(written) - slack:  # else a writer has said so already
+        yield Unbalanced(f"{reads} and its inputs write {own:,.4g}/s for it alone", edges)
+
+
+def _sums(job: RestJob, flowed: Mapping[str, Flows], number: Mapping[Place, int], copies: list[int]) -> tuple[list[Sum], list[Sum]]:
+    """What is counted together: of records, and of bytes."""
+    records, sizes = [], []
+    for vertex in job.vertices:
+        into, out = [number[vertex.name, i] for i in range(len(vertex.inputs))], [number[place] for place in _outputs(job, vertex)]
+        flow = flowed[vertex.name]
+        records += [
+            Sum({k: float(copies[k]) for k in into}, flow.per_second("records_in")),
+            Sum(dict.fromkeys(out, 1.0), flow.per_second("records_out"), is_least=True),
+        ]
+        sizes += [Sum(dict.fromkeys(into, 1.0), flow.per_second("bytes_in")), Sum(dict.fromkeys(out, 1.0), flow.per_second("bytes_out"))]
+    return _counted(records), _counted(sizes)
+
+
+def _counted(sums: list[Sum]) -> list[Sum]:
+    return [total for total in sums if total.factors and not math.isnan(total.total)]
+
+
+def _at_most(written: float, *, is_exact: bool) -> Range:
+    """An output has every record of its writer if it is the only one, else that many at most."""
+    return Range() if math.isnan(written) else Range(written if is_exact else 0.0, written)
+
+
+def _outputs(job: RestJob, vertex: RestVertex) -> list[Place]:
+    return [(reader.name, i) for reader in job.readers(vertex.name) for i, edge in enumerate(reader.inputs) if edge.upstream == vertex.name]
+
+
+def _per_edge(reader: RestVertex, i: int, flowed: Mapping[str, Flows]) -> float:
+    """Records that an edge carries if a vertex reads alike from all its edges."""
+    same = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
+    return flowed[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in same)
 
 
 def _slack(flow: Flows, per_second: float) -> float:
@@ -80,15 +149,9 @@ def _slack(flow: Flows, per_second: float) -> float:
 
 
 def _upstreams(vertex: RestVertex) -> list[str]:
-    """The writers it reads, each once: of several edges between two vertices one is kept."""
-    return list(dict.fromkeys(edge.upstream for edge in vertex.inputs))
+    return [edge.upstream for edge in vertex.inputs]
 
 
-def _in_order_of_inputs(job: RestJob) -> list[RestVertex]:
-    """Readers of a single vertex first: what they count makes more edges known."""
-    return sorted((vertex for vertex in job.vertices if vertex.inputs), key=lambda vertex: len(_upstreams(vertex)))
-
-
-def _copies(vertex: RestVertex) -> int:
-    """How often a broadcast record is read."""
-    return vertex.parallelism if any(edge.ship == "BROADCAST" for edge in vertex.inputs) and len(_upstreams(vertex)) == 1 else 1
+def _copies(vertex: RestVertex, i: int) -> int:
+    """How often a record of an edge is read."""
+    return vertex.parallelism if vertex.inputs[i].ship == "BROADCAST" else 1

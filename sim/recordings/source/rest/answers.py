@@ -87,6 +87,7 @@ class JobDetails(_Answer):
 
 class PlanInput(_Answer):
     id: Id
+    num: int = 0  # which gate of the task it is
     ship_strategy: str | None = None
     exchange: str = ""
 

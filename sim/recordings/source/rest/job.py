@@ -141,7 +141,7 @@ class RestJob:
                 vertex.id, names[vertex.id], tuple(operators(vertex.name)), vertex.parallelism, vertex.max_parallelism,
                 tuple(
                     RestInput(names[edge.id], (edge.ship_strategy or "").upper(), "blocking" not in edge.exchange.lower())
-                    for edge in edges[vertex.id]
+                    for edge in sorted(edges[vertex.id], key=lambda edge: edge.num)
                 ),
                 descriptions[vertex.id],
             )

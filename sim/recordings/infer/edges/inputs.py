@@ -1,0 +1,166 @@
+"""The inputs of a vertex: their names, how records are sent, and what each edge carries of what its writer emits."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sim.model.catalogs.shipping import SHIPPING
+from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.edges.counted import Edge, Place
+from sim.recordings.infer.edges.names import input_names
+from sim.recordings.infer.edges.sizes import edge_size, emitted_size, outputs_of
+from sim.recordings.infer.edges.sums import Range
+from sim.recordings.infer.flows import Flows, series
+from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
+from sim.units import format_number, format_size
+
+__all__ = ["EdgeFlows", "infer_inputs"]
+
+ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
+"""Ship strategies that a scenario lacks -> (the nearest one, a description)."""
+CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
+ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own; so are records of nearly that size
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFlows:
+    """What flows through the vertices of a job and over its edges."""
+
+    vertices: Mapping[str, Flows]
+    edges: Mapping[Place, Edge]
+    contradicted: Collection[Place] = ()  # edges whose two ends count otherwise
+
+
+def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+    """Set `input` and `combine`."""
+    names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
+    weights = _weights(flowed.vertices[vertex.name]) if all(_shipped(edge.ship) == "hash" for edge in vertex.inputs) else None
+    for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
+        path = f"input.{name}"
+        ship, origin = _ship(draft, vertex, edge)
+        if name == edge.upstream and weights is None:
+            draft.put(path, ship, origin, job=vertex.name)
+        else:
+            if name != edge.upstream:
+                draft.put(f"{path}.from", edge.upstream, job=vertex.name)
+            draft.put(f"{path}.ship", ship, origin, job=vertex.name)
+        if weights is not None:
+            source = f"records in of each subtask, {flowed.vertices[vertex.name].source}"
+            draft.put(f"{path}.weights", weights, source, job=vertex.name)
+        _amounts(draft, job, (vertex.name, i), path, flowed)
+    if len(vertex.inputs) > 1:
+        _combine(draft, job, vertex)
+
+
+def _shipped(in_plan: str) -> str:
+    """The ship strategy of a scenario for a name in Flink's plan; empty: there is none."""
+    return next((name for name in SHIPPING if name.upper() == in_plan), "")
+
+
+def _ship(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
+    """A ship strategy of a scenario, and its origin."""
+    if not edge.is_pipelined:
+        draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
+    ship = _shipped(edge.ship)
+    if ship:
+        return ship, f"{edge.ship} in the plan"
+    unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
+    ship, what = ALIKE.get(edge.ship, ("rebalance", unknown))
+    draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
+    return ship, f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
+
+
+def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFlows) -> None:
+    """Set fan-out and record size of an edge that carries other records than its writer writes on the whole."""
+    edge, reader = flowed.edges.get(place), place[0]
+    if edge is None:
+        return
+    flow, has_inputs = flowed.vertices[edge.upstream], bool(job.vertex(edge.upstream).inputs)
+    base, written = flow.per_second("records_in" if has_inputs else "records_out"), flow.per_second("records_out")
+    contradicted, several = place in flowed.contradicted, len(outputs_of(job, edge.upstream)) > 1
+    if not base > 0 or not written > 0 or not (several or contradicted):
+        return
+    question = f"How many records does '{edge.upstream}' send it per record that it {'reads' if has_inputs else 'emits'}?"
+    if contradicted:
+        read = flowed.vertices[reader].per_second("records_in") / edge.copies
+        bounds = Range(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
+        value = bounds.holds(edge.likely_records) / base
+        why = f"{_between(bounds, base)}, the counters of its two ends contradict each other."
+    elif not edge.records.is_exact:
+        value, why = edge.likely_records / base, f"what fulfils all sums; {_between(edge.records, base)}, nothing tells its outputs apart."
+    else:
+        if abs(edge.likely_records / written - 1) > ALIKE_SHARE:
+            origin = f"{edge.source} / {base:,.4g}/s {'into' if has_inputs else 'out of'} '{edge.upstream}'"
+            _as_section(draft, reader, path)
+            draft.put(f"{path}.fan-out", _number(edge.likely_records / base), origin, job=reader)
+        question = ""
+    if question:
+        _as_section(draft, reader, path)
+        draft.ask(f"{path}.fan-out", _number(value), question, why, job=reader)
+    if several:
+        _size(draft, job, place, path, flowed)
+
+
+def _size(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFlows) -> None:
+    """Set the size of an edge's records, unless it is that of its writer's."""
+    found = edge_size(job, place, flowed.vertices, flowed.edges)
+    emitted = emitted_size(job, flowed.edges[place].upstream, flowed.vertices, flowed.edges)
+    if found is None or emitted is None:
+        return
+    if found.range.is_exact and abs(found.likely / emitted.likely - 1) > ALIKE_SHARE:
+        _as_section(draft, place[0], path)
+        draft.put(f"{path}.record", format_size(found.likely), found.source, job=place[0])
+    elif not found.range.is_exact:
+        _as_section(draft, place[0], path)
+        most = f"at most {format_size(round(found.range.most))}" if found.range.most < math.inf else "without an upper bound"
+        why = f"what the bytes of all its inputs leave; at least {format_size(max(1, round(found.range.least)))}, {most}."
+        draft.ask(f"{path}.record", format_size(found.likely), "How large are the records of this edge on the wire?", why, job=place[0])
+
+
+def _between(bounds: Range, base: float) -> str:
+    return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
+
+
+def _number(value: float) -> str:
+    """In four digits."""
+    return format_number(Fraction(f"{value:.4g}"))
+
+
+def _as_section(draft: Draft, reader: str, path: str) -> None:
+    """`upstream: hash` becomes `upstream: {ship: hash}`; its comment goes with it."""
+    inputs, name = draft.document["job"][reader]["input"], path.removeprefix("input.")
+    if isinstance(inputs[name], str):
+        place = f"job.{reader}.{path}"
+        inputs[name] = {"ship": inputs[name]}
+        if place in draft.comments:
+            draft.comments[f"{place}.ship"] = draft.comments.pop(place)
+
+
+def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
+    """Set `combine`.  The plan draws a union like an operator of two inputs; some versions of Flink give the latter a watermark each."""
+    question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
+    if ".currentInput2Watermark" in series(job, vertex):
+        draft.put("combine", "join", "an operator of its chain has a metric currentInput2Watermark", job=vertex.name)
+    elif re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
+        draft.put("combine", "join", "by its name", job=vertex.name)
+    elif any(edge.ship == "HASH" for edge in vertex.inputs):
+        draft.ask("combine", "join", question, "joined, because they are keyed.", job=vertex.name)
+    else:
+        draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
+
+
+def _weights(flow: Flows) -> list[int] | None:
+    """Per mille of the records by subtask, if they differ by more than chance.
+
+    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
+    """
+    counts = [sub.records_in for sub in flow.subtasks]
+    total = math.fsum(counts)
+    mean = total / max(len(counts), 1)
+    if not total > 0 or all(abs(count - mean) <= CHANCE * math.sqrt(mean) for count in counts):
+        return None
+    return [round(1000 * count / total) for count in counts]

@@ -1,0 +1,60 @@
+"""The size of the records on an edge, and of those a vertex emits on most of its edges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sim.recordings.infer.edges.counted import Edge, Place
+from sim.recordings.infer.edges.sums import Range
+from sim.recordings.infer.flows import Flows
+from sim.recordings.source.rest.job import RestJob
+
+__all__ = ["Size", "edge_size", "emitted_size", "outputs_of", "size_counted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes of a record on the wire, with a source's timestamp."""
+
+    likely: int
+    range: Range  # exact: counters tell it
+    source: str
+
+
+def size_counted(flow: Flows, way: str) -> Size | None:
+    """What a vertex tells that reads or writes a single edge."""
+    size, records = flow.total(f"bytes_{way}"), flow.total(f"records_{way}")
+    if not (records > 0 and size > 0):
+        return None
+    counted = max(1, round(size / records))
+    return Size(counted, Range(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {way}, {flow.source}")
+
+
+def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
+    """None: nothing tells."""
+    reader, edge = place[0], edges.get(place)
+    if len(job.vertex(reader).inputs) == 1:
+        return size_counted(flowed[reader], "in")
+    if edge is None or math.isnan(edge.likely_size):
+        return None
+    if edge.copies == 1 and len(outputs_of(job, edge.upstream)) == 1:
+        return size_counted(flowed[edge.upstream], "out")
+    return Size(
+        max(1, round(edge.likely_size)),
+        edge.size,
+        f"{edge.likely_bytes:,.4g} B/s / {edge.likely_records * edge.copies:,.4g}/s: {edge.source}",
+    )
+
+
+def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
+    """The size on the edge that carries most records, of those where it is known.  None: nobody reads it, or nothing tells."""
+    places = outputs_of(job, writer)
+    found = [(size, edges[place].likely_records) for place in places if place in edges and (size := edge_size(job, place, flowed, edges))]
+    return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
+
+
+def outputs_of(job: RestJob, writer: str) -> list[Place]:
+    """The edges that lead from a vertex."""
+    return [(reader.name, i) for reader in job.readers(writer) for i, edge in enumerate(reader.inputs) if edge.upstream == writer]
