@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.advice.load import arriving
+from sim.advice.future.horizon import AHEAD_NS, horizon
+from sim.advice.future.load import arriving
 from sim.advice.trials import Bench
 from sim.model.instances import Instances
 from sim.model.scenario import Scenario
@@ -34,8 +35,12 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
     return folder / "job.yaml"
 
 
-def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None) -> Bench:
+def prepared(
+    file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None, ahead_ns: int = AHEAD_NS
+) -> Bench:
     """The bench for trials.  `overrides` are ``key=value`` of the scenario, `load_files` are ``source=file.csv:column``.
+
+    `ahead_ns`: for how long the limits have to be kept.
 
     ScenarioError: the file holds no scenario or several, or a load cannot be read.
     """
@@ -49,7 +54,9 @@ def prepared(file: Path, overrides: Sequence[str], load_files: Sequence[str], *,
     plain = _plain(file, overrides)
     common = {**_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
-    return Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest)
+    bench = Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest)
+    bench.horizon = horizon([bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns)
+    return bench
 
 
 def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.judgement import Choice, Limits, Setting
+from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.race import Affords, Race, RunTrials, any_amount
 from sim.advice.requirements import requirements
 from sim.advice.sensitivity import Sensitivity, section, sensitivity
@@ -58,8 +59,10 @@ def report(
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
     marked = _marked(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
+    lasts = lasting(race, planned)
     parts: list[str | Section | None] = [
-        *texts.verdict(race, choice), *remarks(bench.backtest, limits), texts.comparison_with_today(race),
+        *texts.verdict(race, choice), horizon_sentence(bench.horizon), lasting_sentence(race, lasts), *remarks(bench.backtest, limits),
+        texts.comparison_with_today(race),
     ]  # fmt: skip
     if chosen is None and race.settings:
         parts += requirements(race, planned, assumed)
@@ -72,7 +75,7 @@ def report(
     parts += _unknown_inputs(race, marked, found, mtbf_ms)
     parts.append(texts.all_settings(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
-    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(row) for row in found]}
+    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(row) for row in found]} | to_json(bench.horizon, lasts)
     candidate = None if chosen is None else race.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sim.advice.differences import differences
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.race import Race
+from sim.advice.race import LONG_RUNS, Race
 from sim.analysis.number_texts import bytes_text, change_text, ms_text
 from sim.analysis.section import Section
 from sim.analysis.sweeps.answers import Limit
@@ -21,6 +21,7 @@ __all__ = [
     "comparison_with_today",
     "failures",
     "name_of",
+    "passes_text",
     "share",
     "theory",
     "unknown_failures",
@@ -82,8 +83,9 @@ def _seen(race: Race, chosen: Setting) -> list[str]:
     if race.limits.checkpoint_ms is None:
         return []
     count = race.seen(chosen.name)
-    few = "" if count >= ENOUGH else f": fewer than {ENOUGH} show no 99 % quantile, so the longest decides"
-    return [f"The limit on checkpoints is judged by {count} simulated ones{few}."]
+    few = "" if count >= LONG_RUNS * ENOUGH else f": fewer than {LONG_RUNS * ENOUGH} show no 99 % quantile with 95 % confidence"
+    unknown = "" if chosen.name in race.longer_ms else " Whether more of them keep it is unknown: the budget has no room for a long run."
+    return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
 def _sure(race: Race, choice: Choice) -> str:
@@ -147,10 +149,22 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if race.today is not None and setting.name == race.today.name:
         yield "today"
     if setting.breaks:
-        yield ", ".join(
-            f"{_SHORT[limit.column]} {_value(limit.column, setting)} > {_bound(limit)}"
-            for limit in race.limits.of_means() if limit.column in setting.breaks
-        )  # fmt: skip
+        yield _breaks_text(setting, race.limits)
+
+
+def _breaks_text(setting: Setting, limits: Limits) -> str:
+    """``p99 6.3 s > 2 s``."""
+    return ", ".join(
+        f"{_SHORT[limit.column]} {_value(limit.column, setting)} > {_bound(limit)}"
+        for limit in limits.of_means() if limit.column in setting.breaks
+    )  # fmt: skip
+
+
+def passes_text(setting: Setting, limits: Limits) -> str:
+    """``checkpoints pass 2 s``."""
+    if not setting.completed:
+        return "no checkpoint completes"
+    return ", ".join(f"{LIMITED[limit.column]} pass {_bound(limit)}" for limit in limits.of_means() if limit.column in setting.breaks)
 
 
 def theory(race: Race) -> str:

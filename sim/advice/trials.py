@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sim.advice.future.horizon import Horizon
 from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
 
@@ -60,13 +61,15 @@ class Bench:
     """The job under trial: a scenario file, and the changes common to all trials.
 
     `worlds`: name -> further changes, e.g. a piece of the load's trace.  The unnamed world without changes is the job as it is.
-    `backtest`: what the history of the job says of its simulation.
+    `backtest`: what the history of the job says of its simulation.  `horizon`: how large growing state is in trials.
     """
 
     def __init__(
-        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None
-    ) -> None:
+        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None,
+        horizon: Horizon | None = None,
+    ) -> None:  # fmt: skip
         self.backtest = backtest
+        self.horizon = horizon or Horizon()
         self.file = file
         self.common = common
         self.patience_ns = max(patience_ns, PATIENCE_NS)
@@ -77,16 +80,19 @@ class Bench:
         """Both kinds of trial, in all worlds or in one; `extra` overrides the changes of the world."""
         for name in self.worlds if world is None else [world]:
             for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
-                point = {**self.common, **self.worlds.get(name, {}), **(extra or {}), **candidate.point}
-                yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
+                times = length(parse_duration(candidate.interval))
+                aged = self.horizon.trial(parse_duration(str(times["run.duration"])))
+                point = {**self.common, **self.worlds.get(name, {}), **aged, **(extra or {}), **candidate.point}
+                yield Trial(name, candidate, kind, point | times)
 
     def long_trials(self, candidate: Candidate) -> Iterator[Trial]:
         """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by."""
         for name, changes in self.worlds.items():
             interval_ns = parse_duration(candidate.interval)
             observed_ns = max(min(LONG_PERIODS * interval_ns, LONGEST_NS), _observed_ns(interval_ns))
-            length = self._undisturbed(interval_ns) | {"run.duration": format_duration(SETTLED_NS + observed_ns)}
-            yield Trial(name, candidate, LONG, {**self.common, **changes, **candidate.point, **length})
+            length_ns = SETTLED_NS + observed_ns
+            length = self._undisturbed(interval_ns) | {"run.duration": format_duration(length_ns)}
+            yield Trial(name, candidate, LONG, {**self.common, **changes, **self.horizon.trial(length_ns), **candidate.point, **length})
 
     def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
         return [replace(scenario, run=replace(scenario.run, replications=replications)) for scenario in map(self.scenario, trials)]

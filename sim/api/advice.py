@@ -72,7 +72,7 @@ class Advice:
 def advise(
     source: Study | str | PathLike[str], *, p99: str | None = None, recovery: str | None = None, loss: str | None = None,
     visible: str | None = None, mtbf: str | None = None, load: Sequence[str] = (), changes: Changes = (), replications: int = 12,
-    budget: str = "90 s", unknowns: bool = True, folder: str | PathLike[str] | None = None, jobs: int | None = None,
+    budget: str = "90 s", horizon: str = "2 h", unknowns: bool = True, folder: str | PathLike[str] | None = None, jobs: int | None = None,
     engine: Engine = "compiled", master: str | None = None, conf: Mapping[str, str] | None = None, progress: bool = True,
 ) -> Advice:  # fmt: skip
     """Try protocols and intervals on a job, undisturbed and with a failure, and choose a setting that keeps the limits.
@@ -80,14 +80,15 @@ def advise(
     `source`: a study of one combination, a scenario file, or what `import_job` reads.  Limits, each may be left out: `p99` of checkpoints
     ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").  `mtbf`: mean time
     between failures ("12 h").  `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs; what
-    is left out is listed.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
+    is left out is listed.  `horizon`: for how long limits have to be kept where state grows.  `unknowns`: try other values of what is
+    marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
     Raises ScenarioError, UnitError (a limit that is none), RecordingError.
     """
     from sim.advice.job import job_file, prepared
     from sim.advice.judgement import Limits
     from sim.advice.report import report
     from sim.advice.trial_runner import TrialRunner
-    from sim.units import parse_share
+    from sim.units import parse_duration, parse_share
 
     limits = Limits(_ms(recovery), _ms(p99), None if loss is None else float(parse_share(loss)), _ms(visible))
     name, file, text, own = _job(source)
@@ -95,7 +96,7 @@ def advise(
     place.mkdir(parents=True, exist_ok=True)
     overrides = [*own, *lines_of(changes)]
     file = job_file(file, text, place)
-    bench = prepared(file, overrides, list(load), recovery_ms=limits.recovery_ms)
+    bench = prepared(file, overrides, list(load), recovery_ms=limits.recovery_ms, ahead_ns=parse_duration(horizon))
 
     budget_s = (_ms(budget) or 0.0) / 1e3
     runner = TrialRunner(place, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sim.advice.judgement import Limits
     from sim.advice.report import Report
     from sim.advice.trial_runner import TrialRunner
+    from sim.advice.trials import Bench
 
 __all__ = ["advise_on"]
 
@@ -50,6 +51,7 @@ def advise_on(
     overrides: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="At most so many runs of each setting.")] = 12,
     budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time of all runs; what is left out is listed.")] = "90 s",
+    horizon: Annotated[str, typer.Option(metavar="DURATION", help="For how long limits have to be kept where state grows.")] = "2 h",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     out: OutOption = None,
@@ -70,7 +72,7 @@ def advise_on(
         from sim.advice.trial_runner import TrialRunner
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
-        mtbf_ms, budget_ms = _duration("--mtbf", mtbf), _duration("--budget", budget)
+        mtbf_ms, budget_ms, ahead_ms = _duration("--mtbf", mtbf), _duration("--budget", budget), _duration("--horizon", horizon)
         name, text = _read(source)
         folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
         budget_s = (budget_ms or 0.0) / 1e3
@@ -78,7 +80,8 @@ def advise_on(
         runner = TrialRunner(folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, budget_s=budget_s)
         trying = bar("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
         with stoppable(kept), trying as runner.watch:
-            report = _advised(source, text, folder, limits, mtbf_ms, load or [], overrides or [], replications, unknowns, runner)
+            bench = _prepared(source, text, folder, limits, round((ahead_ms or 0.0) * 1e6), load or [], overrides or [])
+            report = _advised(bench, folder, limits, mtbf_ms, replications, unknowns, runner)
         table = runner.collected()
         for finding in runner.store.findings():
             print_message(finding)
@@ -90,19 +93,23 @@ def advise_on(
         raise typer.Exit(Code.FINE if report.chosen else Code.EXPECTATION_FAILED)
 
 
-def _advised(
-    source: Path, text: str | None, folder: Path, limits: Limits, mtbf_ms: float | None, load: Sequence[str], overrides: Sequence[str],
-    most: int, unknowns: bool, runner: TrialRunner,
-) -> Report:  # fmt: skip
+def _prepared(
+    source: Path, text: str | None, folder: Path, limits: Limits, ahead_ns: int, load: Sequence[str], overrides: Sequence[str]
+) -> Bench:
     from sim.advice.job import job_file, prepared
-    from sim.advice.report import report
 
     file = job_file(source, text, folder)
-    bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms)
+    bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms, ahead_ns=ahead_ns)
     warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
     if text is None:  # else it was printed just now
         print_backtest(bench.load(bench.common).name, bench.backtest)
     print_tails(bench.load(bench.common).name, [bench.load(bench.common)])
+    return bench
+
+
+def _advised(bench: Bench, folder: Path, limits: Limits, mtbf_ms: float | None, most: int, unknowns: bool, runner: TrialRunner) -> Report:
+    from sim.advice.report import report
+
     return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, affords=runner.affords, vary=unknowns)
 
 

@@ -1,0 +1,85 @@
+"""State that grows: how large it is when a trial begins, so that every trial ends at the end of the time that advice is about.
+
+A trial lasts minutes, and advice has to hold for longer.  The state of a trial is as large as it will be then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from sim.cells.plan import baseline
+from sim.sweeps.file.design import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+
+__all__ = ["AHEAD_NS", "GrowingState", "Horizon", "horizon"]
+
+_S = 1_000_000_000
+AHEAD_NS = 7200 * _S
+"""For so long advice holds, unless another time is asked for."""
+OBSERVED_NS = 60 * _S
+"""A run without checkpoints that shows how many records a vertex serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingState:
+    """The state of one vertex."""
+
+    vertex: str
+    now_bytes: int  # at the end of the history, or at the beginning of a scenario without one
+    per_second: float  # bytes
+
+    def after(self, seconds: float) -> int:
+        return self.now_bytes + round(self.per_second * seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """For how long advice has to hold, and what grows until then."""
+
+    ahead_ns: int = AHEAD_NS
+    states: tuple[GrowingState, ...] = ()
+
+    def trial(self, length_ns: int) -> Point:
+        """The change of a scenario by which a trial of this length ends at the horizon.  A longer one begins now."""
+        return self.at(max(self.ahead_ns - length_ns, 0) / _S)
+
+    def at(self, seconds: float) -> Point:
+        """The change of a scenario by which it begins so much later than now."""
+        return {f"job.{state.vertex}.state.size": f"{state.after(seconds)} B" for state in self.states}
+
+
+def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: int) -> Horizon:
+    """`scenarios`: the job in all worlds that are tried.  Their mean rate of records counts."""
+    growing = [
+        (vertex.name, vertex.state) for vertex in scenarios[0].job.vertices if vertex.state is not None and vertex.state.growth_bytes
+    ]
+    if not growing:
+        return Horizon(ahead_ns)
+    rates = [_served(scenario) for scenario in scenarios]
+    known_s = _history_s(scenarios[0], backtest)
+    begun = [GrowingState(name, state.bytes, state.growth_bytes * fmean(rate[name] for rate in rates)) for name, state in growing]
+    return Horizon(ahead_ns, tuple(replace(state, now_bytes=state.after(known_s)) for state in begun))
+
+
+def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
+    """From the beginning of an imported scenario, an interval before the first checkpoint that is known, to the last one."""
+    if backtest is None or scenario.checkpoint.interval_ns is None:
+        return 0.0
+    first = 1  # is no part of a backtest
+    return (first + backtest.checkpoints) * scenario.checkpoint.interval_ns / _S
+
+
+def _served(scenario: Scenario) -> dict[str, float]:
+    """Records per second that each vertex serves."""
+    from sim.runtime.run.simulate import simulate
+
+    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=OBSERVED_NS, warmup_ns=0)))
+    records = simulate(bare, check=False).tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
+    return {str(vertex): float(count) / (OBSERVED_NS / _S) for vertex, count in records.items()}

@@ -1,0 +1,143 @@
+"""State that grows: trials end at the horizon, and advice says for how long a setting keeps its limits."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from sim.advice.future import horizon as horizons
+from sim.advice.future.horizon import GrowingState, Horizon
+from sim.advice.job import prepared
+from sim.advice.judgement import Limits
+from sim.advice.lasting import Lasting, horizon_sentence, lasting, lasting_sentence, to_json
+from sim.advice.race import Race
+from sim.advice.settings import candidate, protocols
+from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.units import parse_duration
+
+S = 1_000_000_000
+JOB = """\
+# A job whose state grows by 40 kB/s.
+version: 1
+job:
+  source: {source: {rate: 400/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2, state: {size: 1 MB, growth: 100 B}}
+checkpoint: {interval: 30 s}
+run: {duration: 3 s}
+"""
+
+
+class Growing:
+    """Rows of runs nobody ran: a checkpoint takes 1 ms for each kB of state that its run begins with."""
+
+    def __call__(self, steady, failing):
+        return pd.DataFrame([self.row(scenario, k) for scenario in (*steady, *failing) for k in range(scenario.run.replications)])
+
+    def row(self, scenario, k):
+        axes, ms = dict(scenario.axes), scenario.job.vertices[-1].state.bytes / 1e3
+        return axes | {
+            "status": "ok", "strategy": "x", "replication": k, "failed": 0, "throughput_per_second": 400.0, "throughput_change": 0.0,
+            "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
+            "checkpointed_bytes": 1.0, "completed": 100, "persisted_bytes": 0.0, "downtime_ms": 5000.0, "backlog_growth": 0.0,
+            "replayed_records": 400 * parse_duration(axes["interval"]) / S, "caught_up_ms": 6000.0,
+        }  # fmt: skip
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+def bench_of(job, ahead_s):
+    return prepared(job, (), (), recovery_ms=None, ahead_ns=ahead_s * S)
+
+
+def raced(job, ahead_s, limit_ms):
+    found = Race(bench_of(job, ahead_s), Limits(checkpoint_ms=limit_ms), 86_400.0, Growing(), 3)
+    found.run_until_sure()
+    return found
+
+
+def test_every_trial_ends_at_the_horizon(job):
+    """40 kB/s from 1 MB on; each begins as much before the horizon as it lasts, and a trial that lasts longer begins now."""
+    bench = bench_of(job, 3600)
+    setting = candidate(bench.load({}), 30 * S, protocols()[0])
+
+    for trial in [*bench.trials(setting), *bench.long_trials(setting)]:
+        scenario = bench.scenario(trial)
+        begins_s = max(3600 - scenario.run.duration_ns / S, 0)
+        assert scenario.job.vertices[-1].state.bytes == pytest.approx(1e6 + 40_000 * begins_s, rel=0.02)
+
+
+def test_a_job_whose_state_stays_as_it_is_is_not_run_for_that(job, monkeypatch):
+    job.write_text(JOB.replace(", growth: 100 B", ""))
+    monkeypatch.setattr(horizons, "_served", None)
+
+    assert Horizon(7200 * S) == bench_of(job, 7200).horizon
+
+
+def test_the_horizon_begins_at_the_end_of_the_history(job):
+    """The scenario of an import begins an interval before the first checkpoint: 10 intervals of 30 s before the last of ten."""
+    nine = Quantiles(100.0, 100.0, 100.0, 9)
+    history = Backtest((Compared("end-to-end", nine, nine),))
+    scenario = bench_of(job, 3600).load({})
+    (state,) = horizons.horizon([scenario], history, 3600 * S).states
+
+    assert 1e6 + 300 * state.per_second == pytest.approx(state.now_bytes, abs=1)
+
+
+def test_several_worlds_count_with_their_mean(job):
+    """The busiest and the usual piece of a load: state grows by what arrives over time."""
+    scenario = bench_of(job, 3600).load({})
+    faster = bench_of(job, 3600).load({"job.source.source.rate": "1200/s"})
+    (alone,), (both,) = (horizons.horizon(found, None, S).states for found in ([scenario], [scenario, faster]))
+
+    assert 2 * alone.per_second == pytest.approx(both.per_second, rel=0.02)
+
+
+def test_a_limit_that_growing_state_breaks_is_refused(job):
+    """State reaches 3 MB after 50 s, and the hour is not over."""
+    found = raced(job, 3600, 3000.0)
+    lasts = lasting(found, {})
+
+    assert found.chosen is None
+    assert 0 <= lasts.kept_s < 50 < lasts.broken_s
+    assert "keeps the limits for about" in lasting_sentence(found, lasts)
+    assert lasts.broken_s <= 3600 / 8
+
+
+def test_advice_says_when_it_breaks(job):
+    """10 MB are reached after 225 s: after the horizon, before twice its length."""
+    found = raced(job, 200, 10_000.0)
+    lasts = lasting(found, planned := {})
+
+    assert found.chosen is not None
+    assert planned
+    assert 200 <= lasts.kept_s <= 225 <= lasts.broken_s <= 300
+    assert "checkpoints pass 10 s at sink" in lasting_sentence(found, lasts)
+
+
+def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
+    found = raced(job, 200, 1e6)
+    lasts = lasting(found, {})
+
+    assert Lasting(found.chosen.name, 3200.0, None) == lasts
+    assert "keeps them for the next 53 min as well" in lasting_sentence(found, lasts)
+
+
+def test_nothing_is_tried_without_a_limit_or_growth(job):
+    assert None is lasting(raced(job, 200, None), {})
+    steady = raced(job, 200, 1e6)
+    steady.bench.horizon = Horizon(200 * S)
+
+    assert None is lasting(steady, {})
+
+
+def test_what_grows_is_said():
+    found = Horizon(7200 * S, (GrowingState("count", 10**8, 1e6),))
+
+    assert "at the end of the next 2 h: that of count from 100 MB to 7.3 GB." in horizon_sentence(found)
+    assert not horizon_sentence(replace(found, states=()))
+    assert {"now_bytes": 10**8, "then_bytes": 73 * 10**8} == to_json(found, None)["growing"]["count"]
