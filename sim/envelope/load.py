@@ -34,7 +34,7 @@ def utilisation(job: Job) -> Fraction | None:
             if not vertex.source.rates:
                 return None
             own = max(rate.per_second for rate in vertex.source.rates)
-            rates[vertex.name] = own * vertex.parallelism
+            rates[vertex.name] = own * vertex.emitting
             continue
         coming = [
             (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))

@@ -42,6 +42,7 @@ class Watermark:
 
     interval_ns: int = 200_000_000  # pipeline.auto-watermark-interval
     lateness_ns: int = 0  # it stays so far behind the latest record (bounded out-of-orderness)
+    idle_timeout_ns: int | None = None  # a subtask without records for so long is idle, and holds nobody back; None: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Source:
     total: int | None = None  # records per subtask; None: unbounded
     watermark: Watermark = Watermark()
     backlog: Backlog | None = None  # None: it reports none
+    silent: int = 0  # the last so many subtasks have no records: their partitions are silent, or there are fewer partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,17 @@ class Vertex:
     flush: Flush | None = None  # files it writes per snapshot
     commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
+
+    def total(self, subtask: int) -> int | None:
+        """Records of a source's subtask; None: unbounded."""
+        if self.source is None or self.source.total is None:
+            return None
+        return self.source.total if subtask < self.emitting else 0
+
+    @property
+    def emitting(self) -> int:
+        """Subtasks of a source that have records."""
+        return self.parallelism - (0 if self.source is None else self.source.silent)
 
     @property
     def owes_outputs(self) -> bool:

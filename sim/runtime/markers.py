@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import SINGLES, Trait
+from sim.plane.seam.interface import ANY_NUMBER, SINGLES, Trait
 from sim.protocol.options import BarrierOptions
 
-__all__ = ["CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "WATERMARKS", "traits"]
+__all__ = ["ACTIVE", "CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "IDLE", "LAST_WATERMARK", "WATERMARKS", "traits"]
 
 CANCELLATIONS = 1
 """The marker series of cancellation markers; a marker's number is its checkpoint."""
@@ -14,7 +14,11 @@ END_OF_DATA = SINGLES
 END_OF_PARTITION = SINGLES + 1
 """The marker series of ends of partitions: nothing follows on the channel."""
 WATERMARKS = SINGLES + 2
-"""The marker series of watermarks; a marker's number is its event time [ns]."""
+"""The marker series of watermarks and of their status; a marker's number is its event time [ns], or IDLE, or ACTIVE."""
+LAST_WATERMARK = ANY_NUMBER
+"""Watermark.MAX_WATERMARK: behind it nothing comes."""
+IDLE = ANY_NUMBER - 1
+ACTIVE = ANY_NUMBER - 2
 
 _JOINED = {
     (priority, blocking, announced): Trait(Trait.PRIORITY * priority | Trait.BLOCKING * blocking | Trait.ANNOUNCED * announced)

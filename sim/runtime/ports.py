@@ -98,6 +98,9 @@ class Ends(Protocol):
 
     def end(self, task: int) -> TaskEnd: ...
 
+    def drops(self, task: int) -> bool:
+        """Whether its windows waited for a watermark that never came: all its sources were idle."""
+
     def __len__(self) -> int: ...
 
 

@@ -79,7 +79,7 @@ def _caught_up_ms(result: Result, failed_ms: float, again: float) -> float | Non
     rows = result.series[~result.series["vertex"].isin(read) & (1000 * result.series["time"] > failed_ms)]
     served = rows.groupby("time")["numRecordsInPerSecond"].sum()
     rates = [vertex.source.rates[-1].per_second if vertex.source.rates else 0 for vertex in vertices if vertex.source is not None]
-    widths = [vertex.parallelism for vertex in vertices if vertex.source is not None]
+    widths = [vertex.emitting for vertex in vertices if vertex.source is not None]
     rate = float(sum(per_second * width for per_second, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
     times_ms = 1000 * served.index.to_numpy(dtype=float)
     return caught_up_ms(failed_ms, times_ms, served.to_numpy(dtype=float) * np.diff(times_ms, prepend=failed_ms) / 1000, again, rate)

@@ -10,6 +10,7 @@ _WINDOW = "tests/runtime/task/test_window.py::test_"
 _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
 _KINDS = "tests/runtime/task/test_window_kinds.py::test_"
+_IDLE = "tests/runtime/task/test_idle_sources.py::test_"
 _IMPORT = "tests/recordings/infer/test_windows.py::test_"
 
 WINDOWS = (
@@ -37,29 +38,29 @@ WINDOWS = (
     Rule(
         "event time is that of the slowest channel",
         "protocol/event_time.py",
-        "min(self._reached.values())",
-        "max(self._reached.values())",
+        "            return self._reach(min(self._reached.values()))\n",
+        "            return self._reach(max(self._reached.values()))\n",
         f"{_TIME}the_least_watermark_counts",
     ),
     Rule(
         "records behind a watermark belong to the next window",
         "protocol/event_time.py",
-        "            later += records[channel] - ends[0][1]\n",
-        "            later += 0\n",
+        "            return read - ends[0][1]\n",
+        "            return 0\n",
         f"{_TIME}records_behind_a_watermark_belong_to_the_next_window",
     ),
     Rule(
         "a channel that is ahead waits with its later windows",
         "protocol/event_time.py",
-        "while ends[0][0] < end_ns and",
-        "while ends[0][0] <= end_ns and",
+        "while ends and ends[0][0] < end_ns and",
+        "while ends and ends[0][0] <= end_ns and",
         f"{_TIME}a_channel_that_is_ahead_keeps_the_ends_it_has_passed",
     ),
     Rule(
         "a watermark goes on behind what it fires",
         "runtime/task/windows/event_time.py",
-        "        if self.windows is None or not self.windows.fire(self.valve.time_ns):\n",
-        "        if self.windows is None or self.windows.fire(self.valve.time_ns) is not None:\n",
+        "self.windows.fire(self.valve.time_ns)):\n",
+        "self.windows.fire(self.valve.time_ns) is None):\n",
         f"{_WINDOW}windows_behind_windows_wait_for_what_they_fire",
     ),
     Rule(
@@ -145,6 +146,55 @@ WINDOWS = (
         "            self.slot.thread.let_go(self.content.served())\n",
         "            return\n",
         f"{_KINDS}a_mini_batch_leaves_after_its_latency_or_before_a_barrier",
+    ),
+    Rule(
+        "an idle channel does not count",
+        "protocol/event_time.py",
+        "        self._idle.add(channel)\n        self._uncounted.add(channel)\n",
+        "        self._idle.add(channel)\n",
+        f"{_TIME}an_idle_channel_does_not_count",
+    ),
+    Rule(
+        "a channel that comes back behind does not pull the others back",
+        "protocol/event_time.py",
+        "        self._idle.discard(channel)\n        if self._reached[channel] >= self.time_ns:\n",
+        "        self._idle.discard(channel)\n        if self._reached[channel] >= 0:\n",
+        f"{_TIME}a_channel_that_comes_back_behind_does_not_pull_the_others_back",
+    ),
+    Rule(
+        "with the last idle channel all watermarks count",
+        "protocol/event_time.py",
+        "max(self._reached.values())) if self.idle",
+        "self.time_ns) if self.idle",
+        f"{_TIME}with_the_last_channel_all_watermarks_count",
+    ),
+    Rule(
+        "the first look without records starts the clock of idleness",
+        "protocol/event_time.py",
+        "            self._records, self._since_ns = records, None\n",
+        "            self._records, self._since_ns = records, clock_ns\n",
+        f"{_TIME}a_source_is_idle_by_the_looks_that_find_nothing",
+    ),
+    Rule(
+        "back-pressure is no idleness",
+        "runtime/task/windows/generator.py",
+        'self.slot.now - int(times["soft_ns"]) - int(times["hard_ns"])',
+        'self.slot.now - int(times["hard_ns"])',
+        f"{_IDLE}back_pressure_is_no_idleness",
+    ),
+    Rule(
+        "idleness passes operators",
+        "runtime/task/windows/event_time.py",
+        "        if self.valve.idle and not self._said_idle:\n",
+        "        if self.valve.idle and not self._said_idle and self.windows is not None:\n",
+        f"{_IDLE}idleness_passes_operators",
+    ),
+    Rule(
+        "the last watermark does not pass an idle output",
+        "runtime/task/operator_io.py",
+        "        if self.windows is not None and not self.drops:\n",
+        "        if self.windows is not None:\n",
+        f"{_IDLE}a_drain_while_all_sources_are_idle_fires_nothing[idle]",
     ),
     Rule(
         "files of RocksDB rise and fall without windows",

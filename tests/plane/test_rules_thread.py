@@ -175,6 +175,17 @@ def test_T6_a_source_catches_up(build):
     assert (State.BUSY, 4) == task(plane, 0, "state", "served")
 
 
+def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
+    """The last one of three has no record, whatever the rate of the others."""
+    silent = replace(source(parallelism=3, every=100), source=replace(source(every=100).source, silent=1))
+    plane = build(world([silent, vertex()], [edge(ship=Ship.GLOBAL)]))
+
+    assert Notice(0, Kind.EXHAUSTED, 2) == plane.advance(1000)
+    assert Kind.QUIET == plane.advance(1000).kind
+    assert [10, 10, 0] == column(plane.tasks(), "served")[:3]
+    assert (State.IDLE, 1000) == task(plane, 2, "state", "idle_ns")
+
+
 def test_T7_records_of_one_buffer_are_served_one_by_one(build):
     """Five records of 20 bytes in the buffer that leaves at 50."""
     plane = build(pipe(size=20, total=5))

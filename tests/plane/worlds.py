@@ -62,7 +62,7 @@ def sources(draw: st.DrawFn, *, bounded: bool) -> Source:
     total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
     first = RateSegment(0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200))))
     later = RateSegment(draw(st.integers(1, 6)), draw(st.integers(0, 800)), 1, draw(st.integers(1, 300)))
-    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total)
+    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total, draw(st.sampled_from((0, 0, 0, 1, 2))))
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.event_time import Slices, Valve, WindowContents, last_end, next_end
+from sim.protocol.event_time import Idleness, Slices, Valve, WindowContents, last_end, next_end
 
 
 @pytest.mark.parametrize(("time", "last", "following"), [(0, 0, 3), (2, 0, 3), (3, 3, 13), (12, 3, 13), (13, 13, 23)])
@@ -25,6 +25,85 @@ def test_an_older_watermark_changes_nothing():
     valve.advance(0, 30)
 
     assert (False, 30) == (valve.advance(0, 20), valve.time_ns)
+
+
+def test_an_idle_channel_does_not_count():
+    """The least of the others rises at once, if it was the idle one that held it back."""
+    valve = Valve([0, 1, 2])
+    valve.advance(0, 30)
+    valve.advance(1, 50)
+
+    assert (True, 30) == (valve.fall_idle(2), valve.time_ns)
+    assert (True, 50) == (valve.fall_idle(0), valve.time_ns)
+    assert not valve.idle
+
+
+def test_a_channel_that_did_not_hold_the_others_back_changes_nothing():
+    valve = Valve([0, 1])
+    valve.advance(0, 30)
+    valve.advance(1, 50)
+
+    assert (False, 30, True) == (valve.fall_idle(1), valve.time_ns, valve.is_idle(1))
+
+
+def test_with_the_last_channel_all_watermarks_count():
+    """Whichever is the last one: nobody will advance any more."""
+    valve = Valve([0, 1])
+    valve.advance(0, 30)
+    valve.advance(1, 50)
+    valve.fall_idle(1)
+
+    assert (True, 50) == (valve.fall_idle(0), valve.time_ns)
+    assert valve.idle
+
+
+def test_a_channel_that_comes_back_behind_does_not_pull_the_others_back():
+    """It counts when it has caught up."""
+    valve = Valve([0, 1])
+    valve.advance(0, 30)
+    valve.fall_idle(1)
+    valve.wake(1)
+
+    assert (False, 30) == (valve.advance(1, 10), valve.time_ns)
+    assert (True, 40) == (valve.advance(0, 40), valve.time_ns)
+    assert (False, 40) == (valve.advance(1, 45), valve.time_ns)
+    assert (True, 45) == (valve.advance(0, 60), valve.time_ns)
+
+
+def test_the_watermark_of_an_idle_channel_is_ignored():
+    valve = Valve([0, 1])
+    valve.advance(0, 30)
+    valve.fall_idle(1)
+
+    assert (False, 30) == (valve.advance(1, 90), valve.time_ns)
+    valve.wake(1)
+    assert (True, 40) == (valve.advance(0, 40), valve.time_ns)
+
+
+def test_a_source_is_idle_by_the_looks_that_find_nothing():
+    """The first of them starts the clock, and more than the timeout must pass."""
+    idleness = Idleness(50, 7)
+
+    assert [False, False, False, True] == [idleness.look(7, clock) for clock in (100, 120, 150, 151)]
+    assert [False, False, False, True] == [idleness.look(8, clock) for clock in (160, 170, 220, 221)]
+
+
+def test_records_of_an_idle_channel_belong_to_the_window_that_ends_next():
+    """Nine came before it was idle, two since: those belong to a later window, as the four of the other channel behind its watermark."""
+    contents = WindowContents(10, 0, [0, 1])
+    contents.note(0, 10, 6)
+    contents.fall_idle(1, 0, 9)
+
+    assert 4 + 2 == contents.fire(10, {0: 10, 1: 11})
+
+
+def test_records_of_a_channel_that_came_back_behind_leave_as_they_come():
+    contents = WindowContents(10, 0, [0, 1])
+    contents.fall_idle(1, 0, 9)
+    contents.wake(1)
+    contents.note(0, 20, 6)
+
+    assert 4 == contents.fire(20, {0: 10, 1: 11})
 
 
 def test_records_behind_a_watermark_belong_to_the_next_window():

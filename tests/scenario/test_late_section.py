@@ -100,6 +100,18 @@ def test_a_source_says_how_far_its_event_time_has_come():
         loads(text.replace("interval: 1 s", "interval: 0 s"), name="x")
 
 
+def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
+    text = TEXT.format(what="service: 1 ms").replace("src: {source: {rate: 100/s, record: 1 kB}", "src: {parallelism: 4, source: {SOURCE}")
+    given = "rate: 120/s, record: 1 kB, silent: 1, records: 600, watermark: {idle-timeout: 5 s}"
+    vertex = loads(text.replace("SOURCE", given), name="x").scenarios[0].job.vertices[0]
+
+    assert Watermark(idle_timeout_ns=5 * 10**9) == vertex.source.watermark
+    assert (3, 40, [200, 200, 200, 0]) == (vertex.emitting, vertex.source.rates[0].per_second, [vertex.total(i) for i in range(4)])
+    assert Watermark() == loads(text.replace("SOURCE", given.replace("5 s", "0 s")), name="x").scenarios[0].job.vertices[0].source.watermark
+    with pytest.raises(ScenarioError, match="is 4, of 4 subtasks: one of them must have records; write rate: 0/s if none has"):
+        loads(text.replace("SOURCE", given.replace("silent: 1", "silent: 4")), name="x")
+
+
 def test_timers_are_interruptible_if_barriers_overtake():
     """Also by Flink's own key; without windows of event time it is told that nothing comes of it."""
     text = TEXT.format(what="window: {tumbling: 7 s, time: event}")

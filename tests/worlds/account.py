@@ -10,7 +10,8 @@ Behind a vertex that writes a fraction of a copy per record it depends on the or
 does their channel (copies are routed by their ordinals), so the records of each channel are counted.  A rescaled vertex counts anew:
 behind it only what is order-free can be compared.  A vertex that emits what it commits may do so when its readers have finished: they drop
 it, as in Flink, and how much that is depends on the checkpoints.  Windows of processing time lose what they hold at the end
-of data, and how much that is depends on when it comes.  What is left out is said by `not_compared`.
+of data, and how much that is depends on when it comes.  So do windows of event time, while all sources are idle.
+What is left out is said by `not_compared`.
 """
 
 from __future__ import annotations
@@ -58,14 +59,17 @@ def not_compared(scenario: Scenario) -> list[str]:
     left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
     emitting = [v.name for v in vertices if v.commit is not None and v.commit.emits == "on-commit"]
     left_out += [f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting]
-    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if _forgets(v)]
+    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if _forgets(v, scenario)]
     if resized and fractions:
         left_out.append(f"how many records come behind {', '.join(fractions)}: fractions are counted anew behind a rescale")
     return left_out
 
 
-def _forgets(vertex: Vertex) -> bool:
-    return vertex.window is not None and vertex.window.time == "processing"
+def _forgets(vertex: Vertex, scenario: Scenario) -> bool:
+    """Pending timers are dropped; so is the last watermark where all inputs are idle."""
+    sources = (v.source for v in scenario.job.vertices if v.source is not None)
+    may_be_idle = any(source.watermark.idle_timeout_ns is not None for source in sources)
+    return vertex.window is not None and (vertex.window.time == "processing" or may_be_idle)
 
 
 def _never_ends(scenario: Scenario) -> str:

@@ -11,6 +11,7 @@ from sim.scenario import write
 from tests.worlds.broken import suit
 from tests.worlds.draw import Document, Draw
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
+from tests.worlds.idleness import draw_idleness
 from tests.worlds.jobs import (
     draw_backlogs,
     draw_edges,
@@ -63,6 +64,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_second_edges(draw, world)
     draw_service_factors(draw, world)
     draw_expiry(draw, world)
+    draw_idleness(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

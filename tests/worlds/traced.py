@@ -56,10 +56,12 @@ def traced(scenario: Scenario) -> Traced:
         pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
         result.resized |= {first.name for first, final in pairs if first.parallelism != final.parallelism}
     vertices = last.scenario.job.vertices
+    idles = any(row.source is not None and row.source.watermark.idle_timeout_ns is not None for row in vertices)
     rows = [
         row
         for row in vertices
-        if (row.window is not None and row.window.time == "processing") or (row.commit is not None and row.commit.emits == "on-commit")
+        if (row.window is not None and (row.window.time == "processing" or idles))
+        or (row.commit is not None and row.commit.emits == "on-commit")
     ]
     result.emits_late = {row.name for row in rows}
     plane = _plane(last)

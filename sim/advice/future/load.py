@@ -61,7 +61,7 @@ def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[st
         raise TraceError(f"--load {text}: which column? {file.name} has {', '.join(columns) or 'none'}: write {path}:COLUMN")
     trace: dict[str, Any] = {"trace": str(file), "column": column or columns[1]}
     if _key(plain, name) == "rate-per-subtask":
-        trace["scale"] = float(Fraction(1, scenario.job.vertex(name).parallelism))
+        trace["scale"] = float(Fraction(1, scenario.job.vertex(name).emitting))
     return f"job.{name}.source.{_key(plain, name)}", trace
 
 

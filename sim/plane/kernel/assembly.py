@@ -151,12 +151,13 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
                 row["lag_ring"] = words.add(np.zeros(vertex.lag.capacity))
         if not plan.task_gates[t]:
             row["source"] = 1
-            row["total"] = vertex.source.total if vertex.source else -1
+            log = vertex.log(plan.subtask[t])
+            row["total"] = log.total if log else -1
             row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
-            row["first_segment"], row["last_segment"] = segments[v]
-            row["segment"] = row["first_segment"]
-            if vertex.source and vertex.source.segments:
-                row["due"] = vertex.source.segments[0].start_ns
+            if log and log.segments:
+                row["first_segment"], row["last_segment"] = segments[v]
+                row["segment"] = row["first_segment"]
+                row["due"] = log.segments[0].start_ns
     return rows
 
 

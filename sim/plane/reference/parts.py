@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sim.model.randomness.streams import Stream, draw
-from sim.plane.seam.interface import MAX_SERIES, Edge, Law, Marker, Ship, State, Trait, Vertex
+from sim.plane.seam.interface import MAX_SERIES, Edge, Law, Marker, Ship, Source, State, Trait, Vertex
 
 __all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Late", "Partition", "Slice", "Task", "fold", "law"]
 
@@ -255,6 +255,7 @@ class Task:
     vertex: Vertex
     subtask: int
     service: Stream
+    log: Source | None = None  # what it reads, if it is a source
     partitions: list[Partition] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
     state: State = State.IDLE

@@ -83,7 +83,7 @@ class ReferencePlane(Agenda):
             raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
 
     def new_task(self, number: int, vertex: Vertex, subtask: int) -> Task:
-        return Task(number, vertex, subtask, self.stream("service", vertex.name, subtask), since=self.now)
+        return Task(number, vertex, subtask, self.stream("service", vertex.name, subtask), vertex.log(subtask), since=self.now)
 
     def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
         spec, row = self.spec, self.spec.edges[edge]

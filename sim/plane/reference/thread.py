@@ -16,7 +16,7 @@ __all__ = ["Thread", "due"]
 
 def due(task: Task, i: int) -> int:
     """W1: when record i of a source may be read."""
-    return 0 if task.vertex.source is None else task.vertex.source.due(i)
+    return 0 if task.log is None else task.log.due(i)
 
 
 class Thread:
@@ -83,8 +83,7 @@ class Thread:
         if task.recovering:  # P7
             self.plane.restarts.finish(task)
             return
-        source = task.vertex.source
-        if source is not None and source.total == task.served:
+        if task.log is not None and task.log.total == task.served:
             if not task.exhausted:
                 task.exhausted = True
                 self.plane.report(Kind.EXHAUSTED, task)

@@ -42,6 +42,7 @@ class RateSegment:
 class Source:
     segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
     total: int = -1  # records per subtask; -1: unbounded
+    silent: int = 0  # the last so many subtasks have no records (T6)
 
     def due(self, i: int) -> int:
         """W1: when record i may be read."""
@@ -73,6 +74,12 @@ class Vertex:
     source: Source | None = None
     joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
     lag: Lag | None = None
+
+    def log(self, subtask: int) -> Source | None:
+        """What a subtask of a source reads: a silent one nothing."""
+        if self.source is None or subtask < self.parallelism - self.source.silent:
+            return self.source
+        return Source(total=0)
 
 
 @dataclass(frozen=True, slots=True)

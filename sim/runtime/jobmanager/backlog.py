@@ -32,7 +32,7 @@ class _Enumerator:
         self.vertex = vertex
         self.backlog = backlog
         first = context.layout.first_task[vertex]
-        self.tasks = slice(first, first + context.spec.vertices[vertex].parallelism)
+        self.tasks = slice(first, first + context.scenario.job.vertices[vertex].emitting)
         self.behind = False
 
     def look(self) -> None:

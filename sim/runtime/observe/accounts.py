@@ -143,7 +143,7 @@ class Accounts:
         yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)
         vertices = context.scenario.job.vertices
-        owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs)
+        owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs and not self.ends.drops(task))
         yield from unanswered(context.env.now, filter(self._drained, owing), tally, self.teller)
 
     def _to_be_read(self, tally: Tally) -> Tally:
@@ -159,11 +159,13 @@ class Accounts:
 
     def _totals(self) -> list[tuple[int, int]]:
         """(source, records it has), where they are bounded and were never dealt out anew."""
-        vertices = self.context.scenario.job.vertices
-        sources = (
-            (task, vertices[vertex].source) for task, vertex in enumerate(self.context.layout.vertex) if vertex not in self._rescaled
+        vertices, layout = self.context.scenario.job.vertices, self.context.layout
+        totals = (
+            (task, vertices[vertex].total(subtask))
+            for task, (vertex, subtask) in enumerate(zip(layout.vertex, layout.subtask, strict=True))
+            if vertex not in self._rescaled
         )
-        return [(task, source.total) for task, source in sources if source is not None and source.total is not None]
+        return [(task, total) for task, total in totals if total is not None]
 
     # ------------------------------------------------------------------------------------------ reading the plane
 

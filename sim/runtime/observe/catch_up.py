@@ -86,5 +86,6 @@ class CatchUp:
         return sum(int(position.records_in.sum()) - int(position.records_out.sum()) for position in positions)
 
     def _backlog(self, task: int, now: int, emitted: int) -> int:
-        source = self.context.spec.vertices[self.context.layout.vertex[task]].source
+        layout = self.context.layout
+        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
         return 0 if source is None else max(0, due_records(source, now) - emitted)

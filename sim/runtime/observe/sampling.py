@@ -100,7 +100,7 @@ class Sampler:
         source, now = self.context.spec.vertices[v].source, self.context.env.now
         if source is None or not source.segments:
             return 0, 0.0
-        due, here = due_records(source, now), emitted[self._tasks[v]]
+        due, here = due_records(source, now), emitted[self._tasks[v]][: self.context.scenario.job.vertices[v].emitting]
         behind = np.maximum(due - here, 0)
         oldest = int(here.min())
         return int(behind.sum()), (now - due_time_ns(source, oldest)) / _SECOND if oldest < due else 0.0

@@ -130,7 +130,7 @@ def _source(source: Source) -> plane.Source:
     if source.rates and source.rates[-1].per_second == 0:  # the log ends with the last segment that has records
         last = -(-due.numerator // due.denominator)
         total = last if total < 0 else min(total, last)
-    return plane.Source(tuple(_without_empty(segments)), total)
+    return plane.Source(tuple(_without_empty(segments)), total, source.silent)
 
 
 def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:

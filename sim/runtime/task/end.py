@@ -55,9 +55,9 @@ class TaskEnding:
 
     def exhausted(self) -> None:
         """The source has emitted what the plane had for it: the end of its log, or of what is due for now."""
-        source = self.slot.vertex.source
-        if source is not None and source.total is not None and self.machine.state is EndState.RUNNING:
-            if int(self.context.plane.served()[self.slot.task]) >= source.total:
+        total = self.slot.vertex.total(self.context.layout.subtask[self.slot.task])
+        if total is not None and self.machine.state is EndState.RUNNING:
+            if int(self.context.plane.served()[self.slot.task]) >= total:
                 self.tell(finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
     def still_takes_part(self, checkpoint: int, stop: Ending | None, again: Callable[[], None]) -> bool:

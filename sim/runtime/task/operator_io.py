@@ -164,7 +164,7 @@ class OperatorIO:
 
         What is open goes to the committer.  Then `done`.
         """
-        if self.windows is not None:
+        if self.windows is not None and not self.drops:
             self.windows.end_input()
         if self.owes_outputs():  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
@@ -191,7 +191,13 @@ class OperatorIO:
 
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs now."""
-        return self.slot.vertex.owes_outputs and self.plane.position(self.slot.task).late > 0
+        return self.slot.vertex.owes_outputs and not self.drops and self.plane.position(self.slot.task).late > 0
+
+    @property
+    def drops(self) -> bool:
+        """Its windows wait for a watermark that never comes: while a stream is idle the last one does not pass either."""
+        clock = self._generator if self.event_time is None else self.event_time
+        return isinstance(self.windows, EventTimeWindows) and clock is not None and clock.idle
 
     def on_notice(self, notice: Notice) -> None:
         """A watermark arrives, or outputs are written."""

@@ -59,6 +59,9 @@ class Tasks:
     def end(self, task: int) -> TaskEnd:
         return self._hosts[task].ending.machine
 
+    def drops(self, task: int) -> bool:
+        return self._hosts[task].operator.drops
+
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
         self._writers[task].join(task)

@@ -14,7 +14,7 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
-from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.flink.keys import ALIASES, IDLE_TIMEOUT, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
 from sim.scenario.text.plain import Mapping
@@ -61,6 +61,7 @@ class _Move:
         self._restart()
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
+        self._idle_timeout()
         self._backend()
         self._state()
         self._local_recovery()
@@ -178,6 +179,17 @@ class _Move:
         for vertex, body in job.items():
             if isinstance(body, Mapping) and name not in body:
                 self._put(("job", vertex, name), value, key)
+
+    def _idle_timeout(self) -> None:
+        """It goes to every source that says none itself."""
+        job = self.plain.get("job")
+        if (value := self._single(IDLE_TIMEOUT)) is None or not isinstance(job, Mapping):
+            return
+        for vertex, body in job.items():
+            source = body.get("source") if isinstance(body, Mapping) else None
+            watermark = source.get("watermark") if isinstance(source, Mapping) else None
+            if isinstance(source, Mapping) and not (isinstance(watermark, Mapping) and "idle-timeout" in watermark):
+                self._put(("job", vertex, "source", "watermark", "idle-timeout"), value, IDLE_TIMEOUT)
 
     def _backend(self) -> None:
         job = self.plain.get("job")

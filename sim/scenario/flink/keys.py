@@ -8,7 +8,9 @@ from __future__ import annotations
 from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
 from sim.scenario.storage.keys import STORAGE_KEYS
 
-__all__ = ["ALIASES", "CONSTANT_IN_2", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
+__all__ = ["ALIASES", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
+
+IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 
 # key -> (where it goes, how Flink writes it)
 SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
@@ -66,6 +68,7 @@ SPECIAL: dict[str, str] = {
     "restart-strategy.fixed-delay.delay": "duration",
     "restart-strategy.type": "restart",
     "pipeline.max-parallelism": "integer",
+    IDLE_TIMEOUT: "duration",
     "state.backend.type": "backend",
     LOCAL_BACKUP: "boolean",
     LOCAL_RESTORE: "boolean",

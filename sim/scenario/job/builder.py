@@ -147,17 +147,23 @@ def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Re
         reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
     if given.records is not None and given.records_per_subtask is not None:
         reading.wrong(here, "write one of records (of the whole vertex) and records-per-subtask")
-    key, shared = ("rate", parallelism) if given.rate is not None else ("rate-per-subtask", 1)
+    silent = given.silent or 0
+    if silent >= parallelism:
+        reading.wrong(
+            (*here, "silent"), f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has"
+        )
+    emitting = max(1, parallelism - silent)
+    key, shared = ("rate", emitting) if given.rate is not None else ("rate-per-subtask", 1)
     rate = given.rate if given.rate is not None else given.rate_per_subtask
     total = given.records_per_subtask
     if given.records is not None:
-        total, rest = divmod(given.records, parallelism)
+        total, rest = divmod(given.records, emitting)
         if rest:
-            reading.wrong((*here, "records"), f"{given.records} records do not divide by {parallelism} subtasks: write records-per-subtask")
+            reading.wrong((*here, "records"), f"{given.records} records do not divide by {emitting} subtasks: write records-per-subtask")
     if total == 0:
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
     rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
-    return Source(rates, total, _watermark(given, here, reading), _backlog(given, here, parallelism, total, reading))
+    return Source(rates, total, _watermark(given, here, reading), _backlog(given, here, emitting, total, reading), silent)
 
 
 def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading) -> Backlog | None:
@@ -182,7 +188,12 @@ def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Water
         return Watermark()
     if given.watermark.interval == 0:
         reading.wrong((*here, "watermark", "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default")
-    return given_values(Watermark(), interval_ns=given.watermark.interval or None, lateness_ns=given.watermark.lateness)
+    return given_values(
+        Watermark(),
+        interval_ns=given.watermark.interval or None,
+        lateness_ns=given.watermark.lateness,
+        idle_timeout_ns=given.watermark.idle_timeout or None,
+    )
 
 
 def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> tuple[Rate, ...]:

@@ -79,6 +79,9 @@ class Watermark(Section):
     """Between two watermarks of a subtask; default: 200 ms."""
     lateness: Axis[Duration] | None = None
     """How far they stay behind the latest record; default: 0."""
+    idle_timeout: Axis[Duration] | None = None
+    """A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).
+    Default: 0 s, never."""
 
 
 class Backlog(Section):
@@ -108,6 +111,8 @@ class Source(Section):
     """Bounded: records of the whole vertex, then end of data."""
     records_per_subtask: Axis[Count] | None = None
     """Bounded: records of each subtask, then end of data."""
+    silent: Axis[Count] | None = None
+    """Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0."""
     watermark: Watermark | None = None
     """Watermarks that the source emits."""
     backlog: Backlog | None = None

@@ -8,10 +8,10 @@ Records of the next window that came before it leave as well: at most those of o
 from __future__ import annotations
 
 from sim.model.job import Window
-from sim.plane.seam.interface import ANY_NUMBER, Marker
+from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import Valve, WindowContents
 from sim.runtime.contents import Timer
-from sim.runtime.markers import WATERMARKS
+from sim.runtime.markers import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.windows.content import HeldRecords
 
@@ -41,6 +41,10 @@ class EventTimeWindows:
     def note(self, channel: int, time_ns: int) -> None:
         """A watermark arrives."""
         self.contents.note(channel, time_ns, self._read()[channel])
+
+    def fall_idle(self, channel: int, time_ns: int) -> None:
+        """A channel is idle at this event time: its records wait for no watermark of it."""
+        self.contents.fall_idle(channel, time_ns, self._read()[channel])
 
     def fire(self, time_ns: int) -> bool:
         """Let the records of windows go that have ended; True: there are some, and the plane reports when they are written."""
@@ -76,24 +80,56 @@ class EventTime:
         self.slot = slot
         self.windows = windows
         self.valve = Valve(_inputs(slot))
+        self._open = set(_inputs(slot))  # channels whose data goes on
+        self._sent_ns = 0
+        self._said_idle = False
 
-    def arrived(self, channel: int, time_ns: int) -> None:
-        """A watermark was processed on a channel."""
-        if self.windows is not None:
-            self.windows.note(channel, time_ns)
-        if not self.valve.advance(channel, time_ns) or self.valve.time_ns == ANY_NUMBER:
-            return  # the end of the last channel fires what is left when the operator finishes
-        if self.windows is None or not self.windows.fire(self.valve.time_ns):
-            self.forward()
+    @property
+    def idle(self) -> bool:
+        """All inputs are: no watermark passes, the last one of a source that ends neither (RecordWriterOutput#emitWatermark)."""
+        return self.valve.idle
+
+    def arrived(self, channel: int, number: int) -> None:
+        """A watermark was processed on a channel, or a status of it."""
+        if number == IDLE:
+            if self.windows is not None:
+                self.windows.fall_idle(channel, self.valve.time_ns)
+            self._go_on(risen=self.valve.fall_idle(channel))
+        elif number == ACTIVE:
+            if self.windows is not None:
+                self.windows.contents.wake(channel)
+            self.valve.wake(channel)
+            self._go_on(risen=False)
+        else:
+            if self.windows is not None:
+                self.windows.note(channel, number)
+            self._go_on(risen=self.valve.advance(channel, number))
 
     def ended(self, channel: int) -> None:
         """Its data is over: it holds nobody back."""
-        self.arrived(channel, ANY_NUMBER)
+        self._open.discard(channel)
+        if not self.valve.is_idle(channel):
+            self.arrived(channel, LAST_WATERMARK)
+
+    def _go_on(self, *, risen: bool) -> None:
+        """Windows end before the watermark leaves; the end of the last channel fires what is left when the operator finishes."""
+        if not (risen and self._open and self.windows is not None and self.windows.fire(self.valve.time_ns)):
+            self.forward()
 
     def forward(self) -> None:
-        """All that it ends is written: the watermark goes on."""
-        if self.valve.time_ns < ANY_NUMBER:
-            self.slot.context.plane.forward(self.slot.task, Marker(self.valve.time_ns, series=WATERMARKS))
+        """All that it ends is written: the watermark goes on, and the status behind it."""
+        if self._said_idle and not self.valve.idle:
+            self._send(ACTIVE)
+            self._said_idle = False
+        if self.valve.time_ns > self._sent_ns and self._open:
+            self._sent_ns = self.valve.time_ns
+            self._send(self._sent_ns)
+        if self.valve.idle and not self._said_idle:
+            self._send(IDLE)
+            self._said_idle = True
+
+    def _send(self, number: int) -> None:
+        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
 
 def _inputs(slot: Slot) -> list[int]:

@@ -1,6 +1,7 @@
 """The watermarks of a source: its mail looks every interval how far the records have come, and sends what ends a window.
 
 Flink: ProgressiveTimestampsAndWatermarks.  A record's timestamp is when it is due; without a rate it is the time of its emission.
+A source that may be idle looks every interval, and says so when it is (WatermarksWithIdleness, WatermarkToDataOutput).
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from sim.model.job import Source
 from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Marker
-from sim.protocol.event_time import last_end, next_end
-from sim.runtime.markers import WATERMARKS
+from sim.protocol.event_time import Idleness, last_end, next_end
+from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.windows.event_time import EventTimeWindows
 
@@ -25,7 +26,10 @@ class WatermarkGenerator:
         self.watermark = source.watermark
         self.chained = windows
         self.windows = context.scenario.job.event_time_windows
-        self.source = context.spec.vertices[context.layout.vertex[slot.task]].source
+        self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
+        self.idle = False
+        self._idleness: Idleness | None = None
+        self._watermark_ns = 0  # the last one, sent or not
         self._sent_ns = 0
         vertex, subtask = context.names[slot.task]
         first = draw(stream(context.scenario.run.seed, "watermark", vertex, subtask), 0)
@@ -33,6 +37,8 @@ class WatermarkGenerator:
 
     def begin(self) -> None:
         """The task runs."""
+        if self.watermark.idle_timeout_ns is not None:
+            self._idleness = Idleness(self.watermark.idle_timeout_ns, self._served())
         self._look_at(self.slot.now)
 
     def _look_at(self, time_ns: int) -> None:
@@ -46,21 +52,50 @@ class WatermarkGenerator:
         if self.slot.thread.mails_only:
             return  # its data ends here
         reached_ns = self._event_time() - self.watermark.lateness_ns
+        if self._idleness is not None:
+            if self._is_active(self._idleness, reached_ns):
+                self._advance(reached_ns)
+            self._look_at(self.slot.now + 1)
+            return
+        self._advance(reached_ns)
+        ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
+        self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
+
+    def _is_active(self, idleness: Idleness, reached_ns: int) -> bool:
+        """An idle source is active with its next watermark, not with its next record."""
+        times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
+        if idleness.look(self._served(), self.slot.now - int(times["soft_ns"]) - int(times["hard_ns"])):
+            if not self.idle:
+                self.idle = True
+                self._send(IDLE)
+            return False
+        if self.idle and reached_ns > self._watermark_ns:
+            self.idle = False
+            self._send(ACTIVE)
+        self._watermark_ns = max(self._watermark_ns, reached_ns)
+        return not self.idle
+
+    def _advance(self, reached_ns: int) -> None:
+        """A watermark that ends a window leaves, behind what it ends in its own chain."""
         end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
             if self.chained is None or not self.chained.fire(end_ns):
                 self.forward()
-        ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
-        self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
 
     def forward(self) -> None:
         """All that it ends in its own chain is written: the watermark leaves."""
-        self.slot.context.plane.forward(self.slot.task, Marker(self._sent_ns, series=WATERMARKS))
+        self._send(self._sent_ns)
+
+    def _send(self, number: int) -> None:
+        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
     def _event_time(self) -> int:
         """How far the records emitted have come; 0: there is none."""
-        served = self.slot.context.plane.position(self.slot.task).served
-        if self.source is None or served == 0:
+        served = self._served()
+        if self.log is None or served == 0:
             return 0
-        return self.source.due(served - 1) if self.source.segments else self.slot.now
+        return self.log.due(served - 1) if self.log.segments else self.slot.now
+
+    def _served(self) -> int:
+        return self.slot.context.plane.position(self.slot.task).served

@@ -1,0 +1,73 @@
+"""Laws 74 to 76 on idle sources: they lose nothing while somebody is active, hold no window back, and delay no barrier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, Kill, Restart, When
+from sim.model.job import Job, Window
+from sim.runtime.run.world import World
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, run, scenario
+from tests.laws.test_laws_windows import ENGINES, INTERVAL, SIZE, late, served, tasks, to_the_end, windowed, windows_of_all_kinds
+
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+
+
+def with_idle_sources(job: Job, timeout_ns: int | None, silent: int = 0) -> Job:
+    source, *others = job.vertices
+    assert source.source is not None
+    log = replace(source.source, watermark=replace(source.source.watermark, idle_timeout_ns=timeout_ns), silent=silent)
+    return Job((replace(source, source=log), *others))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.data())
+def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, data):
+    """One subtask is silent and ends at once, or is idle now and then: the other one's last watermark fires all of it, once."""
+    job = windowed(data.draw(windows_of_all_kinds("event")), total=150)
+    job = with_idle_sources(job, data.draw(st.sampled_from([60 * MS, 200 * MS])), data.draw(st.integers(0, 1)))
+    kind = data.draw(barriers())
+    base = scenario(job, kind, interval_ms=130)
+    if kind.record.exactly_once and data.draw(st.booleans()):
+        kill = Fault(Kill("stage0", data.draw(st.integers(0, 1))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
+        base = replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
+    world = to_the_end(base, engine)
+
+    assert "FINISHED" == world.job_status
+    assert [0, 0] == late(world, "stage0")
+    assert sum(served(world, "source")) == sum(served(world, "stage0")) == sum(served(world, "sink"))
+    assert () == world.violations()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.integers(1, 20), st.booleans())
+def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engine, tenth, idles):
+    """Idle no earlier than the timeout, and no later than that and four looks; without a timeout never."""
+    timeout_ns = SIZE + tenth * 40 * MS
+    world = World(scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3), engine)
+    world.start()
+    world.env.run(until=timeout_ns)
+    assert 0 == sum(served(world, "sink"))
+    world.env.run(until=timeout_ns + 4 * INTERVAL + 200 * MS)  # buffers that are not full wait for their flush
+
+    assert idles == (sum(served(world, "sink")) > 0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([ALIGNED, UNALIGNED]), st.integers(100, 400), st.booleans())
+def test_law_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idles):
+    """A job with empty queues: barriers of a silent subtask come as soon as those of the others, idle or not."""
+    job = with_idle_sources(windowed(Window(100 * SECOND, "event"), rate=50), 100 * MS if idles else None, 1)
+    world = run(scenario(job, kind, interval_ms=interval_ms), engine=engine)
+    begun = [row for row in world.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(world, "sink")]
+
+    assert len(begun) > 4
+    assert max(row.time_ns - world.stats[row.checkpoint].trigger_ns for row in begun) < 10 * MS
