@@ -1,4 +1,4 @@
-"""The work of each vertex, read off counters: origin, number and size of its records, and the time for each.
+"""The work of each vertex, read off counters: origin, number and size of its records, and the time for each (`infer.services`).
 
 =============  ==================================================================================================================
 service        busy time / records in (sources: out), without what its snapshots kept the task thread busy
@@ -19,17 +19,14 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.edges.inputs import EdgeFlows, infer_inputs
 from sim.recordings.infer.edges.sizes import emitted_size, outputs_of, size_counted
 from sim.recordings.infer.flows import Flows, series
-from sim.recordings.infer.pauses import busy_in_snapshots_ms
+from sim.recordings.infer.services import infer_service
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import format_duration, format_number, format_rate, format_size
+from sim.units import format_number, format_rate, format_size
 
 __all__ = ["infer_work"]
 
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
-FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
-SAME_WORK = 0.03  # times of a record that differ by less are one
-UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 
 
 def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
@@ -42,7 +39,7 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows
     draft.put("parallelism", vertex.parallelism, job=vertex.name)
     if vertex.max_parallelism > 0:
         draft.put("max-parallelism", max(vertex.max_parallelism, vertex.parallelism), job=vertex.name)
-    _service(draft, job, vertex, flow)
+    infer_service(draft, job, vertex, flow)
     if vertex.inputs and job.readers(vertex.name):
         _fan_out(draft, vertex, flow)
         _record(draft, job, vertex, flowed)
@@ -102,44 +99,6 @@ def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
     return (last - first) / (ended_ms - begun_ms) * 1000
 
 
-def _service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
-    way = "in" if vertex.inputs else "out"
-    records, busy_ms = flow.total(f"records_{way}"), flow.total("busy_ms")
-    question = "How long does one record keep it busy?"
-    if math.isnan(busy_ms) or not records > 0:
-        if vertex.inputs:
-            why = "nothing counts its records" if not records > 0 else "its busy time is not measured"
-            draft.ask("service", "1 us", question, f"next to nothing, because {why}.", job=vertex.name)
-        return
-    if busy_ms < UNSURE_BUSY_MS * len(flow.subtasks) and not vertex.inputs:
-        return  # the default: a source that costs nothing
-    paused_ms = busy_in_snapshots_ms(job, vertex, flow)
-    own_ms = max(busy_ms - paused_ms, 0.0)
-    without = f" - {paused_ms:,.0f} ms in snapshots" if paused_ms else ""
-    origin = f"{busy_ms:,.0f} ms busy{without} / {records:,.0f} records {way}, {flow.source}"
-    if busy_ms < UNSURE_BUSY_MS * len(flow.subtasks):
-        origin += "; so little that it is hardly a measurement"
-    each_ms = own_ms / records
-    full = _full_subtask(flow, way)
-    if full is not None:
-        own, counted = flow.subtasks[full], getattr(flow.subtasks[full], f"records_{way}")
-        full_ms = max(own.busy_ms - paused_ms / len(flow.subtasks), 0.0) / counted
-        if abs(full_ms / each_ms - 1) > SAME_WORK:
-            mean = format_duration(_digits(each_ms * 1e6))
-            origin = (
-                f"{own.busy_ms:,.0f} ms busy / {counted:,.0f} records {way} of subtask {full}, which is full and sets the pace; mean {mean}"
-            )
-            each_ms = full_ms
-    draft.put("service", format_duration(_digits(each_ms * 1e6)), origin, job=vertex.name)
-
-
-def _full_subtask(flow: Flows, way: str) -> int | None:
-    """The only subtask that has no time left; None: none is full, or several are."""
-    shares = [subtask.busy_ms / subtask.elapsed_ms if subtask.elapsed_ms > 0 else 0.0 for subtask in flow.subtasks]
-    full = [index for index, share in enumerate(shares) if share >= FULL]
-    return full[0] if len(full) == 1 < len(shares) and getattr(flow.subtasks[full[0]], f"records_{way}") > 0 else None
-
-
 def _fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
     read, written = flow.total("records_in"), flow.total("records_out")
     if not read > 0 or math.isnan(written):
@@ -167,11 +126,6 @@ def _record(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -
 def _round(value: float) -> Fraction:
     """The value in four digits."""
     return Fraction(f"{value:.4g}")
-
-
-def _digits(value: float) -> int:
-    """A number of ns in three digits, at least 1."""
-    return max(1, int(float(f"{value:.3g}")))
 
 
 def _percent(share: float) -> str:
