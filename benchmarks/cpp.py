@@ -22,6 +22,7 @@ from unittest.mock import patch
 from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import KernelPlane
 from sim.plane.kernel.rows import World, record_dtype
+from sim.plane.kernel.text.elements import fetch
 from sim.plane.seam.interface import PlaneSpec
 
 __all__ = ["available", "cpp_plane", "print_kernel"]
@@ -86,6 +87,9 @@ class Printer:
         return f"{result} {self.function.name}({arguments})"
 
     def text(self) -> str:
+        if self.function.name == fetch.__name__:
+            lines = " ".join(f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(jit.HOT_LINES))
+            return f'static {self.signature()} {{ {lines} __asm__ volatile(""); }}'  # else g++ takes it for a function without effect
         self.block(self.function.body)
         arguments = {arg.arg for arg in self.function.args.args}
         declared = [f"{kind} {safe(name)};" for name, kind in self.kinds.items() if name not in arguments]

@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
+from sim.plane.kernel import assembly
+from sim.plane.kernel.tables import column
 from sim.plane.seam.check import differences, first_difference, run_freely
 from sim.plane.seam.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
@@ -55,6 +57,17 @@ def shuffle(parallelism: int, **options) -> PlaneSpec:
     edges = (Edge("in", 0, 1, Ship.HASH, (90, 100, 330)), Edge("out", 1, 2, Ship.REBALANCE, (80,)))
     hosts = tuple(i % 5 for i in range(3 * parallelism))
     return PlaneSpec(vertices, edges, hosts, seed=7, segment_bytes=1024, starting_buffer_bytes=1024, digests=True, **options)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_fetched_ahead_changes_nothing(engine, monkeypatch):
+    """Channels of a job beyond the processor's cache are asked for before a record is written; asking chooses no channel."""
+    reference = build(shuffle(4), "reference")
+    monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
+    plane = build(shuffle(4), engine)
+
+    assert 1 == int(column(plane._world.g, "fetches")[0])
+    assert [] == list(differences(run_freely(reference, 1_000_000), run_freely(plane, 1_000_000), reference, plane))
 
 
 def test_engines_agree_on_a_longer_run():

@@ -21,6 +21,7 @@ __all__ = ["Rows", "as_objects", "assemble", "grown"]
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 LINE_OF_CACHE = 64
+FIT_INTO_CACHE = 4096  # channels; those of a larger job are fetched ahead
 NOTES = 512  # a step reports at most one number per open count and two more
 
 
@@ -240,6 +241,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "opens_at_once": int(spec.opens_at_once),
         "timeout": spec.buffer_timeout_ns,
         "digests": int(spec.digests),
+        "fetches": int(len(plan.writer) > FIT_INTO_CACHE),
         "flush_rank": n + lines,
         "debloat_rank": n + lines + 1,
     }

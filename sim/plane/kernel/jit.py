@@ -27,6 +27,7 @@ import numpy as np
 from sim.plane.kernel import rows, text
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.door import door
+from sim.plane.kernel.text.elements import fetch
 from sim.plane.seam import interface, spec
 
 __all__ = ["addresses", "compiled", "fingerprint", "texts"]
@@ -36,6 +37,8 @@ COLD = frozenset({  # files and functions not worth inlining: seldom run, or lon
     "arrive", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss", "open_shared", "poll_local",
     "read_joined", "recycle_current", "report", "send_local", "send_marker", "write_shared",
 })  # fmt: skip
+HOT_LINES = 3
+"""Lines of cache at the beginning of a channel that most steps touch."""
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
 
 
@@ -85,7 +88,7 @@ def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
 
     def compile_one(function: FunctionType) -> None:
         name = function.__name__
-        if name not in compiled:
+        if name not in compiled and function is not fetch:
             twin = FunctionType(function.__code__, space_of(function), name)
             hints = get_type_hints(function)
             result = types[hints.pop("return")]
@@ -216,6 +219,22 @@ def teach_memory(numba: Any) -> Any:
     @lower_builtin(operator.setitem, Memory, Integer, Integer)
     def set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return tagged(builder, builder.store(args[2], builder.gep(args[0], [args[1]], inbounds=True)), "word")
+
+    @infer_global(fetch)
+    class Fetch(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args: Any, _: Any) -> Any:
+            return numba.core.typing.signature(void, args[0], int64)
+
+    @lower_builtin(fetch, Memory, Integer)
+    def ask_memory(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """The processor is asked for the lines of a channel that most steps touch."""
+        number = ir.IntType(32)
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, *[number] * 3]))
+        channels = get_attribute(context, builder, signature.args[0], args[0], "channels")
+        channel = builder.gep(channels, [builder.mul(args[1], word(columns[rows.Channel].itemsize // 8))], inbounds=True)
+        for line in range(HOT_LINES):
+            builder.call(prefetch, [builder.gep(channel, [word(8 * line)]), number(1), number(3), number(1)])  # to write, to keep, data
+        return context.get_dummy_value()
 
     @lower_cast(Integer, Memory)
     def cast_address(context: Any, builder: Any, number: Any, kind: Any, value: Any) -> Any:

@@ -285,6 +285,7 @@ class General:
     opens_at_once: int = 0
     timeout: int = 0
     digests: int = 0
+    fetches: int = 0  # 1: the channels do not fit into the processor's cache
     flush_rank: int = 0
     flush_from: int = 0  # in `words`: (phase, task), by phase
     flush_n: int = 0

@@ -2,7 +2,7 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.advance import advance
-from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.names import (
     ADVANCE,
     CAPTURE,
@@ -123,7 +123,7 @@ def start(w: World) -> None:
     for c in range(g.channels):
         ch = w.channels[c]
         gate = w.gates[ch.gate]
-        ch.record_end = law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, 0)
+        ch.record_end = record_size(w, c, gate.size_table, gate.size_n, 0)
     for t in range(g.tasks):
         append_turn(w, t)
     if g.flush_n > 0:

@@ -22,6 +22,14 @@ def law(w: World, table: int, n: int, stride: int, offset: int, k: int) -> int:
     return w.words[table + ((draw(stride, offset, k) * n) >> 32)]
 
 
+def record_size(w: World, c: int, table: int, n: int, k: int) -> int:
+    """Bytes of the k-th record of a channel, whose stream is read only where sizes are drawn."""
+    if n == 1:
+        return w.words[table]
+    ch = w.channels[c]
+    return law(w, table, n, ch.stride, ch.offset, k)
+
+
 def fold(digest: int, x: int) -> int:
     """One number into a digest (G1)."""
     return (((digest ^ (x & MASK31)) * 48271) + ((x >> 31) & MASK31)) & MASK31

@@ -2,8 +2,8 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.offering import offer
-from sim.plane.kernel.text.draws import draw, law
-from sim.plane.kernel.text.elements import append_element, free_element, new_element, remove_after
+from sim.plane.kernel.text.draws import draw, law, record_size
+from sim.plane.kernel.text.elements import append_element, fetch, free_element, new_element, remove_after
 from sim.plane.kernel.text.names import BROADCAST, DATA, HARD, HASH, OWNED, READING, REBALANCE, RESCALE, SOFT
 from sim.plane.kernel.text.work import wake
 
@@ -48,8 +48,7 @@ def emit(w: World, t: int) -> bool:
         copies -= 1
         c = address(w, cursor)
         part = w.partitions[cursor]
-        ch = w.channels[c]
-        rest = law(w, part.size_table, part.size_n, ch.stride, ch.offset, ch.records_out)
+        rest = record_size(w, c, part.size_table, part.size_n, w.channels[c].records_out)
         if w.g.timeout == 0:
             touch(w, cursor, c)
             if part.ship == BROADCAST:
@@ -65,21 +64,34 @@ def copies_of(w: World, p: int, served: int) -> int:
 
 
 def address(w: World, p: int) -> int:
-    """The channel of the next copy, the first one of a broadcast (O5)."""
+    """The channel of the next copy, which is made now."""
     part = w.partitions[p]
-    m = part.copies
-    part.copies = m + 1
-    if part.ship == HASH:
-        if part.weights_n == 0:
-            return part.first_channel + ((draw(part.stride, part.offset, m) * part.channels) >> 32)
-        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, m)
+    c = route(w, p)
+    part.copies += 1
     if part.ship == REBALANCE or part.ship == RESCALE:
-        turn_of = part.turn
-        part.turn = turn_of + 1
+        part.turn += 1
         if part.turn == part.channels:
             part.turn = 0
-        return part.first_channel + turn_of
+    return c
+
+
+def route(w: World, p: int) -> int:
+    """The channel of the next copy, the first one of a broadcast (O5)."""
+    part = w.partitions[p]
+    if part.ship == HASH:
+        if part.weights_n == 0:
+            return part.first_channel + ((draw(part.stride, part.offset, part.copies) * part.channels) >> 32)
+        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, part.copies)
+    if part.ship == REBALANCE or part.ship == RESCALE:
+        return part.first_channel + part.turn
     return part.first_channel
+
+
+def fetch_targets(w: World, t: int) -> None:
+    """The channels that the record in service will be written to, of a job whose channels exceed the cache."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        fetch(w, route(w, p))
 
 
 def write(w: World, c: int, rest: int) -> int:

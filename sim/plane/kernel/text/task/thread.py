@@ -2,10 +2,10 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.offering import append_gate, append_ready, pollable, remove_gate, remove_ready
-from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
+from sim.plane.kernel.text.channels.output import available, emit, fetch_targets, flush_touched, go_on_writing
 from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
 from sim.plane.kernel.text.channels.sending import send_marker
-from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.draws import law, record_size
 from sim.plane.kernel.text.elements import free_element, take_head
 from sim.plane.kernel.text.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
 from sim.plane.kernel.text.task.counting import process_marker
@@ -151,7 +151,7 @@ def take_record(w: World, t: int, c: int) -> bool:
     if complete:
         ch.consumed = ch.record_end
         ch.records_in += 1
-        ch.record_end += law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, ch.records_in)
+        ch.record_end += record_size(w, c, gate.size_table, gate.size_n, ch.records_in)
     if not complete or ch.consumed == ch.taken:
         recycle_current(w, c)
     if complete:
@@ -167,6 +167,8 @@ def begin_service(w: World, t: int, table: int, n: int) -> None:
         ns = ns * task.slow_num // task.slow_den
     if ns < 1:
         ns = 1
+    if w.g.fetches == 1:
+        fetch_targets(w, t)
     become(w, t, BUSY)
     task.serving = 1
     schedule(w, t, w.g.now + ns)

@@ -8,7 +8,7 @@ from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.messages import put_on_line
 from sim.plane.kernel.text.channels.offering import append_ready
 from sim.plane.kernel.text.channels.output import count_shared
-from sim.plane.kernel.text.draws import law
+from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.elements import append_element, free_element, free_marker, new_element
 from sim.plane.kernel.text.names import BROADCAST, DATA, FORGETTING, HALTED, HELD, WATCH
 from sim.plane.kernel.text.task.late import be_late_again
@@ -122,13 +122,13 @@ def seek_record(w: World, c: int) -> None:
     i = ch.records_out
     at = ch.written
     while i > 0:
-        size = law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, i - 1)
+        size = record_size(w, c, gate.size_table, gate.size_n, i - 1)
         if at - size < ch.consumed:
             break
         at -= size
         i -= 1
     ch.records_in = i
-    ch.record_end = at + law(w, gate.size_table, gate.size_n, ch.stride, ch.offset, i)
+    ch.record_end = at + record_size(w, c, gate.size_table, gate.size_n, i)
 
 
 def recover_output(w: World, c: int) -> None:
