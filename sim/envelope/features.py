@@ -56,6 +56,8 @@ def _inputs(job: Job) -> list[str]:
         "join": any(vertex.joined for vertex in job.vertices),
         "union": any(len(vertex.inputs) > 1 and not vertex.joined for vertex in job.vertices),
         "several readers": any(count > 1 for count in readers.values()),
+        "several edges between two vertices": len(set(job.edges)) < len(job.edges),
+        "edges with amounts of their own": any(inlet.fan_out is not None for inlet in _all_inputs(job)),
         "several sources": sum(vertex.source is not None for vertex in job.vertices) > 1,
     })  # fmt: skip
 

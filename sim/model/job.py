@@ -82,6 +82,7 @@ class Input:
     weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
+    output: str = ""  # tag of the side output that it reads; empty: the main one
     fan_out: Fraction | None = None  # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
 
     @property

@@ -18,7 +18,7 @@ RECORDS = 40  # of each subtask of the source
 SHIPS = ("hash", "rebalance", "rescale", "broadcast", "global")
 
 
-def edge(ship="rebalance", fan_out=None, size=500, service_ns=1 * MS):
+def edge(ship="rebalance", fan_out=None, *, size=500, service_ns=1 * MS):
     return Input("a", ship, service=Distribution(service_ns), record_bytes=Distribution(size), fan_out=fan_out)
 
 

@@ -370,6 +370,17 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         but(("{a: hash}", "{a: hash, c: {from: a, ship: hash}}"), ("checkpoint:", "  c: {input: {b: hash}}\ncheckpoint:")),
         ("s:5:24: job.b.input.c: reads 'a', but has the name of another vertex: choose another name",),
     ),
+    "a side output that is none": (
+        but(("{a: hash}", "{a: {ship: hash, output: late}}")),
+        ("s:5:31: job.b.input.a.output: 'a' has no side output 'late': write outputs: {late: {fan-out: 0.1}} there",),
+    ),
+    "an edge of a side output with amounts of its own": (
+        but(
+            ("{a: hash}", "{a: {ship: hash, output: late, fan-out: 2}}"),
+            ("parallelism: 2}", "parallelism: 2, outputs: {late: {fan-out: 1}}}"),
+        ),
+        ("s:5:45: job.b.input.a.fan-out: stands in outputs of 'a': the edges of an output carry the same records",),
+    ),
     "unknown upstream": (but(("{a: hash}", "{aa: hash}")), ("s:5:15: job.b.input.aa: there is no vertex 'aa' (did you mean 'a'?)",)),
     "cycle": (
         but(("checkpoint:", "  c: {input: {d: hash}}\n  d: {input: {c: hash}}\ncheckpoint:")),

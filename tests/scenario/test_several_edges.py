@@ -38,3 +38,37 @@ def test_a_sweep_reaches_each_edge_by_its_name():
 
     assert [Fraction(1, 2), Fraction(2)] == [scenario.job.vertices[-1].inputs[2].fan_out for scenario in study.scenarios]
     assert ["job.join.input.right.fan-out"] == [axis.name for axis in study.axes]
+
+
+SIDE = """# Where do late records go?
+version: 1
+job:
+  src: {source: {rate: 100/s, record: 1 kB}}
+  op:
+    input: {src: hash}
+    fan-out: 0.5
+    outputs: {late: {fan-out: 0.2, record: 300 B}, errors: {fan-out: 0.1}}
+  sink: {input: {op: hash}}
+  late: {input: {op: {ship: hash, output: late}}}
+  all: {input: {op: rebalance, again: {from: op, ship: hash, output: late}, errors: {from: op, ship: global, output: errors}}, record: 1 kB}
+checkpoint: {interval: 5 s}
+run: {duration: 10 s}
+"""
+
+
+def test_a_side_output_has_amounts_of_its_own_and_all_its_readers_the_same():
+    job = loads(SIDE, name="x").scenarios[0].job
+    amounts = {(v.name, i.output): (job.fan_out(i), i.record_bytes.mean) for v in job.vertices[2:] for i in v.inputs}
+
+    assert {
+        ("sink", ""): (Fraction(1, 2), 1000), ("late", "late"): (Fraction(1, 5), 300),
+        ("all", ""): (Fraction(1, 2), 1000), ("all", "late"): (Fraction(1, 5), 300), ("all", "errors"): (Fraction(1, 10), 1000),
+    } == amounts  # fmt: skip
+
+
+def test_a_side_output_that_nobody_reads_is_warned_of():
+    text = SIDE.replace("errors: {from: op, ship: global, output: errors}", "errors: {from: src, ship: global}")
+
+    (warning,) = loads(text, name="x").warnings
+
+    assert "x:8:52: job.op.outputs.errors: has no effect: no input says output: errors" == str(warning)

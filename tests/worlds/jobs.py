@@ -261,7 +261,7 @@ def draw_edges(draw: Draw, world: Document) -> None:
 
 
 def draw_second_edges(draw: Draw, world: Document) -> None:
-    """Some vertices read another one twice: a join of a stream with itself.  Drawn behind all else, too."""
+    """Some vertices read another one twice: a join of a stream with itself, or a side output.  Drawn behind all else, too."""
     job = world["job"]
     for vertex in job.values():
         inputs = vertex.get("input", {})
@@ -271,6 +271,12 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
                 0.4, service=lambda: draw.pick("1 us", "200 us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
             )
             vertex.setdefault("combine", draw.pick("join", "join", "union"))
+            if draw.chance(0.3):
+                job[writer].setdefault("outputs", {})["late"] = {"fan-out": inputs[f"{writer}-again"].pop("fan-out")} | draw.section(
+                    0.5, record=lambda: draw.size_law(draw.pick(*RECORDS))
+                )
+                inputs[f"{writer}-again"].pop("record", None)
+                inputs[f"{writer}-again"]["output"] = "late"
 
 
 def draw_service_factors(draw: Draw, world: Document) -> None:

@@ -34,13 +34,24 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
     order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
     read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
-    emitted: dict[str, Distribution] = {}  # size of the records a vertex emits
+    emitted: dict[str, Distribution] = {}  # size of the records of its main output
     for name in order:
         vertex = job[name]
         inputs = [_input(name, key, vertex, job, emitted, reading) for key, upstream in vertex.upstreams.items() if upstream in built]
         emitted[name] = _record(name, vertex, inputs, name in read, reading)
         built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
+    _all_read(job, reading)
     return Job(with_committers(tuple(built.values()), reading))
+
+
+def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
+    """Warn of side outputs that nobody reads: Flink drops their records where they arise."""
+    details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
+    read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
+    for name, vertex in job.items():
+        for tag in vertex.outputs or {}:
+            if (name, tag) not in read:
+                reading.warn(("job", name, "outputs", tag), "has no effect: no input says output: " + tag)
 
 
 def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int) -> Vertex:
@@ -93,14 +104,31 @@ def _input(
         reading.warn(here, f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
     default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
+    fan_out, size, size_place = details.fan_out, details.record, (*here, "record")
+    if details.output is not None and (side := _side_output(details, job[upstream], upstream, here, reading)) is not None:
+        fan_out, size, size_place = side.fan_out, side.record, ("job", upstream, "outputs", details.output, "record")
     return Input(
         upstream,
         ship,
         weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
-        record_bytes=_law(details.record, emitted[upstream], (*here, "record"), reading),
-        fan_out=details.fan_out,
+        record_bytes=_law(size, emitted[upstream], size_place, reading),
+        output=details.output or "",
+        fan_out=fan_out,
     )
+
+
+def _side_output(given: doc.Input, writer: doc.Vertex, upstream: str, here: DocumentPath, reading: Reading) -> doc.Output | None:
+    """The output of an edge, which has no amounts of its own then.  None: there is no such output."""
+    outputs, tag = writer.outputs or {}, given.output or ""
+    if tag not in outputs:
+        known = reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
+        reading.wrong((*here, "output"), f"'{upstream}' has no side output '{tag}'{known}")
+        return None
+    for key, value in (("fan-out", given.fan_out), ("record", given.record)):
+        if value is not None:
+            reading.wrong((*here, key), f"stands in outputs of '{upstream}': the edges of an output carry the same records")
+    return outputs[tag]
 
 
 def _weights(given: doc.Input, vertex: doc.Vertex, here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:

@@ -29,7 +29,7 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
-__all__ = ["AsyncIO", "Backlog", "Input", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex", "upstream_of"]
+__all__ = ["AsyncIO", "Backlog", "Input", "Output", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex", "upstream_of"]
 
 Ship = Annotated[str, choice_of(lambda: SHIPPING, lambda: {word: way.name for way in SHIPPING.values() for word in way.answers_to})]
 
@@ -133,6 +133,8 @@ class Input(Section):
 
     from_: str | None = Field(None, alias="from", min_length=1)
     """Upstream vertex, where several edges lead from it to this one; default: the name of the input."""
+    output: str | None = Field(None, min_length=1)
+    """Side output of the upstream vertex that it reads (OutputTag); default: the main output.  Edges of an output carry the same."""
     ship: Axis[Ship]
     """How records choose their reader: Flink's ship strategies."""
     weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
@@ -146,6 +148,15 @@ class Input(Section):
 
 
 InputField = Annotated[Annotated[Axis[Ship], Tag("text")] | Annotated[Input, Tag("map")], MAP_OR_TEXT]
+
+
+class Output(Section):
+    """A side output: records with a tag (ProcessFunction, late data), beside those of the main output."""
+
+    fan_out: Axis[Number]
+    """Records per record that the vertex reads (a source: emits)."""
+    record: Axis[SizeField] | None = None
+    """Size of a record; default: that of the main output."""
 
 
 class Snapshot(Section):
@@ -216,6 +227,7 @@ class Vertex(Section):
         "rate": "rate stands inside source:",
         "slow": "write service-factor: {subtask: factor}",
         "inputs": "write input: {upstream: hash}",
+        "output": "side outputs stand in outputs: {tag: {fan-out: 0.1}}",
         "ship": "write input: {upstream: ship}",
         "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}",
         "size": "did you mean state: {size: ...}?",
@@ -241,6 +253,8 @@ class Vertex(Section):
     """Records out per record in, on each outgoing edge."""
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
+    outputs: dict[str, Output] | None = Field(None, min_length=1)
+    """Tag -> a side output.  Inputs of other vertices name it; default: there is the main output only."""
     async_io: AsyncIO | None = None
     """Requests under way beside the task thread."""
     window: Window | None = None
