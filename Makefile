@@ -27,7 +27,7 @@ test: .venv/.made-test
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: .venv/.made-slow
-	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow or extra"
+	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "(slow or extra) and not nightly"
 
 # A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.
 flink: .venv/.made-flink

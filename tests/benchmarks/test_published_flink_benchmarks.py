@@ -71,6 +71,10 @@ def test_seven_cells_are_published():
     assert [1590, 1608, 13333, 11, 12, 45, 9524] == [round(ms) for ms in published().ms]
 
 
+one_process = pytest.mark.xdist_group("published cells")
+"""All cells are simulated once for the tests that read their errors."""
+
+
 @pytest.fixture(scope="module")
 def errors():
     """Relative error of each cell."""
@@ -83,6 +87,7 @@ def errors():
 
 
 @pytest.mark.slow
+@one_process
 @pytest.mark.parametrize("name", ["ALIGNED 200 us", "ALIGNED 1 ms", "ALIGNED 10 ms", "UNALIGNED 10 ms"])
 def test_cells_where_records_decide(errors, name):
     """Buffers, records and sleeps are published: nothing else matters here."""
@@ -91,6 +96,7 @@ def test_cells_where_records_decide(errors, name):
 
 
 @pytest.mark.slow
+@one_process
 @pytest.mark.parametrize("name", ["UNALIGNED 200 us", "UNALIGNED 1 ms"])
 def test_cells_where_the_control_path_decides(errors, name):
     """About 10 of 16 ms are calls between the coordinator and the tasks, as slow as where our recordings were made, not as there."""
@@ -99,6 +105,7 @@ def test_cells_where_the_control_path_decides(errors, name):
 
 
 @pytest.mark.slow
+@one_process
 def test_the_cell_where_queues_stay_unequal(errors):
     """Misses its bar: sender queues that are unequal from the start level out here within ten checkpoints, and do not on a real Flink."""
 

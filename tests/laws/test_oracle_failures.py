@@ -145,6 +145,7 @@ def test_waste_is_least_at_young_and_dalys_interval():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_waste_is_least_at_young_and_dalys_interval_over_long_runs():
     """Eight runs of 80 hours: 2,300 failures; other intervals nearby are no better."""
     judge(80, range(1, 9), [round(young() * share) for share in (0.7, 0.85, 1.2, 1.4)])

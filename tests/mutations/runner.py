@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import cpu_seconds
+from tests.mutations import fork_server
+from tests.mutations.fork_server import Answer, Request
 from tests.mutations.rules import RULES, Rule
 
 __all__ = ["Outcome", "mistakes", "run_all", "table"]
@@ -75,10 +80,25 @@ def run(*tests: str, rule: Rule | None = None) -> int:
         if rule is not None:
             path = copy / "sim" / rule.file
             path.write_text(path.read_text().replace(rule.text, rule.broken))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, *tests]
-        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
-        return done.returncode
+        answer = _asked(Request(folder, ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, *tests]))
+        cpu_seconds.add(answer.cpu_s)
+        return answer.code
+
+
+_servers = threading.local()
+"""Each thread has a server of its own, that answers one request after the other."""
+
+
+def _asked(request: Request) -> Answer:
+    if not hasattr(_servers, "process"):
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
+        environment.pop("PYTHONPATH", None)  # the copy is the only one there
+        command = [sys.executable, "-P", fork_server.__file__]
+        _servers.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    server = _servers.process
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    return Answer(*json.loads(server.stdout.readline()))
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

@@ -193,7 +193,7 @@ def rows_after_flips(folder, count):
         shutil.rmtree(folder / "set-aside", ignore_errors=True)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.nightly])])
 def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
     """The row is gone, or it is right; the others stay."""
     planned, store = cells(study.scenarios), Store(tmp_path)
