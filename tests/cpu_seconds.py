@@ -14,17 +14,17 @@ START = pytest.StashKey[float]()
 COST: Counter[str] = Counter()
 
 
-_elsewhere = [0.0]
+_added = [0.0]
 
 
 def add(seconds: float) -> None:
     """Count what another process spent on the test that runs, of which this one only hears."""
-    _elsewhere[0] += seconds
+    _added[0] += seconds
 
 
 def cpu_seconds() -> float:
     """CPU seconds of this process, of the children it has waited for, and what was added."""
-    return sum(os.times()[:4]) + _elsewhere[0]
+    return sum(os.times()[:4]) + _added[0]
 
 
 @pytest.hookimpl(wrapper=True)

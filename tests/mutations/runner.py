@@ -80,7 +80,7 @@ def run(*tests: str, rule: Rule | None = None) -> int:
         if rule is not None:
             path = copy / "sim" / rule.file
             path.write_text(path.read_text().replace(rule.text, rule.broken))
-        answer = _asked(Request(folder, ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, *tests]))
+        answer = _answer_of(Request(folder, ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, *tests]))
         cpu_seconds.add(answer.cpu_s)
         return answer.code
 
@@ -89,7 +89,7 @@ _servers = threading.local()
 """Each thread has a server of its own, that answers one request after the other."""
 
 
-def _asked(request: Request) -> Answer:
+def _answer_of(request: Request) -> Answer:
     if not hasattr(_servers, "process"):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
         environment.pop("PYTHONPATH", None)  # the copy is the only one there
