@@ -9,9 +9,9 @@ import numpy as np
 __all__ = ["half_width"]
 
 
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % confidence interval of the mean (Student's t); infinite for fewer than two values."""
+def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
+    """Half the width of the confidence interval of the mean (Student's t); infinite for fewer than two values."""
     from scipy.stats import t
 
     count = len(values)
-    return float(t.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
+    return float(t.ppf((1 + confidence) / 2, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf

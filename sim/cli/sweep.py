@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sim.cells.cell import Row
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
+    from sim.sweeps.file.definition import Definition
     from sim.sweeps.run import SweepResult
     from sim.sweeps.store import Store
 
@@ -40,6 +42,10 @@ AxisOption = Annotated[
 MasterOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Run on Spark: local[*], spark://HOST:PORT, yarn or k8s://...; needs Java.", show_default=False),
+]
+RacingOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Try all settings in N windows x seeds; then go on with possible winners.", show_default=False),
 ]
 FailFastOption = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first cell that fails: --max-failures 0.")]
 MaxFailuresOption = Annotated[int | None, typer.Option(min=0, help="Stop when more cells than this have failed.", show_default=False)]
@@ -57,6 +63,7 @@ def run_sweep(
     conf: ConfOption = None,
     seed: SeedOption = None,
     checks: ChecksOption = True,
+    racing: RacingOption = None,
     fail_fast: FailFastOption = False,
     max_failures: MaxFailuresOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer and rows as one JSON object.")] = False,
@@ -74,7 +81,7 @@ def run_sweep(
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
         with naming_axes(axes or ()):
-            definition = define(file, changes)
+            definition = _raced(define(file, changes), racing)
         for warning in definition.warnings:
             print_message(f"warning: {warning}")
         warn_outside(definition.name, definition.scenarios)
@@ -88,6 +95,20 @@ def run_sweep(
         )  # fmt: skip
         _answer(swept, as_json=as_json)
         raise typer.Exit(_exit_code(swept.results, folder, print_message if as_json else put))
+
+
+def _raced(definition: Definition, racing: int | None) -> Definition:
+    """The sweep with the first pass that --racing asks for."""
+    from sim.sweeps.file.question import racing_fault
+
+    question = definition.question
+    if racing is None:
+        return definition
+    if question is None:
+        raise UserError("--racing: the file asks for no best setting: write answer: in a sweep file", Code.USAGE)
+    if fault := racing_fault(racing, question.least, precise=definition.precision is not None):
+        raise UserError(f"--racing: {fault}", Code.USAGE)
+    return replace(definition, question=replace(question, racing=racing))
 
 
 @contextmanager
@@ -163,7 +184,7 @@ def _keep_answer(swept: SweepResult) -> None:
         "show": question.show,
         "assumptions": [same, *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals))],
         "history": history_of(backtest, residuals),
-        "varied": list(question.varied),
+        "varied": [] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         "depends": question.least or question.show[0],
         "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {swept.folder} -o report.html",
     }

@@ -19,14 +19,17 @@ FEW = 5
 """Fewer windows x seeds tell no setting from another: resampled, four rows give no more than 35 different sets."""
 
 
-def sections(question: Question, results: pd.DataFrame) -> list[Section]:
-    """Tables: the means of the settings, their differences to the reference, and the effect of each axis on the first column."""
+def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None) -> list[Section]:
+    """Tables: the means of the settings, their differences to the reference, and the effect of each axis on the first column.
+
+    `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
+    """
     if results[results["strategy"] != "none"].empty:
         return []
     tables = [_means(question, results)]
     if question.against:
         tables.append(_differences(question, results))
-    shares = effects(results, question.varied, question.least or question.show[0])
+    shares = effects(results if complete is None else complete, question.varied, question.least or question.show[0])
     if len(shares) > 1:
         rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
         tables.append(Section(f"What {question.least or question.show[0]} depends on", ["key", "alone", "with others"], rows))
@@ -60,6 +63,7 @@ def _best(question: Question, results: pd.DataFrame) -> str:
     among = f" of {found.settings} settings"
     if limits:
         among = f" among the {found.within_limits} of {found.settings} settings that keep {limits}"
+        among = f" of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
     least = f"Least {question.least}, {text(question.least, found.value)} on the mean{among}: {chosen}."
     if found.settings > 1 and (count := len(worlds(results, question.settings, question.least))) < FEW:
         rows = "one window x seed is" if count == 1 else f"{count} windows x seeds are"

@@ -19,6 +19,7 @@ from sim.cells.plan import Cell, cells, with_baselines
 from sim.sweeps.answer import groups, sections, sentence
 from sim.sweeps.file.definition import Definition, define
 from sim.sweeps.precision import more_replications
+from sim.sweeps.racing import Race
 from sim.sweeps.runners import ignore_row, sweep
 from sim.sweeps.store import Store
 
@@ -43,16 +44,25 @@ class SweepResult:
     definition: Definition
     results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
     folder: Path
+    race: Race | None = None
 
     @cached_property
     def sections(self) -> list[Section]:
         """Tables of the answer; empty without a question."""
-        return [] if self.definition.question is None else sections(self.definition.question, self._fine)
+        if self.definition.question is None:
+            return []
+        if self.race is None:
+            return sections(self.definition.question, self._fine)
+        met_by_all = self._fine[self._fine["cell"].isin([cell.id for cell in self.race.first])]
+        return [*sections(self.definition.question, self._fine, met_by_all), *self.race.sections()]
 
     @cached_property
     def sentence(self) -> str:
         """The recommendation; empty if the question wants none."""
-        return "" if self.definition.question is None else sentence(self.definition.question, self._fine)
+        if self.definition.question is None:
+            return ""
+        left_out = "" if self.race is None else self.race.sentence()
+        return "\n".join(filter(None, [sentence(self.definition.question, self._fine), left_out]))
 
     def picture(self) -> Figure | None:
         """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
@@ -100,22 +110,25 @@ def run_sweep(
     """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
 
     `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
-    If the file asks for a precision, as many replications run as that takes.  ScenarioError: mistakes in the file.
-    TooManyFailuresError: more than `max_failures` cells failed.
+    If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in all worlds.
+    ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
     scenarios: Sequence[Scenario] = definition.scenarios
+    race = Race(definition.question, cells(scenarios)) if definition.question is not None and definition.question.racing else None
     while True:
-        planned = with_baselines(cells(scenarios))
+        planned = with_baselines(cells(scenarios) if race is None else race.cells)
         with (watching or _unwatched)(planned, store) as (watch, on_row):
             rows = sweep(
                 planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
                 on_row=on_row,
             )  # fmt: skip
+        if race is not None and race.goes_on(rows):
+            continue
         extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
         if tuple(extended) == tuple(scenarios):
-            return SweepResult(definition, rows, store.folder)
+            return SweepResult(definition, rows, store.folder, race)
         scenarios = extended
 
 

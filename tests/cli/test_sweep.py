@@ -115,6 +115,37 @@ def test_a_sweep_file(ckptsim, tiny, tmp_path):
     assert {2} == set(table[table["strategy"] != "none"].groupby("checkpoint.interval").size() // 2)
 
 
+@pytest.mark.parametrize(
+    ("answer", "racing", "message"),
+    [
+        ("", 8, "--racing: the file asks for no best setting: write answer: in a sweep file"),
+        ("answer: {show: [completed]}", 8, "--racing: settings race for the smallest value of a column"),
+        ("answer: {show: [completed], least: completed}", 7, "--racing: 7 windows x seeds tell no setting from another"),
+    ],
+)
+def test_races_that_cannot_be(ckptsim, tiny, tmp_path, answer, racing, message):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\n{answer}\n")
+
+    done = ckptsim("sweep", file, "--racing", racing)
+
+    assert 2 == done.exit_code
+    assert message in done.stderr
+
+
+def test_a_race_on_the_command_line(ckptsim, tiny, tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 9\n"
+        "answer: {settings: [checkpoint.interval], show: [completed], least: completed}\n"
+    )
+
+    done = ckptsim("sweep", file, "--racing", 8, "--jobs", 1, "--out", tmp_path / "out")
+
+    assert 0 == done.exit_code, done.stderr
+    assert "Racing left out" in done.stdout
+
+
 def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
     file = tmp_path / "sweep.yaml"
     file.write_text(f"scenario: {tiny.name}\nprecision: {{of: complete, within: 1 %, most: 3}}\n")

@@ -62,6 +62,21 @@ def test_overrides_hold_for_all_runs(file, tmp_path):
     assert {1.5e9} == {float(scenario.checkpoint.interval_ns) for scenario in swept.definition.scenarios}
 
 
+def test_settings_race(file, tmp_path):
+    """Twice as many checkpoints in every run: the ninth replication of the loser is left out, and that is told; later it runs after all."""
+    race = SWEEP.replace("checkpoint.barriers: [aligned, unaligned]", "checkpoint.interval: [500 ms, 1 s]").replace("2\n", "9\n")
+    answer = "answer: {show: [completed], least: completed%s}\n"
+    file.write_text(race + answer % ", racing: 8")
+    raced = run_sweep(file, tmp_path / "rows", jobs=1)
+    file.write_text(race + answer % "")
+    complete = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert {"500 ms": 8, "1 s": 9} == raced.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict()
+    assert {"500 ms": 9, "1 s": 9} == complete.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict()
+    assert raced.sentence == f"{complete.sentence}\nRacing left out 1 of 18 runs: those settings cannot be the best."
+    assert ["500 ms", "completed", "8 of 9"] == raced.sections[-1].rows[0]
+
+
 def _silent():
     from contextlib import nullcontext
 

@@ -115,7 +115,7 @@ def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str]
         for axis, value in scenario.axes:
             values.setdefault(axis, set()).add(value)
     assert given.answer is not None  # noqa: S101 - else nobody asks
-    return question(given.answer, list(values), values, reading, labels=labels)
+    return question(given.answer, list(values), values, reading, labels=labels, precise=given.precision is not None)
 
 
 def _points(given: Sweep, reading: Reading) -> list[Point]:

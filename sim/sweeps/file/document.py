@@ -95,6 +95,9 @@ class Answer(Section):
     """... among those that keep these limits, e.g. `end_to_end_p99_ms: < 60 s`."""
     against: dict[str, Any] | None = None
     """The setting that others are compared with, run by run."""
+    racing: Positive | None = None
+    """So many windows x seeds run with all settings, e.g. 12; in the others only settings that may still be the best, and `against`.
+    Default: all settings run everywhere."""
 
 
 class Sweep(Section):

@@ -12,7 +12,7 @@ from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 from sim.sweeps.file.design import text_of
 from sim.sweeps.file.document import Answer
 
-__all__ = ["Question", "question"]
+__all__ = ["Question", "question", "racing_fault"]
 
 _HERE = "answer"
 
@@ -28,9 +28,29 @@ class Question:
     limits: tuple[Limit, ...] = ()
     against: tuple[tuple[str, str], ...] = ()
     by: str = ""
+    racing: int = 0  # worlds of the first pass; 0: all settings run everywhere
 
 
-def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = ()) -> Question:
+LEAST_RACING = 8
+"""Fewer worlds tell hardly any setting from another with the confidence that racing asks for."""
+
+
+def racing_fault(racing: int | None, least: str | None, *, precise: bool) -> str | None:
+    """Why settings cannot race."""
+    if racing is None:
+        return None
+    if not least:
+        return "settings race for the smallest value of a column: name it in answer.least"
+    if precise:
+        return "precision: adds replications to every setting, racing takes settings out: write one of them"
+    if racing < LEAST_RACING:
+        return f"{racing} windows x seeds tell no setting from another: {LEAST_RACING} or more"
+    return None
+
+
+def question(
+    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = (), precise: bool = False
+) -> Question:
     """Build the question.  Mistakes go to `reading`.
 
     `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups.
@@ -55,9 +75,12 @@ def question(given: Answer, axes: Sequence[str], values: dict[str, set[str]], re
     for key, value in against.items():
         if key in values and value not in values[key]:
             reading.wrong((_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}")
+    if given.racing is not None and (fault := racing_fault(given.racing, given.least, precise=precise)):
+        reading.wrong((_HERE, "racing"), fault)
     ordered = tuple((key, against[key]) for key in settings if key in against)
     varied = tuple(axis for axis in axes if axis not in labels)
-    return Question(settings, tuple(given.show), varied, given.least or "", _limits(given, reading), ordered, given.by or "")
+    limits = _limits(given, reading)
+    return Question(settings, tuple(given.show), varied, given.least or "", limits, ordered, given.by or "", given.racing or 0)
 
 
 def _incomplete(given: set[str], settings: Sequence[str]) -> str:

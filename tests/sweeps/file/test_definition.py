@@ -275,6 +275,8 @@ def test_a_question(defined):
             "run.seed is no setting: names one value of each setting",
         ),
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
+        ("racing: 12", "answer.racing: settings race for the smallest value of a column: name it in answer.least"),
+        ("least: completed, racing: 7", "answer.racing: 7 windows x seeds tell no setting from another: 8 or more"),
     ],
 )
 def test_questions_that_cannot_be_answered(defined, rest, message):
@@ -283,3 +285,16 @@ def test_questions_that_cannot_be_answered(defined, rest, message):
         defined(ANSWER % rest)
 
     assert message in str(refused.value)
+
+
+def test_racing_and_precision_exclude_each_other(defined):
+    """One takes runs away that the other adds."""
+    with pytest.raises(ScenarioError) as refused:
+        defined(ANSWER % "least: completed, racing: 12" + "\nprecision: {of: completed, within: 5 %, most: 9}\n")
+
+    assert "answer.racing: precision: adds replications to every setting" in str(refused.value)
+
+
+def test_settings_race_when_asked_to(defined):
+    assert 12 == defined(ANSWER % "least: completed, racing: 12").question.racing
+    assert 0 == defined(ANSWER % "least: completed").question.racing

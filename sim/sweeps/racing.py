@@ -1,0 +1,130 @@
+"""A sweep as a race (`answer.racing`): some worlds first, then the others for the settings that may still be the best.
+
+A world is a window with a seed, and whatever else varies beside the settings.  The reference of the answer runs in all worlds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import pandas as pd
+
+from sim.analysis.section import Section
+from sim.analysis.sweeps.losers import Rule, behind
+from sim.cells.plan import Cell
+from sim.sweeps.file.question import Question
+
+__all__ = ["Left", "Race"]
+
+GROWTH = 4
+"""Each round has so many times the worlds of the round before."""
+
+Setting = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A setting that is out."""
+
+    group: str  # the value of `by`
+    setting: Setting
+    column: str  # which says that it is not the best
+    worlds: int  # that it has met
+    of: int
+
+
+class Race:
+    """Which cells run, round by round."""
+
+    def __init__(self, question: Question, planned: Sequence[Cell]) -> None:
+        self.left: list[Left] = []
+        self._question, self._planned = question, planned
+        self._places = [_Place(cell, question) for cell in planned]
+        self._worlds = {group: _spread(list(dict.fromkeys(place.world for place in places))) for group, places in _grouped(self._places)}
+        self._racing = {group: dict.fromkeys(place.setting for place in places) for group, places in _grouped(self._places)}
+        self._reference = tuple(value for _, value in question.against)
+        first = question.racing
+        most = max(len(worlds) for worlds in self._worlds.values())
+        self._sizes = [first]
+        while self._sizes[-1] < most:
+            self._sizes.append(GROWTH * self._sizes[-1])
+        self._round = 0
+        self._run: dict[str, dict[Setting, int]] = {group: dict.fromkeys(racing, 0) for group, racing in self._racing.items()}
+        self._begin_round()
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells so far, in the order of the plan."""
+        counts = [self._run[place.group][place.setting] for place in self._places]
+        return self._within(counts)
+
+    @property
+    def first(self) -> list[Cell]:
+        """The cells of the first round: all settings, some worlds."""
+        return self._within([self._question.racing] * len(self._places))
+
+    def goes_on(self, results: pd.DataFrame) -> bool:
+        """Take losers out and begin the next round; False: the last one was run."""
+        if self._round + 1 == len(self._sizes):
+            return False
+        for group, racing in self._racing.items():
+            rows = results[results[self._question.by] == group] if self._question.by else results
+            comparisons = len(self._run[group]) * (len(self._sizes) - 1)
+            rule = Rule(self._question.settings, self._question.least, self._question.limits, comparisons)
+            for setting, column in behind(rows, rule, racing).items():
+                met, of = self._run[group][setting], len(self._worlds[group])
+                if setting != self._reference and met < of:
+                    del racing[setting]
+                    self.left.append(Left(group, setting, column, met, of))
+        self._round += 1
+        self._begin_round()
+        return True
+
+    def sections(self) -> list[Section]:
+        """The settings that are out, as a table; none: all ran everywhere."""
+        if not self.left:
+            return []
+        by = [self._question.by] if self._question.by else []
+        rows = [[*([out.group] if by else []), *out.setting, out.column, f"{out.worlds} of {out.of}"] for out in self.left]
+        header = [*by, *self._question.settings, "shown by", "windows x seeds"]
+        return [Section("Not run in all windows x seeds: surely not the best", header, rows)]
+
+    def sentence(self) -> str:
+        """How much was left out; empty: nothing."""
+        count = len(self._planned) - len(self.cells)
+        return f"Racing left out {count:,} of {len(self._planned):,} runs: those settings cannot be the best." if self.left else ""
+
+    def _begin_round(self) -> None:
+        for group, racing in self._racing.items():
+            alive = [*racing, *([self._reference] if self._reference in self._run[group] else [])]
+            self._run[group] |= dict.fromkeys(alive, min(self._sizes[self._round], len(self._worlds[group])))
+
+    def _within(self, counts: Sequence[int]) -> list[Cell]:
+        """The cells in the first worlds, so many for each cell."""
+        cells = zip(self._planned, self._places, counts, strict=True)
+        return [cell for cell, place, count in cells if self._worlds[place.group][place.world] < count]
+
+
+class _Place:
+    """Where a cell stands: its setting, its world, and the value of `by`."""
+
+    def __init__(self, cell: Cell, question: Question) -> None:
+        axes = dict(cell.scenario.axes)
+        self.setting: Setting = tuple(axes.get(key, "") for key in question.settings)
+        self.group = axes.get(question.by, "") if question.by else ""
+        others = ((key, value) for key, value in axes.items() if key not in question.settings)
+        self.world = (*others, ("replication", str(cell.replication)))
+
+
+def _grouped(places: Sequence[_Place]) -> Iterator[tuple[str, list[_Place]]]:
+    ordered = sorted(places, key=lambda place: place.group)  # stable: worlds stay in the order of the plan
+    return ((group, list(same)) for group, same in groupby(ordered, key=lambda place: place.group))
+
+
+def _spread(worlds: Sequence[tuple[tuple[str, str], ...]]) -> dict[tuple[tuple[str, str], ...], int]:
+    """World -> its turn.  Any first ones are evenly spread over all (van der Corput's sequence)."""
+    digits = max(len(worlds) - 1, 1).bit_length()
+    order = sorted(range(len(worlds)), key=lambda i: int(f"{i:0{digits}b}"[::-1], 2))
+    return {worlds[i]: turn for turn, i in enumerate(order)}

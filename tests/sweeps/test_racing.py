@@ -1,0 +1,112 @@
+"""Which cells of a race run, and what is told about the others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.analysis.sweeps.answers import best
+from sim.cells.plan import cells
+from sim.scenario import load
+from sim.sweeps.file.question import Question
+from sim.sweeps.racing import Race
+from tests.conftest import STUDY
+
+SETTINGS, WINDOWS = ("1 s", "2 s", "4 s"), tuple(f"{i} min" for i in range(40))
+QUESTION = Question(("checkpoint.interval",), ("lag_s",), ("window", "checkpoint.interval"), "lag_s", racing=8)
+LAG_S = {"1 s": 5.0, "2 s": 5.01, "4 s": 9.0}
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """Forty windows with three settings."""
+    file = tmp_path_factory.mktemp("race") / "tiny.yaml"
+    file.write_text(STUDY.replace("[aligned, unaligned]", "aligned"))
+    (scenario,) = load(file).scenarios
+    found = []
+    for i, window in enumerate(WINDOWS):
+        for setting in SETTINGS:
+            axes = (("window", window), ("load", "high" if i % 2 else "low"), ("checkpoint.interval", setting))
+            found.append(replace(scenario, run=replace(scenario.run, seed=len(found)), axes=axes))
+    return cells(found)
+
+
+def results_of(run, lag_s=LAG_S):
+    """Windows differ much, settings as `lag_s` says, and a little by chance."""
+    chance = np.random.default_rng(1)
+    found = []
+    for cell in run:
+        axes = dict(cell.scenario.axes)
+        value = lag_s[axes["checkpoint.interval"]] + WINDOWS.index(axes["window"]) + 0.1 * chance.standard_normal()
+        row = {"cell": cell.id, "scenario": "s", "replication": 0, "seed": 1, **axes, "strategy": "aligned", "status": "ok", "lag_s": value}
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def run(race, lag_s=LAG_S):
+    """The number of cells in each round."""
+    counts = [len(race.cells)]
+    while race.goes_on(results_of(race.cells, lag_s)):
+        counts.append(len(race.cells))
+    return counts
+
+
+def settings_run(race):
+    return pd.Series([dict(cell.scenario.axes)["checkpoint.interval"] for cell in race.cells]).value_counts().to_dict()
+
+
+def test_losers_do_not_run_everywhere(planned):
+    """Three settings meet eight windows; the two that are close to each other meet all."""
+    race = Race(QUESTION, planned)
+
+    assert [3 * 8, 2 * 32 + 8, 2 * 40 + 8] == run(race)
+    assert {"1 s": 40, "2 s": 40, "4 s": 8} == settings_run(race)
+    (section,) = race.sections()
+    assert [["4 s", "lag_s", "8 of 40"]] == section.rows
+    assert "Racing left out 32 of 120 runs: those settings cannot be the best." == race.sentence()
+
+
+def test_the_choice_is_that_of_all_runs(planned):
+    """And so is its confidence: what was left out wins in no resample."""
+    race = Race(QUESTION, planned)
+    run(race)
+    of_all = results_of(planned)
+    of_race = of_all[of_all["cell"].isin([cell.id for cell in race.cells])]
+
+    expected, found = (best(rows, ("checkpoint.interval",), "lag_s") for rows in (of_all, of_race))
+    assert expected == replace(found, within_limits=3)  # a setting that is out has no mean
+
+
+def test_the_reference_runs_everywhere(planned):
+    """Others are compared with it, window by window."""
+    race = Race(replace(QUESTION, against=(("checkpoint.interval", "4 s"),)), planned)
+
+    assert [24, 96, 120] == run(race)
+    assert [] == race.sections()
+    assert "" == race.sentence()
+
+
+def test_each_value_of_by_has_a_race(planned):
+    """Each value has twenty windows, and eight of them come first."""
+    race = Race(replace(QUESTION, by="load"), planned)
+    run(race)
+
+    assert {"1 s": 40, "2 s": 40, "4 s": 16} == settings_run(race)
+    assert [["high", "4 s", "lag_s", "8 of 20"], ["low", "4 s", "lag_s", "8 of 20"]] == race.sections()[0].rows
+
+
+def test_the_first_windows_are_spread_over_all(planned):
+    race = Race(QUESTION, planned)
+    first = sorted(WINDOWS.index(dict(cell.scenario.axes)["window"]) for cell in race.first)
+
+    assert race.first == race.cells
+    assert 8 == len(set(first))
+    assert max(np.diff(sorted(set(first)))) <= 8
+    assert first[-1] >= 32
+
+
+def test_a_first_round_of_all_windows_is_no_race(planned):
+    race = Race(replace(QUESTION, racing=40), planned)
+
+    assert [120] == run(race)
