@@ -13,6 +13,7 @@ from sim.advice.lasting import Lasting, horizon_sentence, lasting, lasting_sente
 from sim.advice.race import Race
 from sim.advice.settings import candidate, protocols
 from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.scenario import loads
 from sim.units import parse_duration
 
 S = 1_000_000_000
@@ -141,3 +142,16 @@ def test_what_grows_is_said():
     assert "at the end of the next 2 h: that of count from 100 MB to 7.3 GB." in horizon_sentence(found)
     assert not horizon_sentence(replace(found, states=()))
     assert {"now_bytes": 10**8, "then_bytes": 73 * 10**8} == to_json(found, None)["growing"]["count"]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0, 1_000_000), (50, 1_500_000), (100, 2_000_000), (7200, 2_000_000)])
+def test_state_whose_keys_expire_comes_to_its_limit(seconds, expected):
+    """20 kB/s for 100 s are 2 MB.  Until then the keys of now go, as old as they are."""
+    assert expected == GrowingState("sink", 1_000_000, 20_000.0, ttl_s=100.0).after(seconds)
+
+
+def test_the_horizon_knows_when_keys_expire():
+    growing = [loads(JOB.replace("growth: 100 B", "growth: 100 B, ttl: 100 s"), "s").scenarios[0]]
+
+    (state,) = horizons.horizon(growing, None, 7200 * S).states
+    assert (100.0, pytest.approx(4_000_000, rel=0.05)) == (state.ttl_s, state.after(7200))

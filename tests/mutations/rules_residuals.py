@@ -52,6 +52,20 @@ RESIDUALS = (
         f"{_RESIDUALS}large_files_are_no_chance",
     ),
     Rule(
+        "a rise that ends is a level",
+        "recordings/infer/sizes/levels.py",
+        "    best, least = None, _BETTER * straight.squares\n",
+        "    best, least = None, 0.0\n",
+        "tests/recordings/infer/test_levels.py::test_a_rise_that_ends_is_a_level",
+    ),
+    Rule(
+        "state whose keys expire is bounded at the horizon",
+        "advice/future/horizon.py",
+        "self.per_second * min(seconds, self.ttl_s)",
+        "self.per_second * seconds",
+        "tests/advice/test_horizon.py::test_state_whose_keys_expire_comes_to_its_limit",
+    ),
+    Rule(
         "a job that keeps up serves what arrives",
         "advice/judgement.py",
         '    served = steady["throughput_per_second"].where(~keeps_up, bare)\n',

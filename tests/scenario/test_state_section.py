@@ -142,11 +142,20 @@ def test_a_copy_nobody_reads_is_told():
         State(4 << 30, changelog=Changelog(60 * S)),
     ),
     (["state.changelog.enabled: false"], State(4 << 30)),
-    (["table.exec.state.ttl: 2 h"], State(4 << 30, ttl=Ttl(7200 * S))),
-    (["table.exec.state.ttl: 0"], State(4 << 30)),
 ])  # fmt: skip
 def test_flink_keys_about_each_backend(flink, expected):
     assert expected == model(flink=flink)[0]
+
+
+@pytest.mark.parametrize(("state", "ttl", "expected"), [
+    ("growth: 1 B", "2 h", State(4 << 30, growth_bytes=1, ttl=Ttl(7200 * S))),
+    ("growth: 1 B", "0", State(4 << 30, growth_bytes=1)),
+    ("update: 1 %", "2 h", State(4 << 30, update_share=Fraction(1, 100), ttl=Ttl(7200 * S))),
+    ("", "2 h", State(4 << 30)),
+])  # fmt: skip
+def test_the_time_to_live_of_a_sql_job_is_about_state_that_records_write_to(state, ttl, expected):
+    """State that nobody writes to would only vanish."""
+    assert expected == model(state, flink=[f"table.exec.state.ttl: {ttl}"])[0]
 
 
 def test_keys_about_expiry_that_have_no_effect_are_told():

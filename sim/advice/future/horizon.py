@@ -6,6 +6,7 @@ A trial lasts minutes, and advice has to hold for longer.  The state of a trial 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,12 @@ class GrowingState:
     vertex: str
     now_bytes: int  # at the end of the history, or at the beginning of a scenario without one
     per_second: float  # bytes
+    ttl_s: float = inf  # of its keys
 
     def after(self, seconds: float) -> int:
-        return self.now_bytes + round(self.per_second * seconds)
+        """Keys are of all ages up to their time to live: as those of now go, those of the rate come."""
+        left = 1 - min(seconds / self.ttl_s, 1.0)
+        return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,13 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
         return Horizon(ahead_ns)
     rates = [_served(scenario) for scenario in scenarios]
     known_s = _history_s(scenarios[0], backtest)
-    begun = [GrowingState(name, state.bytes, state.growth_bytes * fmean(rate[name] for rate in rates)) for name, state in growing]
+    begun = [
+        GrowingState(
+            name, state.bytes, state.growth_bytes * fmean(rate[name] for rate in rates),
+            inf if state.ttl is None else state.ttl.after_ns / _S,
+        )
+        for name, state in growing
+    ]  # fmt: skip
     return Horizon(ahead_ns, tuple(replace(state, now_bytes=state.after(known_s)) for state in begun))
 
 

@@ -58,8 +58,14 @@ class Draft:
         self.unknown.append(f"{f'{job}: ' if job else ''}{question}")
         self._remark((["job", job] if job else []) + path.split("."), f"{MARK}: {question} Assumed: {assumed}")
 
+    def doubt(self, path: str, question: str, assumed: str, *, job: str) -> None:
+        """Add a question to a value that is set."""
+        self.unknown.append(f"{job}: {question}")
+        steps = ["job", job, *path.split(".")]
+        self._remark(steps, f"{self.comments.get('.'.join(steps), '')}; {MARK}: {question} Assumed: {assumed}")
+
     def drop(self, path: str, *, job: str) -> None:
-        """Take a value back that another one explains, with its comments; nothing if it was not set."""
+        """Take a value back that another one explains, with its comments and questions; nothing if it was not set."""
         steps = ["job", job, *path.split(".")]
         last = steps.pop()
         place = self.document
@@ -67,7 +73,9 @@ class Draft:
             place = place.get(step, {})
         if place.pop(last, None) is not None:
             full_path = ".".join([*steps, last])
-            self.comments = {key: text for key, text in self.comments.items() if key != full_path and not key.startswith(f"{full_path}.")}
+            gone = {key for key in self.comments if key == full_path or key.startswith(f"{full_path}.")}
+            comment = " ".join(" ".join(self.comments.pop(key).split()) for key in gone)
+            self.unknown = [question for question in self.unknown if not _stands_in(comment, job, question)]
 
     def remark(self, text: str, *, job: str) -> None:
         """Add a remark about a vertex as a whole."""
@@ -92,6 +100,11 @@ class Draft:
 
     def _remark(self, steps: list[str], text: str) -> None:
         self.comments[".".join(steps)] = "\n".join(_lines(text))
+
+
+def _stands_in(comment: str, job: str, question: str) -> bool:
+    """Whether these comments of a vertex ask a question."""
+    return question.startswith(f"{job}: ") and f"{MARK}: {question.removeprefix(f'{job}: ')}" in comment
 
 
 def _lines(text: str) -> list[str]:

@@ -19,9 +19,11 @@ from sim.recordings.infer.file_history import acknowledged, below_log, files_of,
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
+from sim.recordings.infer.sizes.levels import Level, level_of
 from sim.recordings.source.recorded_job import Checkpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import format_duration, format_share, format_size
+from sim.scenario.state.keys import TTL
+from sim.units import UnitError, format_duration, format_share, format_size, parse_flink_duration
 
 __all__ = ["backend_of", "infer_state"]
 
@@ -51,7 +53,7 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             if "backend" in state or "changelog" in state:
                 _files(draft, job, vertex, points, flowed[vertex.name])
             elif state:
-                _growth(draft, vertex, points, flowed[vertex.name])
+                _growth(draft, job, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put("checkpoint.incremental", True, "from the configuration of the cluster, or because less is written than referred to")
 
@@ -81,14 +83,20 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
 
 
-def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
     """Set what every record adds, if the sizes of the history rise along a line; the scenario then begins where the history does."""
     sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
     per_second = flow.per_second("records_in")
     if len(sizes) < _LINE_POINTS or sizes[-1][1] <= _RISE * sizes[0][1] or per_second <= 0:
         return
     seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
-    if len(set(seconds)) < _LINE_POINTS or correlation(seconds, size_bytes) < _ON_A_LINE:
+    if len(set(seconds)) < _LINE_POINTS:
+        return
+    level = level_of(seconds, size_bytes)
+    if level is not None and level.per_second >= per_second:
+        _levelled(draft, job, vertex, [point.id for point, _ in sizes], level, per_second)
+        return
+    if correlation(seconds, size_bytes) < _ON_A_LINE:
         return
     slope = linear_regression(seconds, size_bytes).slope
     added = round(slope / per_second)
@@ -103,6 +111,40 @@ def _growth(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
     draft.put("state.growth", format_size(added), (
         f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"
     ), job=vertex.name)  # fmt: skip
+    _expiry(draft, job, vertex, seconds[-1] - seconds[0])
+
+
+def _levelled(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: list[int], level: Level, per_second: float) -> None:
+    """Set growth that has come to its limit.  The scenario begins there: it is about what comes after the history."""
+    limit, rise = f"{level.size_bytes:,.0f} bytes", f"{level.per_second:,.0f} bytes/s before checkpoint {checkpoints[level.first]}"
+    stays = f"it rose until checkpoint {checkpoints[level.first]} and stays at {limit} to checkpoint {checkpoints[-1]}"
+    draft.put("state.size", format_size(round(level.size_bytes)), f"{stays}: the scenario begins there", job=vertex.name)
+    added = format_size(round(level.per_second / per_second))
+    draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex.name)
+    if _configured_ttl_ns(job):
+        _expiry(draft, job, vertex, 0.0)
+        return
+    lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
+    question = "When do its keys expire (StateTtlConfig), or have all of them come?"
+    draft.ask("state.ttl", lives, question, f"as many leave as come, {limit} / {rise}.", job=vertex.name)
+
+
+def _expiry(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> None:
+    """Set when growing state expires if the configuration tells; else ask: the history is too short to show it."""
+    ttl_ns = _configured_ttl_ns(job)
+    if ttl_ns:
+        draft.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster", job=vertex.name)
+    elif ttl_ns is None:
+        question = "When do its keys expire (StateTtlConfig: ttl)?"
+        draft.doubt("state.growth", question, f"never. It has grown for {known_s:,.0f} s, as long as it is known.", job=vertex.name)
+
+
+def _configured_ttl_ns(job: RestJob) -> int | None:
+    """The time to live of a SQL job; 0: never.  None: nothing tells."""
+    try:
+        return parse_flink_duration(job.options[TTL]) if TTL in job.options else None
+    except UnitError:
+        return None
 
 
 def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
@@ -134,6 +176,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoi
         draft.put("state.growth", format_size(added), (
             f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s"
         ), job=vertex.name)  # fmt: skip
+        _expiry(draft, job, vertex, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000)
     draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
     if not logs:
         infer_flushes(draft, vertex.name, points, [(index, files) for index, files in by_subtask.items() if files is not None])

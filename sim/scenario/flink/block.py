@@ -208,7 +208,7 @@ class _Move:
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
             state = body.get("state") if isinstance(body, Mapping) else None
             if isinstance(state, Mapping):
-                for place, value, key in state_values(state.get("backend"), given):
+                for place, value, key in state_values(state, given):
                     self._put(("job", vertex, "state", *place), value, key)
                     used.add(key)
         for key, value in given.items():

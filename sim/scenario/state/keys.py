@@ -45,11 +45,15 @@ STATE_KEYS: dict[str, str] = {
 """Key -> how Flink writes it."""
 
 
-def state_values(backend: object, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-    """(place inside `state:`, value, key) of every key that says something about a vertex with this backend."""
+def state_values(state: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """(place inside `state:`, value, key) of every key that says something about a vertex with this state.
+
+    A time to live is about state that records write to: any other would only vanish.
+    """
+    backend = state.get("backend")
     if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
         yield from ((("lsm", name), given[key], key) for key, name in _ROCKSDB.items() if key in given)
-    if TTL in given:
+    if TTL in given and ("growth" in state or "update" in state):
         yield ("ttl",), given[TTL], TTL
     if given.get(CHANGELOG):
         details = [key for key in _CHANGELOG if key in given]

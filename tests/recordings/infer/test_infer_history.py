@@ -18,11 +18,14 @@ REST = Path(__file__).parents[2] / "data" / "rest"
 def history():
     """``history(edit, name, **config)``: the scenario after `edit(number, vertex, subtask)` of every subtask of every checkpoint."""
 
-    def infer(edit, name="pressed", **config):
+    def infer(edit, name="pressed", options=(), **config):
         snapshot = read_saved(REST / f"{name}.zip")
         answers = copy.deepcopy(dict(snapshot.answers))
         names = {vertex["id"]: vertex["name"] for vertex in answers[f"/jobs/{snapshot.job}"]["vertices"]}
         answers[f"/jobs/{snapshot.job}/checkpoints/config"] |= config
+        configurations = [answer for path, answer in answers.items() if path.endswith("/jobmanager/config")]
+        for answer in configurations:
+            answer.extend({"key": key, "value": value} for key, value in dict(options).items())
         for path, answer in answers.items():
             if found := re.search(r"/details/(\d+)/subtasks/(\w+)", path):
                 for subtask in answer["subtasks"]:
@@ -218,6 +221,63 @@ def test_state_grows_if_its_sizes_lie_on_a_line(history, sizes, growth):
     else:
         assert 4_000_000 == pytest.approx(parse_size(state["size"]), rel=0.001)
         assert growth == pytest.approx(parse_size(state["growth"]), rel=0.05)
+
+
+def levelled(number):
+    """18 checkpoints from number 2 on: 1 MB more with each, of which nothing is left over from the tenth on."""
+    return 1_000_000 * min(number - 1, 10)
+
+
+def growing_state(inference):
+    return next((name, vertex["state"]) for name, vertex in inference.document["job"].items() if "state" in vertex)
+
+
+def test_state_that_levels_off_begins_at_its_level_and_expires(history):
+    """1 MB in 5 s up to 10 MB: as many keys leave as come after 50 s, and nothing says whether they expire or all have come."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = levelled(number) // 2
+
+    inference = history(edit, "../users-jobs/J2-count-aligned")
+    name, state = growing_state(inference)
+
+    assert (10_000_000, 50_000_000_000) == (parse_size(state["size"]), pytest.approx(parse_duration(state["ttl"]), rel=0.02))
+    assert 10**6 / (5 * 450) == pytest.approx(parse_size(state["growth"]), rel=0.05)
+    assert f"{name}: When do its keys expire (StateTtlConfig), or have all of them come?" in inference.unknown
+    assert "it rose until checkpoint 11 and stays at 10,000,000 bytes to checkpoint 19" in " ".join(
+        inference.comments[f"job.{name}.state.size"].split()
+    )
+
+
+def test_a_history_too_short_to_show_a_limit_is_asked_for_it(history):
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = 500_000 * number
+
+    inference = history(edit, "../users-jobs/J2-count-aligned")
+    name, state = growing_state(inference)
+    comment = " ".join(inference.comments[f"job.{name}.state.growth"].split())
+
+    assert "ttl" not in state
+    assert f"{name}: When do its keys expire (StateTtlConfig: ttl)?" in inference.unknown
+    assert comment.endswith("Assumed: never. It has grown for 85 s, as long as it is known.")
+
+
+@pytest.mark.parametrize(("given", "ttl"), [("2 h", "2 h"), ("0 ms", None), ("7200000", "2 h")])
+@pytest.mark.parametrize("sizes", [levelled, lambda number: 1_000_000 * number], ids=["levels off", "a line"])
+def test_the_configuration_tells_when_keys_expire(history, given, ttl, sizes):
+    """It counts, whatever the history shows; 0 is never, which leaves a question where sizes level off."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = sizes(number) // 2
+
+    inference = history(edit, "../users-jobs/J2-count-aligned", options={"table.exec.state.ttl": given})
+    _, state = growing_state(inference)
+
+    is_open = any("When do its keys expire" in question for question in inference.unknown)
+    assert (ttl is None and sizes is levelled) == is_open
+    if not is_open:
+        assert ttl == state.get("ttl")
+    assert "table.exec.state.ttl" not in inference.document.get("flink", {})
 
 
 def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):

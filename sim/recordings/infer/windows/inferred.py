@@ -169,6 +169,7 @@ def _state_per_record(draft: Draft, vertex: RestVertex, found: _Found, flow: Flo
     draft.put("window.state-per-record", format_size(per_record), origin, job=vertex.name)
     height = tooth.per_second * tooth.period_ms / 1000
     draft.drop("state.growth", job=vertex.name)
+    draft.drop("state.ttl", job=vertex.name)
     if tooth.floor > FLOOR * height:
         draft.put("state.size", format_size(round(tooth.floor)), "what is left of its state at the end of a window", job=vertex.name)
     elif state.keys() <= {"size", "growth", "backend"}:
