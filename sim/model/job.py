@@ -11,7 +11,21 @@ from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
-__all__ = ["AsyncIO", "Backlog", "Distribution", "Input", "Job", "Rate", "Snapshot", "Source", "State", "Vertex", "Watermark", "Window"]
+__all__ = [
+    "Alignment",
+    "AsyncIO",
+    "Backlog",
+    "Distribution",
+    "Input",
+    "Job",
+    "Rate",
+    "Snapshot",
+    "Source",
+    "State",
+    "Vertex",
+    "Watermark",
+    "Window",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +51,23 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Alignment:
+    """Subtasks of a group whose watermarks are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
+
+    group: str
+    drift_ns: int  # as far ahead of the least watermark a subtask may be
+    every_ns: int = 1_000_000_000  # watermarks are reported, and limits announced
+    buffer: int = 3  # pipeline.watermark-alignment.buffer-size: a limit judges the watermark that many intervals ago; 0: the latest
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """How a source says how far its event time has come."""
 
     interval_ns: int = 200_000_000  # pipeline.auto-watermark-interval
     lateness_ns: int = 0  # it stays so far behind the latest record (bounded out-of-orderness)
     idle_timeout_ns: int | None = None  # a subtask without records for so long is idle, and holds nobody back; None: never
+    alignment: Alignment | None = None
 
 
 @dataclass(frozen=True, slots=True)

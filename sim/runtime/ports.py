@@ -44,6 +44,9 @@ class JobManagerPort(Protocol):
     def finished_in(self, task: int, checkpoint: int) -> None:
         """The task takes part in a checkpoint, and its operators have finished."""
 
+    def report_watermark(self, task: int, watermark_ns: int) -> None:
+        """A source that keeps in step with others says how far its event time has come."""
+
     def data_ended(self, task: int) -> None: ...
 
     def task_finished(self, task: int) -> None: ...
@@ -112,6 +115,9 @@ class TasksPort(Protocol):
     def __iter__(self) -> Iterator[TaskPort]: ...
 
     def __len__(self) -> int: ...
+
+    def limit(self, task: int, watermark_ns: int) -> None:
+        """A source hears how far its watermark may come."""
 
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""

@@ -11,6 +11,8 @@ _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
 _KINDS = "tests/runtime/task/test_window_kinds.py::test_"
 _IDLE = "tests/runtime/task/test_idle_sources.py::test_"
+_ALIGNED = "tests/runtime/task/test_aligned_sources.py::test_"
+_LIMIT = "tests/protocol/test_alignment.py::test_"
 _IMPORT = "tests/recordings/infer/test_windows.py::test_"
 
 WINDOWS = (
@@ -178,8 +180,8 @@ WINDOWS = (
     Rule(
         "back-pressure is no idleness",
         "runtime/task/windows/generator.py",
-        'self.slot.now - int(times["soft_ns"]) - int(times["hard_ns"])',
-        'self.slot.now - int(times["hard_ns"])',
+        'int(times["soft_ns"]) + int(times["hard_ns"])',
+        'int(times["hard_ns"])',
         f"{_IDLE}back_pressure_is_no_idleness",
     ),
     Rule(
@@ -195,6 +197,41 @@ WINDOWS = (
         "        if self.windows is not None and not self.drops:\n",
         "        if self.windows is not None:\n",
         f"{_IDLE}a_drain_while_all_sources_are_idle_fires_nothing[idle]",
+    ),
+    Rule(
+        "the limit is the least watermark and the drift",
+        "protocol/alignment.py",
+        "min(self.reported.values(), default=NO_LIMIT) + drift_ns",
+        "max(self.reported.values(), default=NO_LIMIT) + drift_ns",
+        f"{_LIMIT}the_limit_is_the_least_watermark_and_the_drift",
+    ),
+    Rule(
+        "an early sample is judged by a limit",
+        "protocol/alignment.py",
+        "self._samples[0] > self.limit_ns",
+        "self._samples[-1] > self.limit_ns",
+        f"{_LIMIT}the_sample_of_three_intervals_ago_is_judged[samples1-False]",
+    ),
+    Rule(
+        "a source that is paused begins no record",
+        "plane/reference/thread.py",
+        "        if task.paused:\n",
+        "        if task.paused and at > self.plane.now:\n",
+        "tests/plane/test_rules_thread.py::test_T6_a_paused_source_begins_no_record_and_is_idle[reference]",
+    ),
+    Rule(
+        "nobody waits for a source that is idle",
+        "runtime/task/windows/alignment.py",
+        "NO_LIMIT if self.idle() else watermark_ns",
+        "watermark_ns",
+        f"{_ALIGNED}nobody_waits_for_a_source_that_is_idle",
+    ),
+    Rule(
+        "nobody waits for a source that has ended",
+        "runtime/task/windows/alignment.py",
+        "        self._ended = True\n",
+        "        self._ended = False\n",
+        f"{_ALIGNED}nobody_waits_for_a_source_that_has_ended",
     ),
     Rule(
         "files of RocksDB rise and fall without windows",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.job import AsyncIO, Distribution, Watermark, Window
+from sim.model.job import Alignment, AsyncIO, Distribution, Watermark, Window
 from sim.scenario import ScenarioError, loads
 
 TEXT = """# What waits?
@@ -110,6 +110,21 @@ def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
     assert Watermark() == loads(text.replace("SOURCE", given.replace("5 s", "0 s")), name="x").scenarios[0].job.vertices[0].source.watermark
     with pytest.raises(ScenarioError, match="is 4, of 4 subtasks: one of them must have records; write rate: 0/s if none has"):
         loads(text.replace("SOURCE", given.replace("silent: 1", "silent: 4")), name="x")
+
+
+def test_a_source_keeps_in_step_with_its_group():
+    """Also by Flink's own key for the buffer; without such a source it is told that nothing comes of it."""
+    text = TEXT.format(what="service: 1 ms")
+    aligned = text.replace("record: 1 kB}", "record: 1 kB, watermark: {alignment: {group: g, max-drift: 20 s}}}")
+    flink = "flink: {pipeline.watermark-alignment.buffer-size: 0}\n"
+    read_in = loads(aligned + flink, name="x")
+
+    assert Alignment("g", 20 * 10**9, 10**9, 3) == loads(aligned, name="x").scenarios[0].job.vertices[0].source.watermark.alignment
+    assert Alignment("g", 20 * 10**9, 10**9, 0) == read_in.scenarios[0].job.vertices[0].source.watermark.alignment
+    assert () == tuple(read_in.warnings)
+    assert "has no effect: no source has watermark" in str(loads(text + flink, name="x").warnings[0])
+    with pytest.raises(ScenarioError, match="is 0 s: limits are announced now and then"):
+        loads(aligned.replace("20 s", "20 s, update-interval: 0 s"), name="x")
 
 
 def test_timers_are_interruptible_if_barriers_overtake():

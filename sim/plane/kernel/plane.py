@@ -158,6 +158,9 @@ class KernelPlane:
     def report_written(self, task: int) -> None:
         self._do(names.REPORT_WRITTEN, task)
 
+    def pause(self, task: int, on: bool) -> None:
+        self._do(names.PAUSE, task, int(on))
+
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:

@@ -266,6 +266,7 @@ class Task:
     recovering: bool = False  # started anew, RECOVERED is not reported yet (P7)
     interrupted: bool = False
     exhausted: bool = False  # EXHAUSTED is reported (T6)
+    paused: bool = False  # T6
     alarm: Event | None = None  # its one pending event: end of service, or a wake-up
     priority: deque[tuple[Channel, Marker]] = field(default_factory=deque)
     ready_gates: deque[Gate] = field(default_factory=deque)  # R4

@@ -91,7 +91,9 @@ class Thread:
                 self.enter(task, State.IDLE)
             return
         at = due(task, task.served)
-        if at <= self.plane.now:
+        if task.paused:
+            self.enter(task, State.IDLE)
+        elif at <= self.plane.now:
             if self.plane.identities:
                 task.serving = (task.number, task.served)
             self.begin_service(task, 0)

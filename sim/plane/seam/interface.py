@@ -147,6 +147,7 @@ class DataPlane(Protocol):
     def let_go(self, task: int, until: int) -> None: ...  # L5
     def wait_for_late(self, task: int) -> None: ...  # L6
     def report_written(self, task: int) -> None: ...  # L9
+    def pause(self, task: int, on: bool) -> None: ...  # T6
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3

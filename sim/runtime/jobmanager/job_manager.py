@@ -11,6 +11,7 @@ from sim.protocol.vocabulary import CoordinatorEvent
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
 from sim.runtime.counters import Counters
+from sim.runtime.jobmanager.alignment import WatermarkAlignment
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.faults import Faults
 from sim.runtime.jobmanager.job_end import JobEnd
@@ -42,6 +43,7 @@ class JobManager:
         self.coordinator = CoordinatorHost(
             context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
         )
+        self.alignment = WatermarkAlignment(context, tasks)
         warm_up = WarmUp(context.env, scenario.restart, speed)
         cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, checks)
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
@@ -75,6 +77,9 @@ class JobManager:
 
     def finished_in(self, task: int, checkpoint: int) -> None:
         self.job_end.finished_in(task, checkpoint)
+
+    def report_watermark(self, task: int, watermark_ns: int) -> None:
+        self.alignment.hear(task, watermark_ns)
 
     def data_ended(self, task: int) -> None:
         self.job_end.data_ended(task)

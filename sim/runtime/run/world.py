@@ -71,6 +71,7 @@ class World:
         """All tasks run: periodic checkpoints begin."""
         schedule(self.context, self.job.coordinator)
         report_backlogs(self.context, self.job.coordinator)
+        self.job.alignment.start()
         if self.beginning is not None:
             self.job.recovery.begin(self.beginning.what, self.beginning.kind)
             return

@@ -45,7 +45,7 @@ class OperatorIO:
             self.windows = (EventTimeWindows if vertex.window.time == "event" else ProcessingTimeWindows)(slot, vertex.window)
         if job.event_time_windows and vertex.source is None:
             self.event_time = EventTime(slot, self.windows if isinstance(self.windows, EventTimeWindows) else None)
-        elif job.event_time_windows and vertex.source is not None:
+        elif vertex.source is not None and (job.event_time_windows or vertex.source.watermark.alignment is not None):
             chained = self.windows if isinstance(self.windows, EventTimeWindows) else None
             self._generator = WatermarkGenerator(slot, vertex.source, chained)
         self._ends_epochs = vertex.flush is not None or vertex.commit is not None
@@ -166,6 +166,8 @@ class OperatorIO:
         """
         if self.windows is not None and not self.drops:
             self.windows.end_input()
+        if self._generator is not None and self._generator.aligned is not None:
+            self._generator.aligned.end()
         if self.owes_outputs():  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
@@ -214,6 +216,11 @@ class OperatorIO:
             self._generator.forward()
         elif self.event_time is not None:
             self.event_time.arrived(notice.channel, notice.number)
+
+    def limit(self, watermark_ns: int) -> None:
+        """How far the watermark of a source may come."""
+        if self._generator is not None and self._generator.aligned is not None:
+            self._generator.aligned.limited(watermark_ns)
 
     def answered(self) -> None:
         """The last request under way is answered, and its output is written."""

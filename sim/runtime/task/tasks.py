@@ -62,6 +62,10 @@ class Tasks:
     def drops(self, task: int) -> bool:
         return self._hosts[task].operator.drops
 
+    def limit(self, task: int, watermark_ns: int) -> None:
+        host = self._hosts[task]
+        host.thread.post(lambda: host.operator.limit(watermark_ns))
+
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
         self._writers[task].join(task)

@@ -14,7 +14,7 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
-from sim.scenario.flink.keys import ALIASES, IDLE_TIMEOUT, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.flink.keys import ALIASES, ALIGNMENT_BUFFER, IDLE_TIMEOUT, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
 from sim.scenario.text.plain import Mapping
@@ -62,6 +62,7 @@ class _Move:
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
         self._idle_timeout()
+        self._alignment_buffer()
         self._backend()
         self._state()
         self._local_recovery()
@@ -182,14 +183,30 @@ class _Move:
 
     def _idle_timeout(self) -> None:
         """It goes to every source that says none itself."""
-        job = self.plain.get("job")
-        if (value := self._single(IDLE_TIMEOUT)) is None or not isinstance(job, Mapping):
+        if (value := self._single(IDLE_TIMEOUT)) is not None:
+            for vertex, watermark in self._watermarks():
+                if "idle-timeout" not in watermark:
+                    self._put(("job", vertex, "source", "watermark", "idle-timeout"), value, IDLE_TIMEOUT)
+
+    def _alignment_buffer(self) -> None:
+        """It goes to every source that is aligned and says none itself."""
+        if (value := self._single(ALIGNMENT_BUFFER)) is None:
             return
-        for vertex, body in job.items():
+        aligned = [(vertex, watermark["alignment"]) for vertex, watermark in self._watermarks() if "alignment" in watermark]
+        if not aligned:
+            self.reading.warn(self.places[ALIGNMENT_BUFFER], "has no effect: no source has watermark: {alignment: ...}")
+        for vertex, alignment in aligned:
+            if isinstance(alignment, Mapping) and "buffer-size" not in alignment:
+                self._put(("job", vertex, "source", "watermark", "alignment", "buffer-size"), value, ALIGNMENT_BUFFER)
+
+    def _watermarks(self) -> Iterator[tuple[Any, Mapping]]:
+        """Vertices with a source, and what that says of watermarks."""
+        job = self.plain.get("job")
+        for vertex, body in job.items() if isinstance(job, Mapping) else ():
             source = body.get("source") if isinstance(body, Mapping) else None
-            watermark = source.get("watermark") if isinstance(source, Mapping) else None
-            if isinstance(source, Mapping) and not (isinstance(watermark, Mapping) and "idle-timeout" in watermark):
-                self._put(("job", vertex, "source", "watermark", "idle-timeout"), value, IDLE_TIMEOUT)
+            watermark = source.get("watermark", Mapping()) if isinstance(source, Mapping) else None
+            if isinstance(watermark, Mapping):
+                yield vertex, watermark
 
     def _backend(self) -> None:
         job = self.plain.get("job")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
 from sim.scenario.storage.keys import STORAGE_KEYS
 
-__all__ = ["ALIASES", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
+__all__ = ["ALIASES", "ALIGNMENT_BUFFER", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
 
+ALIGNMENT_BUFFER = "pipeline.watermark-alignment.buffer-size"
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 
 # key -> (where it goes, how Flink writes it)
@@ -69,6 +70,7 @@ SPECIAL: dict[str, str] = {
     "restart-strategy.type": "restart",
     "pipeline.max-parallelism": "integer",
     IDLE_TIMEOUT: "duration",
+    ALIGNMENT_BUFFER: "integer",
     "state.backend.type": "backend",
     LOCAL_BACKUP: "boolean",
     LOCAL_RESTORE: "boolean",

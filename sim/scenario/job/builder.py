@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.job import AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
+from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
 from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
@@ -221,7 +221,18 @@ def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Water
         interval_ns=given.watermark.interval or None,
         lateness_ns=given.watermark.lateness,
         idle_timeout_ns=given.watermark.idle_timeout or None,
+        alignment=_alignment(given.watermark.alignment, here, reading),
     )
+
+
+def _alignment(given: doc.Alignment | None, here: DocumentPath, reading: Reading) -> Alignment | None:
+    if given is None:
+        return None
+    if given.update_interval == 0:
+        reading.wrong(
+            (*here, "watermark", "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default"
+        )
+    return given_values(Alignment(given.group, given.max_drift), every_ns=given.update_interval or None, buffer=given.buffer_size)
 
 
 def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> tuple[Rate, ...]:

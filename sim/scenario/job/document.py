@@ -29,7 +29,21 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
-__all__ = ["AsyncIO", "Backlog", "Input", "Output", "Skew", "Snapshot", "Source", "State", "Step", "Trace", "Vertex", "upstream_of"]
+__all__ = [
+    "Alignment",
+    "AsyncIO",
+    "Backlog",
+    "Input",
+    "Output",
+    "Skew",
+    "Snapshot",
+    "Source",
+    "State",
+    "Step",
+    "Trace",
+    "Vertex",
+    "upstream_of",
+]
 
 Ship = Annotated[str, choice_of(lambda: SHIPPING, lambda: {word: way.name for way in SHIPPING.values() for word in way.answers_to})]
 
@@ -72,6 +86,19 @@ RateField = Annotated[
 ]
 
 
+class Alignment(Section):
+    """Sources of one group wait for each other (withWatermarkAlignment): a subtask too far ahead reads no record."""
+
+    group: str = Field(min_length=1)
+    """Name of the group; sources of several vertices may be in one."""
+    max_drift: Axis[Duration]
+    """So far a watermark may be ahead of the least one of the group."""
+    update_interval: Axis[Duration] | None = None
+    """From one report and announcement to the next; default: 1 s, as in Flink."""
+    buffer_size: Axis[Count] | None = None
+    """Update intervals by which a pause is late (pipeline.watermark-alignment.buffer-size); default: 3.  0: as before Flink 2.3."""
+
+
 class Watermark(Section):
     """How a source says how far its event time has come; records are as old as they are due."""
 
@@ -82,6 +109,8 @@ class Watermark(Section):
     idle_timeout: Axis[Duration] | None = None
     """A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).
     Default: 0 s, never."""
+    alignment: Alignment | None = None
+    """The group of sources that it keeps in step with; default: none."""
 
 
 class Backlog(Section):

@@ -17,6 +17,7 @@ from sim.plane.kernel.text.names import (
     HOLD,
     INTERRUPT,
     LET_GO,
+    PAUSE,
     POLLED,
     PRIORITISE,
     RELEASE,
@@ -80,6 +81,8 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         wait_for_late(w, t)
     elif op == REPORT_WRITTEN:
         report_written(w, t)
+    elif op == PAUSE:
+        pause(w, t, a)
     elif op == HALT:
         halt(w, t)
     elif op == SWEEP:
@@ -104,6 +107,12 @@ def scale(w: World, t: int, num: int, den: int) -> None:
     """Services that begin later take num / den of their time (E4)."""
     w.tasks[t].slow_num = num
     w.tasks[t].slow_den = den
+
+
+def pause(w: World, t: int, on: int) -> None:
+    """A source begins no record before it is paused no more (T6)."""
+    w.tasks[t].paused = on
+    wake_between_records(w, t)
 
 
 def polled(w: World, t: int) -> int:

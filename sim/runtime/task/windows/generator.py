@@ -12,6 +12,7 @@ from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import Idleness, last_end, next_end
 from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
 from sim.runtime.task.slot import Slot
+from sim.runtime.task.windows.alignment import AlignedSource
 from sim.runtime.task.windows.event_time import EventTimeWindows
 
 __all__ = ["WatermarkGenerator"]
@@ -28,6 +29,9 @@ class WatermarkGenerator:
         self.windows = context.scenario.job.event_time_windows
         self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
         self.idle = False
+        self.aligned: AlignedSource | None = None
+        if self.watermark.alignment is not None:
+            self.aligned = AlignedSource(slot, self.watermark.alignment, lambda: self._watermark_ns, lambda: self.idle)
         self._idleness: Idleness | None = None
         self._watermark_ns = 0  # the last one, sent or not
         self._sent_ns = 0
@@ -39,6 +43,8 @@ class WatermarkGenerator:
         """The task runs."""
         if self.watermark.idle_timeout_ns is not None:
             self._idleness = Idleness(self.watermark.idle_timeout_ns, self._served())
+        if self.aligned is not None:
+            self.aligned.begin()
         self._look_at(self.slot.now)
 
     def _look_at(self, time_ns: int) -> None:
@@ -52,19 +58,17 @@ class WatermarkGenerator:
         if self.slot.thread.mails_only:
             return  # its data ends here
         reached_ns = self._event_time() - self.watermark.lateness_ns
-        if self._idleness is not None:
-            if self._is_active(self._idleness, reached_ns):
-                self._advance(reached_ns)
+        if self._idleness is None or self._is_active(self._idleness, reached_ns):
+            self._advance(reached_ns)
+        if self._idleness is not None or self.aligned is not None:
             self._look_at(self.slot.now + 1)
             return
-        self._advance(reached_ns)
         ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
 
     def _is_active(self, idleness: Idleness, reached_ns: int) -> bool:
         """An idle source is active with its next watermark, not with its next record."""
-        times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
-        if idleness.look(self._served(), self.slot.now - int(times["soft_ns"]) - int(times["hard_ns"])):
+        if idleness.look(self._served(), self.slot.now - self._stood_still_ns()):
             if not self.idle:
                 self.idle = True
                 self._send(IDLE)
@@ -72,12 +76,19 @@ class WatermarkGenerator:
         if self.idle and reached_ns > self._watermark_ns:
             self.idle = False
             self._send(ACTIVE)
-        self._watermark_ns = max(self._watermark_ns, reached_ns)
         return not self.idle
+
+    def _stood_still_ns(self) -> int:
+        """How long it could not read."""
+        times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
+        return int(times["soft_ns"]) + int(times["hard_ns"]) + (0 if self.aligned is None else self.aligned.waited_ns)
 
     def _advance(self, reached_ns: int) -> None:
         """A watermark that ends a window leaves, behind what it ends in its own chain."""
-        end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
+        self._watermark_ns = max(self._watermark_ns, reached_ns)
+        if self.aligned is not None:
+            self.aligned.check()
+        end_ns = max((last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows), default=0)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
             if self.chained is None or not self.chained.fire(end_ns):
@@ -88,7 +99,8 @@ class WatermarkGenerator:
         self._send(self._sent_ns)
 
     def _send(self, number: int) -> None:
-        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
+        if self.windows:
+            self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
     def _event_time(self) -> int:
         """How far the records emitted have come; 0: there is none."""

@@ -77,6 +77,8 @@ def read_source(w: World, t: int) -> None:
             report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
         else:
             become(w, t, IDLE)
+    elif task.paused == 1:
+        become(w, t, IDLE)
     elif task.due <= w.g.now:
         begin_service(w, t, task.service_table, task.service_n)
     else:
