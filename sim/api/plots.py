@@ -82,7 +82,8 @@ class Plots:
 
     def _lines(self, quantity: Quantity) -> Picture:
         self._strategy(None)
-        warmup_s = next(iter(self._comparison.results.values()))[0].scenario.run.warmup_ns / 1e9
         curves = curves_of(quantity, self._comparison)
-        drawn = lines(curves, quantity.unit, triggers=triggers_s(self._runs), failures=failures_s(self._runs), warmup_s=warmup_s)
+        drawn = lines(
+            curves, quantity.unit, triggers=triggers_s(self._runs), failures=failures_s(self._runs), warmup_s=self._comparison.warmup_s
+        )
         return Picture(drawn, f"{quantity.title} through time")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.consequences import consequences
 from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.warm_up import warm_up
 from sim.cells.plan import Cell
 
 if TYPE_CHECKING:
@@ -79,14 +80,15 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 
 
 def _columns(result: Result, check: bool) -> Row:
-    job, violations, warmup_ns = result.scenario.job, result.violations, result.scenario.run.warmup_ns
-    summary = summarize([result.tables], job.edges, warmup_s=warmup_ns / 1e9, without_records=job.committers)
-    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=warmup_ns / 1e6)
+    job, violations, warm = result.scenario.job, result.violations, warm_up([result])
+    summary = summarize([result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=warm.ns / 1e6)
     return {
         "job_status": result.job_status,
         "violations": len(violations) if check else -1,
         "violation": str(violations[0]) if violations else "",
         "records_as_one": result.resolution.records,
+        "warmup_ms": warm.ns / 1e6,
         **summary.row(),
         **asdict(cost),
     }

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_scenarios"]
 
+FIRST_DECIDES = "the longest checkpoint is the first, which writes all state ({}); run.warmup: auto would leave it out"
+
 
 def run_scenarios(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)],
@@ -100,6 +102,8 @@ def _run_file(
                 )
             else:
                 _print(study, comparison, checked)
+            if comparison.first_decides:
+                print_message(f"warning: {study.name}: {FIRST_DECIDES.format(', '.join(comparison.first_decides))}")
             sys.stdout.flush()  # keeping and drawing take longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
@@ -154,6 +158,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         put(f"\n{comparison.verdict}")
     for name, resolution in comparison.resolutions.items():
         put(f"{name}: {resolution}.")
+    if comparison.left_out:
+        put(comparison.left_out)
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)

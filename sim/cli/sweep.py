@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from sim.cells.cell import Row
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
+    from sim.model.scenario import Scenario
     from sim.sweeps.file.definition import Definition
     from sim.sweeps.run import SweepResult
     from sim.sweeps.store import Store
 
 __all__ = ["run_sweep"]
 
+COUNTS_FIRST = "the first checkpoint of every run writes all state, and counts in p99; run.warmup: auto leaves it out"
 MOST_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""
 
@@ -84,6 +86,8 @@ def run_sweep(
             definition = _raced(define(file, changes), racing)
         for warning in definition.warnings:
             print_message(f"warning: {warning}")
+        if any(_counts_first_upload(scenario) for scenario in definition.scenarios):
+            print_message(f"warning: {definition.name}: {COUNTS_FIRST}")
         warn_outside(definition.name, definition.scenarios)
         print_backtest(definition.name, definition.backtest)
         print_tails(definition.name, definition.scenarios)
@@ -161,6 +165,8 @@ def _print_answer(swept: SweepResult) -> None:
         show(section.header, section.rows)
     if swept.sentence:
         put(f"\n{swept.sentence}\n")
+    if swept.left_out:
+        put(f"{swept.left_out}\n")
 
 
 def _keep_answer(swept: SweepResult) -> None:
@@ -189,6 +195,12 @@ def _keep_answer(swept: SweepResult) -> None:
         "command": f"ckptsim {shlex.join(sys.argv[1:])}\nckptsim report {swept.folder} -o report.html",
     }
     replace_text(swept.folder / ANSWER, json.dumps(kept, indent=1) + "\n")
+
+
+def _counts_first_upload(scenario: Scenario) -> bool:
+    """The first incremental checkpoint writes everything, and nothing leaves it out."""
+    keeps_files = any(vertex.state is not None and vertex.state.kind.keeps_files for vertex in scenario.job.vertices)
+    return scenario.checkpoint.state.incremental and keeps_files and not scenario.run.warmup_ns
 
 
 def _exit_code(table: pd.DataFrame, folder: Path, report_count: Callable[[str], object]) -> Code:

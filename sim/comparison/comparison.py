@@ -18,6 +18,7 @@ from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize
 from sim.analysis.strategies.verdict import verdict
+from sim.analysis.strategies.warm_up import WarmUp, is_automatic, warm_up
 from sim.cells.plan import baseline
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Comparison", "label"]
+
+FEWEST = 3
+"""Fewer checkpoints have no tail that the first could decide."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,35 @@ class Comparison:
             name: consequences(
                 [result.tables for result in results],
                 [result.ended_ns / 1e6 for result in results],
-                warmup_ms=results[0].scenario.run.warmup_ns / 1e6,
+                warmup_ms=self.warm_ups[name].ns / 1e6,
             )
             for name, results in self.results.items()
         }
+
+    @cached_property
+    def warm_ups(self) -> dict[str, WarmUp]:
+        """By label of the strategy: what its results leave out."""
+        return {name: warm_up(results) for name, results in self.results.items()}
+
+    @property
+    def warmup_s(self) -> float:
+        """The longest of them, for pictures of all strategies."""
+        return max((warm.ns for warm in self.warm_ups.values()), default=0) / 1e9
+
+    @property
+    def left_out(self) -> str:
+        """What was left out where the scenario leaves that to the runs; empty: it says so itself."""
+        found = {name: warm for name, warm in self.warm_ups.items() if is_automatic(self.results[name][0])}
+        if not found:
+            return ""
+        if not any(warm.ns for warm in found.values()):
+            return "Nothing is left out as warm-up: no run begins with an extreme of its own."
+        return f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
+
+    @property
+    def first_decides(self) -> list[str]:
+        """Strategies whose longest checkpoint is the first, which writes more than all others, though no warm-up is set."""
+        return [name for name, results in self.results.items() if not results[0].scenario.run.warmup_ns and _first_decides(results)]
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
@@ -167,5 +196,15 @@ def _end(results: Sequence[Result]) -> str:
 
 def _summary(results: Sequence[Result]) -> Summary:
     """Replications of one strategy as one row."""
-    job, warmup_ns = results[0].scenario.job, results[0].scenario.run.warmup_ns
-    return summarize([result.tables for result in results], job.edges, warmup_s=warmup_ns / 1e9, without_records=job.committers)
+    job, warm = results[0].scenario.job, warm_up(results)
+    return summarize([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+
+
+def _first_decides(results: Sequence[Result]) -> bool:
+    """In most of the replications."""
+    found = 0
+    for result in results:
+        done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"].sort_values("trigger_timestamp")
+        sizes, durations = done["checkpointed_size"].to_numpy(dtype=float), done["end_to_end_duration"].to_numpy(dtype=float)
+        found += len(done) > FEWEST and sizes[0] > 2 * sizes[1:].max() and durations[0] > durations[1:].max()
+    return 2 * found > len(results)

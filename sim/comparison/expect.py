@@ -47,7 +47,10 @@ class Expectation:
         """The value that one strategy reaches over all its replications; NaN: nothing was measured."""
         import pandas as pd
 
-        rows = pd.concat([_rows(result, self.table) for result in results])
+        from sim.analysis.strategies.warm_up import warm_up
+
+        warmup_ns = warm_up(results).ns
+        rows = pd.concat([_rows(result, self.table, warmup_ns) for result in results])
         if self.metric in _COUNTS:
             return float((rows["status"] == _COUNTS[self.metric]).sum())
         if self.table == "checkpoints":
@@ -103,9 +106,9 @@ def _bound(metric: str, text: str, unit: str) -> float:
         raise ExpectationError(f"expect: {metric}: {error}") from None
 
 
-def _rows(result: Result, table: str) -> pd.DataFrame:
+def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
     """What lies after the warm-up."""
-    warmup_ms, rows = result.scenario.run.warmup_ns / 1e6, result.tables[table]
+    warmup_ms, rows = warmup_ns / 1e6, result.tables[table]
     if table == "checkpoints":
         return rows[rows["trigger_timestamp"] >= warmup_ms]
     if table == "series":

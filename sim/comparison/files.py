@@ -41,9 +41,8 @@ def _draw(comparison: Comparison, folder: Path) -> None:
     from sim.analysis.strategies.picture import save, through_time
 
     runs = {name: results[0] for name, results in comparison.results.items()}
-    warmup_s = next(iter(runs.values())).scenario.run.warmup_ns / 1e9
     title = comparison.question or comparison.name
-    figure = through_time({name: result.tables for name, result in runs.items()}, title, warmup_s)
+    figure = through_time({name: result.tables for name, result in runs.items()}, title, comparison.warmup_s)
     replace_file(folder / PICTURE, partial(save, figure))
 
 
@@ -56,6 +55,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
         "verdict": comparison.verdict,
         "resolutions": comparison.resolutions,
+        "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},

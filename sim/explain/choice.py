@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.analysis.strategies.warm_up import warm_up
 from sim.explain.account import Account, account
 from sim.explain.close_up import CloseUp
 from sim.foreign import Readable
@@ -61,7 +62,7 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
 
 def _typical(run: CloseUp) -> list[tuple[int, int]]:
     """Completed ones behind the warm-up; if there are none, the last that failed."""
-    warmup_ns = run.result.scenario.run.warmup_ns
+    warmup_ns = warm_up([run.result]).ns
     rows = [
         (job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values() if row.trigger_ns >= warmup_ns
     ]

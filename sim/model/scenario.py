@@ -41,7 +41,7 @@ class Overheads:
 @dataclass(frozen=True, slots=True)
 class Run:
     duration_ns: int
-    warmup_ns: int = 0
+    warmup_ns: int = 0  # left out of the results; -1: until the run has settled
     seed: int = 1
     replications: int = 1
     resolution: int = 1  # records simulated as one; 1: exact, 0: as many as does no harm

@@ -73,13 +73,12 @@ def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapp
 
 
 def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterator[Block]:
-    warmup_s = next(iter(comparison.results.values()))[0].scenario.run.warmup_ns / 1e9
     failures, triggers = failures_s(runs), triggers_s(runs)
     for quantity in QUANTITIES.values():
         curves = curves_of(quantity, comparison)
         if all((curve == 0).all() for curve in curves.values()):
             continue
-        drawn = lines(curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=warmup_s)
+        drawn = lines(curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=comparison.warmup_s)
         yield Block(quantity.title, figure=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
 
 

@@ -22,6 +22,7 @@ from sim.scenario.grammar.fields import (
     Natural,
     Positive,
     Resolution,
+    WarmUp,
     choice,
 )
 from sim.scenario.grammar.section import Section, Texts
@@ -40,8 +41,8 @@ class Run(Section):
 
     duration: Duration
     """Simulated time."""
-    warmup: Duration | None = None
-    """Left out of the results."""
+    warmup: WarmUp | None = None
+    """Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule)."""
     seed: Axis[Natural] | None = None
     """The seed of all random numbers; a list is an axis."""
     replications: Positive | None = None

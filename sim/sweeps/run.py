@@ -10,7 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
+from sim.analysis.strategies.warm_up import AUTO
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
@@ -64,6 +66,17 @@ class SweepResult:
         left_out = "" if self.race is None else self.race.sentence()
         return "\n".join(filter(None, [sentence(self.definition.question, self._fine), left_out]))
 
+    @cached_property
+    def left_out(self) -> str:
+        """How much was left out where the scenarios leave that to the runs; empty: they say so themselves."""
+        if not any(scenario.run.warmup_ns == AUTO for scenario in self.definition.scenarios):
+            return ""
+        found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
+        if found.empty:
+            return ""
+        least, middle, most = (ms_text(float(found.quantile(share))) for share in (0.0, 0.5, 1.0))
+        return f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
+
     def picture(self) -> Figure | None:
         """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
         question = self.definition.question
@@ -80,7 +93,7 @@ class SweepResult:
         if not self.sections:
             return str(self.results)
         tables = (f"{section.title}\n" + "\n".join("  ".join(row) for row in (section.header, *section.rows)) for section in self.sections)
-        return "\n\n".join(filter(None, [*tables, self.sentence]))
+        return "\n\n".join(filter(None, [*tables, self.sentence, self.left_out]))
 
     __repr__ = __str__
 
@@ -91,7 +104,7 @@ class SweepResult:
             return str(self.results.to_html(index=False, max_rows=20))
         frames = ((section.title, pd.DataFrame(section.rows, columns=section.header)) for section in self.sections)
         tables = (f"<p>{escape(title)}</p>{frame.to_html(index=False)}" for title, frame in frames)
-        return "".join([*tables, f"<p>{escape(self.sentence)}</p>"])
+        return "".join([*tables, *(f"<p>{escape(text)}</p>" for text in (self.sentence, self.left_out) if text)])
 
 
 def run_sweep(

@@ -45,7 +45,7 @@ def document(seed: int, wrong: str = "") -> Document:
     job = draw_job(draw, bounded=bounded)
     world: Document = {"version": 1, "job": job, "checkpoint": draw_checkpoint(draw, job)}
     world["run"] = {"duration": "30 s" if bounded else draw.pick("2 s", "4 s"), "seed": draw.randint(1, 10**6)}
-    world["run"] |= draw.section(0.05, warmup=lambda: "300 ms")
+    world["run"] |= draw.section(0.05, warmup=lambda: draw.pick("300 ms", "auto"))
     world |= draw.section(0.9, cluster=lambda: draw_cluster(draw), storage=lambda: draw_storage(draw))
     world["overheads"] = draw_overheads(draw)
     world |= draw.section(0.05, environment=lambda: "flink-2-loopback")

@@ -37,6 +37,7 @@ __all__ = [
     "Share",
     "Size",
     "Sweep",
+    "WarmUp",
     "Weight",
     "choice",
     "choice_of",
@@ -45,6 +46,8 @@ __all__ = [
 
 MOST_AS_ONE = 1000
 """Records that may be simulated as one."""
+FOUND = -1
+"""A warm-up that ends where the run has settled."""
 _RESOLUTIONS = {"exact": 1, "auto": 0}
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
@@ -149,6 +152,15 @@ def _percent(value: object) -> int:
     return int(percent)
 
 
+def _warm_up(value: object) -> int:
+    if value == "auto":
+        return FOUND
+    try:
+        return units.parse_duration(value)
+    except units.UnitError:
+        raise ValueError(f"'{value}' is no warm-up: write '30 s', or auto") from None
+
+
 def _resolution(value: object) -> int:
     if isinstance(value, str) and value in _RESOLUTIONS:
         return _RESOLUTIONS[value]
@@ -200,6 +212,8 @@ RecordRate = Annotated[
     quantity(_record_rate, f"{_DECIMAL} ?[kMG]? ?/ ?(s|min|h)", "20k/s", "500/s", or_else=("unlimited",)),
 ]
 """Records per second."""
+WarmUp = Annotated[int, quantity(_warm_up, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("auto",))]
+"""ns; -1: until the run has settled."""
 Resolution = Annotated[
     int, Leaf(_resolution, {"anyOf": [{"enum": list(_RESOLUTIONS)}, {"type": "integer", "minimum": 2, "maximum": MOST_AS_ONE}]})
 ]

@@ -1,0 +1,100 @@
+"""The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
+
+The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963).  Observations are left out until the
+first that stays is neither the largest nor the smallest of all that stay.  A first checkpoint that writes all state is the largest,
+queues that fill begin as the smallest, a backlog begins as the largest.  An extreme is one by more than a tenth here: else a drift
+of a per mille, which has no end, would hide the first upload.
+
+Rules that minimise an error of the mean (MSER) leave out more.  They also leave out a slow node that strikes in the first half of a
+run, and with it the tail that people ask about.  An extreme that comes later never lengthens the warm-up of this rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sim.analysis.number_texts import ms_text
+from sim.analysis.strategies.summary import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AUTO", "WarmUp", "is_automatic", "settled_after", "warm_up"]
+
+BY = 0.1
+"""So much larger or smaller than all that follow an extreme is, as a share."""
+
+AUTO = -1
+"""The warm-up of a scenario that leaves it to this rule."""
+
+
+class WarmUp(NamedTuple):
+    ns: int
+    cause: str = ""  # what settled last; empty: the scenario says how long
+
+    def __str__(self) -> str:
+        """``30 s, until the size of checkpoints settled``."""
+        return f"{ms_text(self.ns / 1e6)}, until {self.cause} settled" if self.cause else ms_text(self.ns / 1e6)
+
+
+class HasTables(Protocol):
+    """A result of a run."""
+
+    @property
+    def scenario(self) -> Any: ...
+    @property
+    def tables(self) -> Tables: ...
+
+
+def is_automatic(result: HasTables) -> bool:
+    return bool(result.scenario.run.warmup_ns == AUTO)
+
+
+def warm_up(results: Sequence[HasTables]) -> WarmUp:
+    """The longest warm-up among the replications of one setting, so that all leave out the same."""
+    if not is_automatic(results[0]):
+        return WarmUp(results[0].scenario.run.warmup_ns)
+    return max(_found(result.tables) for result in results)
+
+
+def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
+    """How many values to leave out at the beginning; 0: none, or there is no end to it in the first half."""
+    if len(values) < 3:
+        return 0
+    largest = np.maximum.accumulate(values[::-1])[::-1][1:]  # of all that come later
+    smallest = np.minimum.accumulate(values[::-1])[::-1][1:]
+    inside = np.flatnonzero((values[:-1] <= largest * (1 + BY)) & (values[:-1] >= smallest * (1 - BY)))
+    return int(inside[0]) if len(inside) and 2 * inside[0] <= len(values) else 0
+
+
+def _found(tables: Tables) -> WarmUp:
+    ends = [WarmUp(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
+    return max(ends, default=WarmUp(0))
+
+
+def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
+    """(what settles, when [ns]).  The warm-up ends before the trigger of the first checkpoint that counts."""
+    rows = tables["checkpoints"]
+    rows = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] <= _first_failure_ms(tables))].sort_values("trigger_timestamp")
+    for cause, column in (("the size of checkpoints", "checkpointed_size"), ("the duration of checkpoints", "end_to_end_duration")):
+        if count := settled_after(rows[column].to_numpy(dtype=float)):
+            yield cause, (math.ceil(rows["trigger_timestamp"].iloc[count]) - 1) * 1_000_000
+
+
+def _of_queues(tables: Tables) -> Iterator[tuple[str, int]]:
+    series = tables["series"]
+    series = series[series["time"] * 1e3 <= _first_failure_ms(tables)]
+    queued: pd.Series[float] = (series["inputQueueSize"] + series["outputQueueSize"]).groupby(series["time"]).sum()
+    for cause, curve in (("data in queues", queued), ("the lag of sources", series.groupby("time")["lag"].max())):
+        if count := settled_after(curve.to_numpy(dtype=float)):
+            yield cause, round(float(curve.index[count - 1]) * 1e9)
+
+
+def _first_failure_ms(tables: Tables) -> float:
+    """A failure, and what follows from it, is no warm-up."""
+    failed = tables["recoveries"]["failed"]
+    return float(failed.min()) if len(failed) else math.inf

@@ -1,0 +1,97 @@
+"""The beginning of a run that does not count: Conway's rule, and what it is applied to."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.analysis.strategies.warm_up import AUTO, WarmUp, warm_up
+
+
+def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO):
+    """A checkpoint is (trigger [ms], duration, size); queues and lag have a value per second."""
+    rows = [{"status": "COMPLETED", "trigger_timestamp": float(at), "end_to_end_duration": float(ms), "checkpointed_size": float(size)}
+            for at, ms, size in checkpoints]  # fmt: skip
+    seconds = max(len(queues), len(lag))
+    series = pd.DataFrame({
+        "time": [float(k + 1) for k in range(seconds)], "vertex": ["it"] * seconds, "inputQueueSize": list(queues) or [0] * seconds,
+        "outputQueueSize": [0] * seconds, "lag": list(lag) or [0.0] * seconds,
+    })  # fmt: skip
+    columns = ["status", "trigger_timestamp", "end_to_end_duration", "checkpointed_size"]
+    tables = {
+        "checkpoints": pd.DataFrame(rows, columns=columns), "series": series,
+        "recoveries": pd.DataFrame({"failed": np.array(failed, dtype=float)}),
+    }  # fmt: skip
+    return SimpleNamespace(tables=tables, scenario=SimpleNamespace(run=SimpleNamespace(warmup_ns=warmup_ns)))
+
+
+def ms_of(*checkpoints, **others):
+    return warm_up([run(*checkpoints, **others)]).ns / 1e6
+
+
+STEADY = [(10_000 * k, 500 + (k * 7) % 5, 10 + k % 3) for k in range(1, 12)]
+"""Checkpoints that only vary."""
+
+
+def test_the_first_full_upload_is_left_out():
+    """It writes all state; the next one counts."""
+    found = warm_up([run((21, 9000, 4000), *STEADY)])
+
+    assert WarmUp(9_999_000_000, "the size of checkpoints") == found
+    assert "10 s, until the size of checkpoints settled" == str(found)
+
+
+def test_a_run_that_begins_like_it_goes_on_is_whole():
+    assert 0.0 == ms_of(*STEADY)
+    assert 0.0 == ms_of(*((at, 500, 10) for at, _, _ in STEADY))
+
+
+def test_a_drift_does_not_hide_the_first_upload():
+    """Metadata grows by a few bytes with each checkpoint."""
+    drift = [(10_000 * k, 500, 1000 + k) for k in range(1, 12)]
+
+    assert 9999.0 == ms_of((21, 9000, 40_000), *drift)
+    assert 0.0 == ms_of(*drift)
+
+
+def test_an_extreme_that_comes_later_counts():
+    """A slow node strikes in the second checkpoint, and in no other: it is what people ask about."""
+    jam = [(at, 45_000 if k == 1 else ms, size) for k, (at, ms, size) in enumerate(STEADY)]
+
+    assert 0.0 == ms_of(*jam, queues=[5, 90, 6, 4, 5, 6, 4, 5])
+
+
+def test_queues_that_fill_and_a_backlog_that_is_caught_up_are_left_out():
+    assert 3000.0 == ms_of(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8])
+    assert 4000.0 == ms_of(lag=[90, 60, 40, 20, 0, 1, 0, 0, 1, 0])
+    assert 9999.0 == ms_of((21, 9000, 4000), *STEADY, queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8])
+
+
+def test_what_never_settles_leaves_nothing_out():
+    """State that grows is the job's own course."""
+    assert 0.0 == ms_of(*((10_000 * k, 500, 100 * k) for k in range(1, 12)), queues=[1.2**k for k in range(20)])
+
+
+def test_a_failure_is_no_warm_up():
+    """What follows from it, and the backlog after it, are results."""
+    fills = [1, 3, 6, 9, 20, 19, 18, 17, 16, 15]
+
+    assert 0.0 == ms_of(queues=fills, failed=[3500.0])
+    assert 3000.0 == ms_of(queues=[1, 2, 3, 9, 5, 9, 4, 8, 9, 5], failed=[60_000.0])
+
+
+def test_replications_leave_out_the_longest():
+    first, second = run(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]), run((21, 9000, 4000), *STEADY)
+
+    assert 9_999_000_000 == warm_up([first, second]).ns
+
+
+def test_a_scenario_that_says_how_long_is_obeyed():
+    assert WarmUp(2_000_000_000) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=2_000_000_000)])
+    assert WarmUp(0) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=0)])
+
+
+@pytest.mark.parametrize("checkpoints", [[], [(21, 9000, 4000)], [(21, 9000, 4000), (10_000, 1, 1)]])
+def test_few_checkpoints_show_nothing(checkpoints):
+    assert 0.0 == ms_of(*checkpoints)
