@@ -57,7 +57,7 @@ answers: .venv/.made-core
 # What runs cost, measured here: rows of benchmarks/history.csv and the tables of docs/performance.md.  AGAINST=FOLDER: an older checkout, too.
 performance: .venv/.made-core
 	$(WARM)
-	PYTHONPATH=. $(BIN)/python -m benchmarks.performance --measure --write $(if $(AGAINST),--against $(AGAINST))
+	against='$(AGAINST)'; PYTHONPATH=. $(BIN)/python -m benchmarks.performance --measure --write $${against:+--against "$$against"}
 
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
 mutations: .venv/.made-test
