@@ -56,15 +56,20 @@ class Cut:
 
 @dataclass(slots=True)
 class Cuts:
-    """Filled while a run goes on.  `ends`: (writer, reader) of each channel."""
+    """Filled while a run goes on.  `writer`, `reader`: the tasks at the ends of each channel."""
 
-    ends: Sequence[tuple[int, int]]
+    writer: Sequence[int]
+    reader: Sequence[int]
     of_checkpoint: dict[int, Cut] = field(default_factory=dict)
+
+    def ends(self, channel: int) -> tuple[int, int]:
+        """Its writer and its reader."""
+        return self.writer[channel], self.reader[channel]
 
     def of(self, checkpoint: int) -> Cut:
         cut = self.of_checkpoint.get(checkpoint)
         if cut is None:
-            cut = self.of_checkpoint[checkpoint] = Cut.empty(len(self.ends))
+            cut = self.of_checkpoint[checkpoint] = Cut.empty(len(self.writer))
         return cut
 
     def forget(self, gone: Callable[[int], bool]) -> None:
@@ -102,7 +107,7 @@ class Cuts:
         lost = bad[surplus[bad] < 0]
         worst = next(channels for channels in (bad[unknown[bad]], lost, bad) if len(channels))
         channel = int(worst[np.argmax(np.abs(surplus[worst]))])
-        writer, reader = self.ends[channel]
+        writer, reader = self.ends(channel)
         where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"
         others = f" (and {number_of(len(bad) - 1, 'more channel')})" if len(bad) > 1 else ""
         story = (*teller.cut(checkpoint, {writer, reader}), _account(cut, channel))

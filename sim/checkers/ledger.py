@@ -39,14 +39,14 @@ class Ledger:
 
     inputs: Sequence[Numbers]
     outputs: Sequence[Numbers]
-    ends: tuple[Numbers, Numbers]
+    ends: tuple[np.ndarray, np.ndarray]
     ahead: Tally  # what is to be added to a task's counts to say where it stands
     notes: dict[int, Tally] = field(default_factory=dict)  # by checkpoint
 
     @classmethod
     def opened(cls, inputs: Sequence[Numbers], outputs: Sequence[Numbers]) -> Ledger:
         tally = Tally.zero(len(inputs), sum(map(len, outputs)))
-        readers, writers = np.zeros_like(tally.read), np.zeros_like(tally.written)
+        readers, writers = np.zeros((2, len(tally.read)), np.int32)
         for task, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
             readers[read], writers[written] = task, task
         return cls(inputs, outputs, (readers, writers), tally)

@@ -23,6 +23,8 @@ from sim.storage.ledger import FileId
 
 __all__ = ["Contents", "StateSnapshot", "TaskSnapshot", "Timer", "Uncommitted", "beginning"]
 
+_ALL = Fraction(1)
+
 
 @dataclass(slots=True)
 class StateSnapshot:
@@ -117,9 +119,9 @@ class Contents:
         finished: bool = False, held_back: tuple[int, ...] = (), timers: tuple[Timer, ...] = (), slices: tuple[int, ...] = (),
     ) -> TaskSnapshot:  # fmt: skip
         """The task stands at its cut now: its barrier has just been forwarded."""
-        here = self.plane.position(task)
-        nothing = here._replace(captured=np.zeros_like(here.captured), overtaken=np.zeros_like(here.overtaken))
-        part = TaskSnapshot(nothing, committables=committables, finished=finished, held_back=held_back, timers=timers, slices=slices)
+        part = TaskSnapshot(
+            self.plane.bare_position(task), committables=committables, finished=finished, held_back=held_back, timers=timers, slices=slices
+        )
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
         return part
@@ -153,7 +155,7 @@ class Contents:
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
         """Its state is durable."""
         if (part := self.of(checkpoint, task)) is not None:
-            part.state_bytes, part.parts = state_bytes, ((files, Fraction(1)),)
+            part.state_bytes, part.parts = state_bytes, ((files, _ALL),)
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
         """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""

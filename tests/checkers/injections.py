@@ -108,7 +108,7 @@ def _(patch: Patch) -> None:
     def change(position: Position, plane: KernelPlane, task: int) -> Position:
         return position if plane.layout.task_gates[task] else position._replace(served=max(0, position.served - 5))
 
-    around(patch, KernelPlane, "position", change)
+    around(patch, KernelPlane, "bare_position", change)
 
 
 @injection("middle position", "a task in the middle is restored one record too far")

@@ -31,7 +31,7 @@ def journal() -> Journal:
 
 def cuts(*channels: tuple[int, int, int, int]) -> Cuts:
     """Checkpoint 3; per channel what was written, consumed, captured at the reader and at the writer."""
-    rows = Cuts(ENDS[: len(channels)])
+    rows = Cuts(*zip(*ENDS[: len(channels)], strict=True))
     cut = rows.of(3)
     for channel, (written, consumed, captured_input, captured_output) in enumerate(channels):
         cut.written[channel], cut.consumed[channel] = written, consumed

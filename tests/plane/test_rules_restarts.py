@@ -187,6 +187,15 @@ def test_P2_captures_are_those_of_the_latest(build):
 
     assert [100] == plane.position(0).overtaken.tolist()
     assert [100] == plane.position(1).captured.tolist()
+    assert [0] == plane.bare_position(0).overtaken.tolist()
+    assert [0] == plane.bare_position(1).captured.tolist()
+
+
+def test_P2_a_bare_position_is_one_without_captures(build):
+    plane = build(pipe(service=25))
+    run(plane, 45)
+
+    assert [columns(plane.position(t)) for t in (0, 1)] == [columns(plane.bare_position(t)) for t in (0, 1)]
 
 
 def test_P2_columns_follow_gates_and_partitions(build):

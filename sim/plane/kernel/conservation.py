@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from sim.model.randomness.streams import Stream, draw
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import General, World
 from sim.plane.kernel.tables import Column, column, summed
 from sim.plane.kernel.text.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.seam.interface import PlaneSpec, State
@@ -27,7 +27,7 @@ _BLOCK = 1_000_000
 
 
 class Columns:
-    """Fields of one kind of rows, read once each."""
+    """Fields of one kind of rows, read once each, as wide as they are in the rows."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -38,7 +38,7 @@ class Columns:
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._read:
-            self._read[name] = column(self.rows, name)
+            self._read[name] = column(self.rows, name) if isinstance(self.rows, list | General) else self.rows[name].copy()
         return self._read[name]
 
 
@@ -85,7 +85,7 @@ class Books:
     @cached_property
     def promised(self) -> Column:
         """Buffers each writer may still send, or has sent and they travel, or will hear of."""
-        promised = self.channels["credit"].copy()
+        promised = self.channels["credit"].astype(np.int64)
         for i, head in enumerate(self.lines["head"]):
             line = self._line(int(head))
             kind, channel = self.elements["kind"][line], self.elements["channel"][line]
@@ -98,15 +98,11 @@ class Books:
 
     def _line(self, e: int) -> Column:
         """The elements of one list, which may be long."""
-        following, line = self._following, []
+        following, line = self.elements["next"], []
         while e >= 0:
             line.append(e)
-            e = following[e]
+            e = int(following[e])
         return np.array(line, np.int64)
-
-    @cached_property
-    def _following(self) -> list[int]:
-        return cast(list[int], self.elements["next"].tolist())
 
     def _queues(self, heads: Column, open_ends: Column) -> Queues:
         n = len(heads)

@@ -14,7 +14,7 @@ import numpy as np
 from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.assembly import as_objects, assemble, grown
 from sim.plane.kernel.conservation import check_world
-from sim.plane.kernel.restarting import counted, excess_of, place, read
+from sim.plane.kernel.restarting import bare_position, counted, excess_of, place, read
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.tables import channel_table, column, gate_table, partition_table, task_table
 from sim.plane.kernel.text import names
@@ -25,6 +25,7 @@ from sim.plane.seam.positions import channels_in, channels_out, require_closed
 
 __all__ = ["KernelPlane"]
 
+KINDS = tuple(sorted(Kind))  # by number: cheaper than to ask the enumeration for each notice
 MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
 
 
@@ -64,7 +65,7 @@ class KernelPlane:
         numbers = words.tolist() if self.backend == "compiled" else words
         for i in range(0, len(numbers), names.NOTE_WORDS):
             time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
-            self._notices.append(Notice(time, Kind(kind), task, gate, series, number, channel, first == 1, last == 1))
+            self._notices.append(Notice(time, KINDS[kind], task, gate, series, number, channel, first == 1, last == 1))
         self._do(names.CLEAR)
 
     def advance(self, until: int) -> Notice:
@@ -172,6 +173,9 @@ class KernelPlane:
 
     def position(self, task: int) -> Position:
         return read(self._world, task, *self._channels_of(task))
+
+    def bare_position(self, task: int) -> Position:
+        return bare_position(self._world, task, *self._channels_of(task))
 
     def counted(self, task: int) -> Counted:
         return counted(self._world, task, *self._channels_of(task))

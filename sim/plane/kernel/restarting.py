@@ -18,9 +18,9 @@ from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCAL
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import PlaneSpec, Position
 from sim.plane.seam.layout import Layout
-from sim.plane.seam.positions import channels_in, channels_out
+from sim.plane.seam.positions import channels_in, channels_out, nothing
 
-__all__ = ["KEPT", "counted", "excess_of", "place", "read"]
+__all__ = ["KEPT", "bare_position", "counted", "excess_of", "place", "read"]
 
 KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
     Task: {
@@ -66,14 +66,23 @@ def read(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndar
     """P2; the channels of the task as two arrays."""
     rows = world.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
+    return bare_position(world, task, inputs, outputs)._replace(
+        captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
+        overtaken=picked(rows, "cap_out", outputs),
+    )
+
+
+def bare_position(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
+    """P2 without captures, whose fields lie on lines of memory that are seldom touched."""
+    rows = world.channels
     return Position(
         int(picked(world.tasks, "served", [task])[0]),
         consumed=picked(rows, "consumed", inputs),
         records_out=picked(rows, "records_in", inputs),
-        captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
+        captured=nothing(len(inputs)),
         written=picked(rows, "written", outputs),
         records_in=picked(rows, "records_out", outputs),
-        overtaken=picked(rows, "cap_out", outputs),
+        overtaken=nothing(len(outputs)),
         late=int(picked(world.tasks, "late", [task])[0]),
     )
 

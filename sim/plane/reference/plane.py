@@ -231,6 +231,9 @@ class ReferencePlane(Agenda):
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])
 
+    def bare_position(self, task: int) -> Position:
+        return self.restarts.bare_position(self.all_tasks[task])
+
     def counted(self, task: int) -> Counted:
         return self.restarts.counted(self.all_tasks[task])
 

@@ -11,6 +11,7 @@ import numpy as np
 from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import Kind, Position, State
+from sim.plane.seam.positions import nothing
 
 if TYPE_CHECKING:
     from sim.plane.reference.ports import Plane
@@ -72,6 +73,10 @@ class Restarts:
             overtaken=column([c.cap_out for c in outputs]),
             late=len(task.late) + (task.in_hand is not None),
         )
+
+    def bare_position(self, task: Task) -> Position:
+        """P2 without captures."""
+        return self.position(task)._replace(captured=nothing(len(task.channels_in)), overtaken=nothing(len(task.channels_out)))
 
     def counted(self, task: Task) -> Counted:
         """P8."""

@@ -150,6 +150,7 @@ class DataPlane(Protocol):
     def pause(self, task: int, on: bool) -> None: ...  # T6
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
+    def bare_position(self, task: int) -> Position: ...  # P2 without captures: `captured` and `overtaken` are 0
     def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
     def counted(self, task: int) -> Counted: ...  # P8
 

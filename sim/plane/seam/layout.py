@@ -53,6 +53,7 @@ def layout(spec: PlaneSpec) -> Layout:
         subtask += range(stage.parallelism)
     outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
     inputs: list[list[tuple[int, Sequence[int]]]] = [[] for _ in vertex]
+    every = list(range(len(vertex)))  # each number once: there are many channels per task
     writer: list[int] = []
     reader: list[int] = []
     edge: list[int] = []
@@ -60,10 +61,11 @@ def layout(spec: PlaneSpec) -> Layout:
         up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
         first = len(writer)
         readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
+        numbers = every[readers.start : readers.stop]
         for i in range(up.parallelism):
             w, begin = first_task[row.upstream] + i, len(writer)
             reached = targets(row.ship, i, up.parallelism, down.parallelism)
-            reader += readers[reached.start : reached.stop]
+            reader += numbers[reached.start : reached.stop]
             writer += [w] * len(reached)
             outputs[w].append((e, range(begin, len(writer))))
         edge += [e] * (len(writer) - first)
@@ -81,8 +83,9 @@ def layout(spec: PlaneSpec) -> Layout:
     for t, gate_rows in enumerate(inputs):
         task_gates.append(range(len(gates), len(gates) + len(gate_rows)))
         for e, members in gate_rows:
+            number = len(gates)
             for c in members:
-                gate[c] = len(gates)
+                gate[c] = number
             gates.append((t, e, members))
     local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
     return Layout(

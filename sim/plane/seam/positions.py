@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
 
 from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import Layout
 
-__all__ = ["channels_in", "channels_out", "require_closed"]
+__all__ = ["channels_in", "channels_out", "nothing", "require_closed"]
+
+
+@cache
+def nothing(channels: int) -> np.ndarray[Any, Any]:
+    """No bytes in so many channels; one column for all who ask, and nobody writes into it."""
+    column = np.zeros(channels, np.int64)
+    column.flags.writeable = False
+    return column
 
 
 def channels_in(plan: Layout, task: int) -> list[int]:

@@ -41,7 +41,7 @@ class Checking:
         self.output = output
         self.ends = ends
         self.keep_cuts = keep_cuts  # of all completed checkpoints, for those who look closer
-        self.cuts = Cuts(list(zip(context.layout.writer, context.layout.reader, strict=True)))
+        self.cuts = Cuts(context.layout.writer, context.layout.reader)
         self.teller = Teller(context.journal, context.names)
         self._inputs, self._outputs = _channels(context.layout)
         self.accounts = Accounts(context, contents, ends, self._inputs, self._outputs, self.teller)
@@ -64,7 +64,7 @@ class Checking:
             self._found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
-            self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends[channel], account)
+            self._surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends(channel), account)
         self.accounts.completed(checkpoint, retained)
         if not self.keep_cuts:
             self.cuts.forget(lambda number: number <= checkpoint)
@@ -153,6 +153,6 @@ class Checking:
 def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """(input channels, output channels) of each task, in the order of its position."""
     tasks = range(len(layout.vertex))
-    inputs = [np.array([c for g in layout.task_gates[t] for c in layout.gates[g][2]], np.int64) for t in tasks]
-    outputs = [np.array([c for p in layout.task_partitions[t] for c in layout.partitions[p][2]], np.int64) for t in tasks]
+    inputs = [np.array([c for g in layout.task_gates[t] for c in layout.gates[g][2]], np.int32) for t in tasks]
+    outputs = [np.array([c for p in layout.task_partitions[t] for c in layout.partitions[p][2]], np.int32) for t in tasks]
     return inputs, outputs

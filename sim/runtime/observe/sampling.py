@@ -38,7 +38,7 @@ class Sampler:
         self.rows = PackedRows([column.name for column in SERIES])
         layout = context.layout
         vertices = range(len(context.scenario.job.vertices))
-        vertex = np.array(layout.vertex)
+        vertex = np.array(layout.vertex, np.int32)  # there are millions of channels, whose ends these become
         self._tasks = [np.flatnonzero(vertex == v) for v in vertices]
         self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
         self._reader, self._writer = (

@@ -391,7 +391,7 @@ class TaskHost:
 
     def _thread_ns(self, work: tuple[Work, ...], phase: Literal["pre_barrier", "sync"], checkpoint: int) -> int:
         """What the task thread spends in a phase [ns]."""
-        return self.state.work_ns(phase, checkpoint) if {Work.OPERATOR_FLUSH, Work.OPERATOR_SYNC} & set(work) else 0
+        return self.state.work_ns(phase, checkpoint) if Work.OPERATOR_FLUSH in work or Work.OPERATOR_SYNC in work else 0
 
     def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
         if cost_ns:

@@ -8,13 +8,13 @@ from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 def test_a_snapshot_that_says_otherwise_is_told(monkeypatch):
     """Without any restart: its source says that it has emitted five records fewer than it has."""
-    true_position = KernelPlane.position
+    true_position = KernelPlane.bare_position
 
     def position(plane, task):
         here = true_position(plane, task)
         return here if plane.layout.task_gates[task] else here._replace(served=max(0, here.served - 5))
 
-    monkeypatch.setattr(KernelPlane, "position", position)
+    monkeypatch.setattr(KernelPlane, "bare_position", position)
     violations = simulate(scenario(chain(), UNALIGNED, seconds=1), engine="interpreted").violations
 
     assert {NOTED} == {violation.law for violation in violations}
