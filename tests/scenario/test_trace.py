@@ -153,3 +153,19 @@ def test_a_table_of_rates(tmp_path):
 
     expected = [(0, Fraction(3, 2)), (2 * 10**9, 2), (3_500_000_000, 3)]
     assert expected == [(rate.start_ns, 2 * rate.per_second) for rate in scenario.job.vertices[0].source.rates]
+
+
+def test_settings_of_a_sweep_share_the_rates_of_a_window(tmp_path):
+    """Thousands of steps are made once, not in every cell; another window, scale or parallelism has its own."""
+
+    def rates(begin, interval="5 s", parallelism=2):
+        changes = [f"job.a.source.rate={{trace: t.csv, column: v, from: {begin}}}", f"checkpoint.interval={interval}"]
+        changes.append(f"job.a.parallelism={parallelism}")
+        (scenario,) = loads(BASE % "1/s", "s", overrides=changes, folder=tmp_path).scenarios
+        return scenario.job.vertices[0].source.rates
+
+    (tmp_path / "t.csv").write_text(TEN_SECONDS)
+
+    assert rates("2 s") is rates("2 s", interval="9 s")
+    assert rates("2 s") != rates("4 s")
+    assert rates("2 s") != rates("2 s", parallelism=1)

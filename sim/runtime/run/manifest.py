@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from sim.model.scenario import Scenario
 
 __all__ = ["code_version", "identity", "manifest"]
 
+LONG = 32
+"""Items of a tuple that counts as a series."""
 _PACKAGE = Path(__file__).parents[2]
 
 
@@ -28,8 +31,9 @@ def identity(scenario: Scenario) -> str:
 
     What a run is called, asked and expected to show is no part of it: another question about the same run needs no other run.
     """
-    text = json.dumps(manifest(replace(scenario, question="", name="", axes=(), expect=())), sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    effective = replace(scenario, question="", name="", axes=(), expect=())
+    run = {"scenario": _plain(effective, _digest), "seed": scenario.run.seed, "code_version": code_version()}
+    return hashlib.blake2b(_text(run).encode(), digest_size=10).hexdigest()
 
 
 @cache
@@ -41,15 +45,43 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
+    """Values of JSON.  `short`: what stands for a long tuple instead of its items."""
     kind: Any = type(value)
     if kind is Fraction:
         return str(value)
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        if short is not None and len(value) >= LONG and kind is tuple:
+            return short(_Same(value))
+        return [_plain(item, short) for item in value]
     if names := _names(kind):
-        return {name: _plain(getattr(value, name)) for name in names}
+        return {name: _plain(getattr(value, name), short) for name in names}
     return value
+
+
+class _Same:
+    """A value by which object it is, not by what is in it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
+@lru_cache(maxsize=256)
+def _digest(series: _Same) -> str:
+    """The hash of a long tuple.  Settings of a sweep share the series of a window: it is read once."""
+    return hashlib.blake2b(_text(_plain(series.value)).encode(), digest_size=16).hexdigest()
+
+
+def _text(plain: Any) -> str:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
 @cache

@@ -13,7 +13,7 @@ from sim.scenario.distribution.document import DurationLaw, SizeLaw
 from sim.scenario.grammar.given import given_values
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
-from sim.scenario.job.trace import TraceError, read_trace
+from sim.scenario.job.trace import TraceError, rates_of_trace
 from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
@@ -241,7 +241,7 @@ def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, fol
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):
         try:
-            return tuple(Rate(at, rate / shared) for at, rate in read_trace(given, folder, until_ns=duration_ns))
+            return rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
         except TraceError as error:
             reading.wrong((*here, "trace"), str(error))
     if isinstance(given, list):

@@ -14,11 +14,12 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 
 from sim.foreign import Readable
+from sim.model.job import Rate
 from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "read_trace"]
+__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "rates_of_trace", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
 TIME = "t_s"
@@ -39,6 +40,22 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
     first = max(bisect_right(steps, begin_ns, key=lambda step: step[0]) - 1, 0)
     last = bisect_right(steps, begin_ns + until_ns - 1, key=lambda step: step[0])
     return [(max(at - begin_ns, 0), rate * scale) for at, rate in steps[first : max(last, first + 1)]]
+
+
+def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> tuple[Rate, ...]:
+    """The rate of one of `shared` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
+    return _rates(trace, folder, file_stamp(folder / trace.trace), until_ns, shared)
+
+
+@lru_cache(maxsize=256)
+def _rates(
+    trace: Trace,
+    folder: FilePath,
+    stamp: tuple[int, int],  # noqa: ARG001 - another one is another file
+    until_ns: int,
+    shared: int,
+) -> tuple[Rate, ...]:
+    return tuple(Rate(at, rate / shared) for at, rate in read_trace(trace, folder, until_ns=until_ns))
 
 
 def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:

@@ -119,3 +119,33 @@ def test_a_manifest_is_plain_json():
 def test_the_engine_is_not_in_it(word):
     """All engines give the same bytes: a result may be reused whichever made it."""
     assert word not in json.dumps(manifest(scenario()))
+
+
+SERIES = tuple(Rate(at, Fraction(at + 1, 3)) for at in range(room.LONG))
+
+
+def with_series(series):
+    base = scenario()
+    source = replace(SOURCE, source=replace(SOURCE.source, rates=series))
+    return replace(base, job=replace(base.job, vertices=(source, *base.job.vertices[1:])))
+
+
+def test_a_long_series_counts_by_what_is_in_it():
+    """Equal series that are not the same object are the same run; one other value is another run."""
+    other = (*SERIES[:-1], replace(SERIES[-1], per_second=Fraction(1)))
+
+    assert identity(with_series(SERIES)) == identity(with_series((*SERIES,)))
+    assert identity(with_series(SERIES)) != identity(with_series(other))
+    assert identity(with_series(SERIES)) != identity(with_series(SERIES[::-1]))
+
+
+def test_a_shared_series_is_read_once(monkeypatch):
+    """All settings of a sweep have the series of the window: thousands of steps, and thousands of cells."""
+    room._digest.cache_clear()
+    texts = []
+    monkeypatch.setattr(room, "_text", lambda plain: texts.append(plain) or json.dumps(plain, sort_keys=True))
+    for seed in range(3):
+        identity(replace(with_series(SERIES), run=Run(100, seed=seed)))
+
+    assert 1 == sum(isinstance(plain, list) for plain in texts)
+    assert room._digest.cache_info().hits == 2
